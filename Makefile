@@ -1,0 +1,59 @@
+# Two commands do all the set-up on a fresh machine with Python >= 3.11: `make demo` and `make test`.
+# Another interpreter: make test PYTHON=python3.12
+
+PYTHON ?= python3
+VENV ?= .venv
+WORKERS ?= 2
+BIN := $(VENV)/bin
+
+# One BLAS thread per test process: several of them on a busy machine wait for each other.
+TEST_ENV := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 MPLBACKEND=Agg
+
+.PHONY: help demo test slow check docs bench clean
+
+help:
+	@echo "make demo    install into $(VENV) and run the demonstration"
+	@echo "make test    install with the development tools and run the fast tests"
+	@echo "make slow    the long calibration and coverage tests"
+	@echo "make check   style, types, walls between the rooms, documentation"
+	@echo "make docs    build the documentation into site/"
+	@echo "make bench   speed and memory"
+	@echo "make clean   remove $(VENV) and everything that was built"
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+		|| { echo "noisewise needs Python 3.11 or newer: make PYTHON=/path/to/python3.11"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+# The stamps: installation is repeated only after pyproject.toml has changed.
+$(VENV)/.installed: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	@touch $@
+
+$(VENV)/.installed-dev: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev]"
+	@touch $@ $(VENV)/.installed
+
+demo: $(VENV)/.installed
+	$(BIN)/noisewise demo
+
+test: $(VENV)/.installed-dev
+	$(TEST_ENV) $(BIN)/python -m pytest -n $(WORKERS)
+
+slow: $(VENV)/.installed-dev
+	$(TEST_ENV) $(BIN)/python -m pytest -n $(WORKERS) -m slow
+
+check: $(VENV)/.installed-dev
+	$(BIN)/ruff check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/mkdocs build --strict --quiet
+
+docs: $(VENV)/.installed-dev
+	$(BIN)/mkdocs build --strict
+
+bench: $(VENV)/.installed-dev
+	@for file in benchmarks/[a-z]*.py; do echo "== $$file"; PYTHONPATH=. $(BIN)/python $$file || exit 1; done
+
+clean:
+	rm -rf $(VENV) site build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache

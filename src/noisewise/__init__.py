@@ -1,0 +1,33 @@
+"""Differentially private Bayesian regression: release a small noisy summary once, analyse it many times.
+
+    import noisewise as nw
+
+    schema = nw.Schema.load("schema.toml")                                  # public declarations
+    nw.release("patients.parquet", schema, epsilon=1, delta=1e-6).save("patients.nwr")
+
+    post = nw.fit("stay ~ age + ward", nw.load("patients.nwr"))             # anywhere else
+    post.summary()
+"""
+
+__version__ = "0.1.0"
+
+from noisewise.errors import NoisewiseError
+from noisewise.holder import release
+from noisewise.posterior.fit import fit
+from noisewise.posterior.prior import Prior
+from noisewise.release import Release, combine, load
+from noisewise.results import Posterior
+from noisewise.schema import Schema
+
+__all__ = [
+    "NoisewiseError",
+    "Posterior",
+    "Prior",
+    "Release",
+    "Schema",
+    "__version__",
+    "combine",
+    "fit",
+    "load",
+    "release",
+]

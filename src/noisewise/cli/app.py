@@ -1,0 +1,68 @@
+"""The commands, put together. Heavy imports are inside the commands, so that ``--help`` answers at once."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Final
+
+import typer
+from typer.core import TyperGroup
+
+from noisewise.cli.demo import demo
+from noisewise.cli.fit import fit
+from noisewise.cli.options import Quiet, Traceback
+from noisewise.cli.release import release
+from noisewise.cli.schema import schema_app
+from noisewise.cli.show import show
+from noisewise.cli.talk import Switches
+
+ORDER: Final = ("demo", "schema", "release", "show", "fit")
+"""The way of the data, which is also the order in which a new user needs them."""
+
+
+class Commands(TyperGroup):
+    """The commands in that order."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return sorted(super().list_commands(ctx), key=ORDER.index)
+
+
+app = typer.Typer(
+    cls=Commands,
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,  # they print local variables, which may hold rows
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from noisewise import __version__
+
+        typer.echo(f"noisewise {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    context: typer.Context,
+    quiet: Quiet = False,
+    traceback: Traceback = False,
+    version: Annotated[bool, typer.Option("--version", metavar="", callback=_version, is_eager=True, help="Print the version.")]
+    = False,
+) -> None:
+    """Differentially private Bayesian regression.
+
+    A data holder releases a small noisy summary of a table, once.
+    Anyone can then fit regressions to it, with intervals that account for the noise.
+
+    New here? Try: noisewise demo
+    """
+    context.obj = Switches(quiet=quiet, traceback=traceback)
+
+
+app.command()(demo)
+app.add_typer(schema_app, name="schema")
+app.command()(release)
+app.command()(show)
+app.command()(fit)

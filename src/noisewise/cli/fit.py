@@ -1,0 +1,183 @@
+"""``noisewise fit``: release files and a formula in, a table of coefficients out."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from noisewise.cli.files import check_results, write_text
+from noisewise.cli.guard import guarded
+from noisewise.cli.numbers import aligned, decimals_for, fixed
+from noisewise.cli.options import AsJson, Quiet, Traceback
+from noisewise.cli.talk import Talk, visible
+from noisewise.errors import ConvergenceWarning, ResultError
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from noisewise.results import Posterior
+
+
+@guarded(holder=False)
+def fit(
+    context: typer.Context,
+    files: Annotated[list[Path] | None, typer.Argument(
+        metavar="FILE", show_default=False, help="Release files: one, or one from each of several data holders.")] = None,
+    *,
+    formula: Annotated[str, typer.Argument(metavar="FORMULA", show_default=False, help="In quotes: \"stay ~ age + ward\".")],
+    method: Annotated[str, typer.Option("--method", "-m", help="conditional, collapsed or laplace (instant, approximate).")]
+    = "conditional",
+    draws: Annotated[int, typer.Option(help="Draws per chain.", min=1)] = 1000,
+    chains: Annotated[int, typer.Option(help="Chains.", min=1)] = 4,
+    seed: Annotated[int | None, typer.Option(help="Makes the draws reproducible.", min=0, show_default=False)] = None,
+    interval: Annotated[float, typer.Option(help="The probability that an interval holds.")] = 0.95,
+    plot: Annotated[Path | None, typer.Option(help="Write a picture (.png, .svg or .pdf).", show_default=False)] = None,
+    save: Annotated[Path | None, typer.Option(help="Write all draws (.npz, for Posterior.load).", show_default=False)] = None,
+    csv: Annotated[Path | None, typer.Option(help="Write the table as CSV.", show_default=False)] = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+    traceback: Traceback = False,
+) -> None:
+    """Fit a regression to one release, or to those of several data holders together.
+
+    Any released column may be the response.
+    The intervals account for the privacy noise.
+    Several files must be releases of different rows, for example of different hospitals.
+
+    Example: noisewise fit patients.nwr "stay ~ age + ward" --plot stay.png
+    """
+    talk = Talk.of(context)
+    files = _in_order(files or [], formula)
+    import noisewise
+    from noisewise.results.records import check_interval
+
+    check_interval(interval)
+    check_results((plot, save, csv), files)
+    _check_endings(plot, save)
+    releases = [noisewise.load(file) for file in files]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # told below, in the words of the command line
+        posterior = noisewise.fit(formula, releases, method=method, draws=draws, chains=chains, seed=seed, progress=talk.progress)
+    _write(posterior, interval, plot, save, csv)
+    tell_fit(talk, posterior, interval)
+    written = {"plot": plot, "save": save, "csv": csv}
+    for path in filter(None, written.values()):
+        talk.note(f"Wrote {path}")
+    talk.document({**fit_document(posterior, interval), "files": written})
+
+
+def _in_order(files: list[Path], formula: str) -> list[Path]:
+    if "~" not in formula:
+        swapped = any("~" in str(file) for file in files)
+        hint = "the formula comes last" if swapped else "a formula such as \"stay ~ age + ward\", in quotes, comes last"
+        raise typer.BadParameter(f"{formula!r} is no formula: {hint}")
+    if not files:
+        raise typer.BadParameter("a release file comes before the formula")
+    return files
+
+
+def _check_endings(plot: Path | None, save: Path | None) -> None:
+    if plot is not None and plot.suffix.lower() not in (".png", ".svg", ".pdf"):
+        raise ResultError("a picture ends in .png, .svg or .pdf", found=str(plot), remedy="for example --plot stay.png")
+    if save is not None and save.suffix.lower() != ".npz":
+        raise ResultError("saved draws end in .npz", found=str(save), remedy="for example --save stay.npz")
+
+
+def _write(posterior: Posterior, interval: float, plot: Path | None, save: Path | None, csv: Path | None) -> None:
+    if save is not None:
+        posterior.save(save)
+    if csv is not None:
+        write_text(csv, posterior.summary(interval).to_csv())
+    if plot is not None:
+        posterior.plot(path=plot)
+
+
+def tell_fit(talk: Talk, posterior: Posterior, interval: float) -> None:
+    """The table, and in words whether to trust it."""
+    info = posterior.info
+    holders = "one holder" if info.holders == 1 else f"{info.holders} holders together"
+    if not talk.quiet:
+        talk.line(info.formula, style="bold")
+        talk.line(f"release of {holders}, method {info.method}, {info.chains} × {info.draws:,} draws in {info.seconds:.1f} s, "
+                  f"seed {info.seed}", style="dim")
+    talk.result(_table(posterior, interval))
+    problems = posterior.diagnose()
+    if problems:
+        remedy = f"--draws {4 * info.draws}"
+        if info.divergences:
+            remedy += "; if divergent transitions remain, a simpler formula (the data may say too little for this one)"
+        found = (("found", problem) for problem in problems)
+        talk.warn("do not trust these draws yet", *found, ("remedy", f"fit again with {remedy}"))
+    elif info.method == "laplace":
+        talk.explain("A normal approximation of the posterior. For final results leave --method out.", style="dim")
+    else:
+        talk.explain(_all_well(posterior), style="dim")
+    for note in info.notes:
+        talk.warn(note)
+    if not problems:
+        talk.explain(
+            f"Each interval holds its coefficient with probability {100 * interval:g} %, given the release: it accounts for the "
+            "privacy noise as well as for the number of rows. sigma is the residual standard deviation.",
+            style="dim",
+        )
+    if info.holders > 1:
+        talk.note("Note: the parts are taken to be of different rows. Two releases of the same rows may not be fitted together: "
+                  "each row would count twice and the intervals would be too narrow.")
+
+
+def _all_well(posterior: Posterior) -> str:
+    table = posterior.summary()
+    least = min(table["ess_bulk"].min(), table["ess_tail"].min())
+    return (f"The chains agree (R-hat at most {table['r_hat'].max():.3f}) and are worth at least {least:,.0f} independent draws; "
+            "no transition diverged.")
+
+
+def _table(posterior: Posterior, interval: float) -> Table:
+    from rich import box
+    from rich.table import Table
+
+    summary = posterior.summary(interval)
+    names = [str(name) for name in summary.columns]
+    decimals = [decimals_for(float(sd)) for sd in summary["sd"]]
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
+    table.add_column("term", style="bold", overflow="fold")
+    columns = []
+    for name in ("mean", "sd", names[2], names[3]):
+        columns.append(aligned([fixed(float(value), places) for value, places in zip(summary[name], decimals, strict=True)]))
+    columns.append([fixed(float(value), 3) for value in summary["P(>0)"]])
+    columns.append([fixed(float(value), 0) for value in summary[["ess_bulk", "ess_tail"]].min(axis=1)])
+    columns.append([fixed(float(value), 3) for value in summary["r_hat"]])
+    for heading in ("mean", "sd", names[2], names[3], "P(>0)", "ESS", "R-hat"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for term, *cells in zip(map(str, summary.index), *columns, strict=True):
+        table.add_row(visible(term), *cells)
+    return table
+
+
+def fit_document(posterior: Posterior, interval: float) -> dict[str, Any]:
+    """A fit for machines."""
+    summary = posterior.summary(interval)
+    low, high = (str(name) for name in summary.columns[2:4])
+    info = posterior.info
+    keys = {"mean": "mean", "sd": "sd", low: "lower", high: "upper", "ess_bulk": "ess_bulk", "ess_tail": "ess_tail",
+            "r_hat": "r_hat", "P(>0)": "probability_positive"}
+    return {
+        "formula": info.formula,
+        "family": info.family,
+        "method": info.method,
+        "holders": info.holders,
+        "chains": info.chains,
+        "draws": info.draws,
+        "seed": info.seed,
+        "seconds": info.seconds,
+        "interval": interval,
+        "terms": [
+            {"term": str(term), **{key: float(row[name]) for name, key in keys.items()}} for term, row in summary.iterrows()
+        ],
+        "divergences": info.divergences,
+        "problems": posterior.diagnose(),
+        "notes": list(info.notes),
+    }

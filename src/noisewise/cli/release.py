@@ -1,0 +1,134 @@
+"""``noisewise release``: rows in, a release file out. Everything that can be refused is refused before the budget is spent."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from noisewise.cli.files import check_release_target
+from noisewise.cli.guard import guarded
+from noisewise.cli.options import AsJson, Force, Quiet, Traceback
+from noisewise.cli.table import open_table
+from noisewise.cli.talk import Talk
+from noisewise.errors import ReleaseWriteError
+
+if TYPE_CHECKING:
+    from noisewise.release import Release
+
+
+@guarded(holder=True)
+def release(
+    context: typer.Context,
+    data: Annotated[str, typer.Argument(help="The table: Parquet (file, folder or pattern) or CSV.", show_default=False)],
+    schema: Annotated[Path, typer.Option("--schema", "-s", help="The public declarations (TOML).", show_default=False)],
+    epsilon: Annotated[float, typer.Option("--epsilon", "-e", help="How much privacy may be spent, for example 1.",
+                                           show_default=False)],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The release file to write, for example patients.nwr.",
+                                         show_default=False)],
+    delta: Annotated[float | None, typer.Option("--delta", "-d", help="With it Gaussian noise, for example 1e-6; without it "
+                                                "Laplace noise and pure epsilon.", show_default=False)] = None,
+    mechanism: Annotated[str | None, typer.Option(help="gaussian or laplace; by default as --delta says.",
+                                                  show_default=False)] = None,
+    terms: Annotated[str | None, typer.Option(help="More columns for analysts to use, for example \"age:ward + I(age**2)\".",
+                                              show_default=False)] = None,
+    threads: Annotated[int | None, typer.Option(help="At most so many; by default one per processor.", min=1,
+                                                show_default=False)] = None,
+    force: Force = False,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+    traceback: Traceback = False,
+) -> None:
+    """Release a noisy summary of a table, once, for many analyses.
+
+    Only the columns that the schema declares are read.
+    The file may be given to anyone: its guarantee holds whatever they know and do.
+
+    Example: noisewise release patients.parquet -s schema.toml --epsilon 1 --delta 1e-6 -o patients.nwr
+    """
+    talk = Talk.of(context)
+    import noisewise
+    from noisewise.schema import Basis
+
+    declared = noisewise.Schema.load(schema)
+    size = Basis.of(declared, terms).size
+    check_release_target(output, force=force, room=65_536 + 32 * size * size)
+    made = noisewise.release(
+        open_table(data),
+        declared,
+        terms=terms,
+        epsilon=epsilon,
+        delta=delta,
+        mechanism=mechanism,
+        threads=threads,
+        progress=talk.progress,
+    )
+    _keep(made, output)
+    _tell(talk, made, output, delta)
+
+
+def _keep(made: Release, output: Path) -> None:
+    """Save; if that fails, the release, whose budget is spent, is rescued to the folder for temporary files."""
+    try:
+        made.save(output)
+    except ReleaseWriteError as error:
+        rescue = Path(tempfile.mkdtemp(prefix="noisewise-")) / (output.stem + ".nwr")
+        made.save(rescue)
+        raise ReleaseWriteError(
+            "the release could not be written where it was wanted, but it is kept elsewhere: its budget is spent",
+            found=error.found,
+            remedy=f"move it to a safe place: {rescue}",
+        ) from error
+
+
+def _tell(talk: Talk, made: Release, output: Path, delta: float | None) -> None:
+    from shlex import quote
+
+    if not talk.quiet:
+        talk.line(f"Wrote {output}", style="bold green")
+        talk.line(made.describe())
+        talk.explain()
+        talk.explain("This file may be given to anyone. Releasing the same rows again spends privacy again: the epsilons add up.")
+        talk.explain("Anyone who has the file can now fit regressions to it, for example:")
+        names = [name if name.isidentifier() else f"`{name}`" for name in made.schema.names]
+        formula = f"{names[0]} ~ {names[1] if len(names) > 1 else 1}"
+        talk.suggest(f"noisewise fit {quote(str(output))} {quote(formula)}")
+    rows = made.parts[0].rows
+    if delta is None:
+        talk.note("Note: no --delta was given, so the guarantee is pure epsilon. With --delta 1e-6 the noise is often smaller.")
+    elif rows and made.parts[0].delta > 1 / rows:
+        talk.warn(f"delta is larger than 1/{rows}, one over the number of rows: that is a weak promise to each of them")
+    talk.document({"file": output, **release_document(made)})
+
+
+def release_document(made: Release) -> dict[str, Any]:
+    """A release for machines, without its numbers: those are in the file, which is JSON itself."""
+    return {
+        "kind": made.kind,
+        "format_version": made.version,
+        "adjacency": made.adjacency,
+        "unit": made.schema.unit.to_dict(),
+        "terms": made.terms,
+        "columns": list(made.basis.names[1:]),
+        "parts": [
+            {
+                "rows": part.rows,
+                "epsilon": part.epsilon,
+                "delta": part.delta,
+                "mechanism": part.mechanism,
+                "noise_sd": {
+                    "diagonal": part.noise.diagonal,
+                    "off_diagonal": part.noise.off_diagonal,
+                    "rows": part.noise.corner,
+                },
+                "sensitivity": part.sensitivity,
+                "statement": part.statement,
+                "created": part.created,
+                "library": part.library,
+            }
+            for part in made.parts
+        ],
+        "schema": made.schema.to_dict(),
+    }

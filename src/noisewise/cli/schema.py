@@ -1,0 +1,235 @@
+"""``noisewise schema init`` and ``schema check``: the public declarations. No row is read here, only names and types."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from shlex import quote
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from noisewise.cli.files import check_folder, write_text
+from noisewise.cli.guard import guarded
+from noisewise.cli.options import AsJson, Force, Quiet, Traceback
+from noisewise.cli.table import open_table
+from noisewise.cli.talk import Talk, visible
+from noisewise.errors import DataError, DeclarationError, ResultError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from rich.table import Table
+
+    from noisewise.data.sources import Source
+    from noisewise.privacy.mechanisms import SymmetricMechanism
+    from noisewise.schema import Basis, Schema
+
+schema_app = typer.Typer(no_args_is_help=True, help="Declare what is public about a table: bounds, levels, whom to protect.")
+
+Kind = Literal["number", "category", "boolean", "either"]
+
+
+@schema_app.command()
+@guarded(holder=True)
+def init(
+    context: typer.Context,
+    data: Annotated[str, typer.Argument(help="The table: Parquet (file, folder or pattern) or CSV.", show_default=False)],
+    output: Annotated[str, typer.Option("--output", "-o", help="The schema to write; - for standard output.")] = "schema.toml",
+    force: Force = False,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+    traceback: Traceback = False,
+) -> None:
+    """Write a schema to be filled in, from the names and types of the columns only.
+
+    Bounds and levels are left open: they must come from public knowledge.
+    What is read off the data leaks.
+
+    Example: noisewise schema init patients.parquet
+    """
+    talk = Talk.of(context)
+    target = None if output == "-" else Path(output)
+    if target is not None:
+        _check_template_target(target, force)
+    kinds, left_out = _kinds(open_table(data))
+    if not kinds:
+        raise DataError("there is no column that a release could use", found=", ".join(left_out) or "no columns",
+                        remedy="numbers, text and booleans can be used")
+    text = _template(kinds, left_out)
+    if target is not None:
+        write_text(target, text)
+        if not talk.quiet:
+            _next_steps(talk, target, data, len(kinds))
+    else:
+        talk.line(text.rstrip("\n"))
+    talk.document({"file": target, "columns": kinds, "left_out": left_out, "template": text})
+
+
+@schema_app.command()
+@guarded(holder=True)
+def check(
+    context: typer.Context,
+    schema: Annotated[Path, typer.Argument(help="The schema (TOML).", show_default=False)],
+    data: Annotated[str | None, typer.Argument(help="Also compare with the names and types of this table.",
+                                               show_default=False)] = None,
+    terms: Annotated[str | None, typer.Option(help="More columns to release, for example \"age:ward + I(age**2)\".",
+                                              show_default=False)] = None,
+    epsilon: Annotated[float, typer.Option("--epsilon", "-e", help="The epsilon to show the noise for.")] = 1.0,
+    delta: Annotated[float, typer.Option("--delta", "-d", help="The delta to show the noise for.")] = 1e-6,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+    traceback: Traceback = False,
+) -> None:
+    """Say what a schema declares, what becomes of cells that do not fit, and how much noise a release would have.
+
+    Example: noisewise schema check schema.toml patients.parquet
+    """
+    talk = Talk.of(context)
+    from noisewise.holder import _sensitivity
+    from noisewise.privacy.mechanisms import choose_mechanism
+    from noisewise.schema import Basis, Schema
+
+    declared = Schema.load(schema)
+    basis = Basis.of(declared, terms)
+    mechanism = choose_mechanism(_sensitivity(basis), epsilon, delta, None)
+    undeclared = None if data is None else _compare(declared, basis, data)
+    if not talk.quiet:
+        _describe(talk, schema, declared, basis, mechanism)
+        if data is not None and undeclared is not None:
+            left = f" Not declared, and so never read: {', '.join(undeclared)}." if undeclared else ""
+            talk.explain(f"{data} has every declared column, in a type that can be used.{left}", style="green")
+    talk.document(_check_document(schema, declared, basis, mechanism, data, undeclared))
+
+
+def _check_template_target(target: Path, force: bool) -> None:
+    if target.is_dir() or (target.exists() and not force):
+        what = "is a folder" if target.is_dir() else "exists already"
+        raise DeclarationError("the template needs a file name that is free", found=f"{target} {what}",
+                               remedy="choose another one with -o, or give --force to replace a file")
+    check_folder(target, ResultError)
+
+
+def _kinds(source: Source) -> tuple[dict[str, Kind], dict[str, str]]:
+    """What to ask about each column, by its type; and the columns that cannot be used, with the reason."""
+    kinds: dict[str, Kind] = {}
+    left_out: dict[str, str] = {}
+    for name, kind in source.column_types().items():
+        found = "either" if name in source.untyped else _kind_of(kind)
+        if re.fullmatch(r"__index_level_\d+__", name):
+            left_out[name] = "the index of a data frame"
+        elif found is None:
+            left_out[name] = str(kind)
+        else:
+            kinds[name] = found
+    return kinds, left_out
+
+
+def _kind_of(kind: pa.DataType) -> Kind | None:
+    import pyarrow.types as t
+
+    if t.is_boolean(kind):
+        return "boolean"
+    if t.is_integer(kind) or t.is_floating(kind) or t.is_decimal(kind):
+        return "number"
+    if t.is_dictionary(kind) or t.is_string(kind) or t.is_large_string(kind) or t.is_string_view(kind):
+        return "category"
+    return "either" if t.is_null(kind) else None
+
+
+def _template(kinds: dict[str, Kind], left_out: dict[str, str]) -> str:
+    import json
+
+    from noisewise.schema.toml import template
+
+    text = template(kinds)
+    if left_out:
+        text += "\n# Left out, because a release has numbers and categories only:\n"
+        text += "".join(f"#   {json.dumps(name)}: {' '.join(reason.split())}\n" for name, reason in left_out.items())
+    return text
+
+
+def _next_steps(talk: Talk, target: Path, data: str, columns: int) -> None:
+    talk.line(f"Wrote {target}", style="bold green")
+    talk.explain(f"It asks about {columns} column{'s' if columns > 1 else ''}, from their names and types alone. "
+                 "Fill in every \"?\" from public knowledge, delete the columns that nobody will need, then check it:")
+    talk.suggest(f"noisewise schema check {quote(str(target))} {quote(data)}")
+
+
+def _compare(declared: Schema, basis: Basis, data: str) -> list[str]:
+    """Check a table's names and types; the columns that the schema says nothing about."""
+    from noisewise.data.columns import require_columns, wanted_columns
+
+    source = open_table(data)
+    require_columns(source, wanted_columns(declared.columns, declared.unit.column))
+    return [name for name in source.column_types() if name not in (*declared.names, declared.unit.column)]
+
+
+def _describe(talk: Talk, path: Path, declared: Schema, basis: Basis, mechanism: SymmetricMechanism) -> None:
+    unit = declared.unit
+    protects = "one row" if unit.is_row else f"one {unit.column}, of whom at most {unit.max_rows} rows are used"
+    neighbours = {"replace-one": "replace-one: someone's data are replaced by other data",
+                  "add-remove": "add-remove: someone's data are there or not"}[declared.adjacency]
+    norm = f"at most {basis.radius:.4g}, " + ("as declared; longer rows are shortened" if basis.norm_clipped
+                                              else "which follows from the bounds and levels")
+    diagonal, off_diagonal, corner = mechanism.entry_sd()
+    talk.line(f"{path} is complete and valid.", style="bold green")
+    talk.result(_columns_table(declared))
+    for label, words in (
+        ("protects", protects),
+        ("neighbours", neighbours),
+        ("rows", "their number is public" if declared.rows_are_public else "their number is not public and gets noise"),
+        ("norm", f"of a scaled row: {norm}"),
+        ("released", f"{basis.size - 1} columns: {', '.join(basis.names[1:])}"),
+        ("noise", f"at epsilon {mechanism.epsilon:g}, delta {mechanism.delta:g}: {mechanism.name}, standard deviation "
+                  f"{diagonal:.4g} on sums of squares, {off_diagonal:.4g} on other sums"
+                  + (f", {corner:.4g} on the number of rows" if corner else "")),
+        ("", f"that is, with 10,000 rows the mean of a column moves by about {off_diagonal / 1e4:.2g} of half its range"),
+    ):
+        talk.line(f"  {label:<12}{words}")
+
+
+def _columns_table(declared: Schema) -> Table:
+    from rich import box
+    from rich.table import Table
+
+    from noisewise.schema.columns import DROP, Numeric
+
+    def becomes(value: object) -> str:
+        if value == DROP:
+            return "row is dropped"
+        return f"{value:g}" if isinstance(value, float) else str(value)
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for heading in ("column", "declared as", "missing becomes", "any other value"):
+        table.add_column(heading, overflow="fold")
+    for column in declared.columns:
+        if isinstance(column, Numeric):
+            kind, other = f"number from {column.lower:g} to {column.upper:g}", "is clipped"
+        else:
+            kind = f"category: {', '.join(map(str, column.levels))}"
+            other = "drops its row" if column.unseen == DROP else f"becomes {column.unseen}"
+        table.add_row(*map(visible, (column.name, kind, becomes(column.fill), other)))
+    return table
+
+
+def _check_document(
+    path: Path, declared: Schema, basis: Basis, mechanism: SymmetricMechanism, data: str | None, undeclared: list[str] | None
+) -> dict[str, Any]:
+    diagonal, off_diagonal, corner = mechanism.entry_sd()
+    return {
+        "file": path,
+        "valid": True,
+        "schema": declared.to_dict(),
+        "rules": declared.rules(),
+        "rows_are_public": declared.rows_are_public,
+        "norm": basis.radius,
+        "released_columns": list(basis.names[1:]),
+        "noise": {
+            "epsilon": mechanism.epsilon,
+            "delta": mechanism.delta,
+            "mechanism": mechanism.name,
+            "sd": {"diagonal": diagonal, "off_diagonal": off_diagonal, "rows": corner},
+        },
+        "data": data,
+        "undeclared_columns": undeclared,
+    }

@@ -1,0 +1,21 @@
+"""The only room that reads confidential rows.
+
+Sources hand out batches of rows; a statistic is a mergeable partial sum over them. What leaves this room is an exact sum
+and nothing else. Cells that do not fit are mapped by the public rules of the schema, so that neither an exception nor a
+warning ever depends on a value: errors name columns and types only.
+
+    sources/    parquet, csv, arrow, pandas, polars, arrays -> Arrow record batches of the wanted columns
+    cells       untyped cells (text, Python objects) -> numbers or texts, by a total function
+    columns     Arrow columns -> numbers to be scaled, or codes of declared levels
+    plan        basis -> the rows of a block and how each is computed
+    block       8192 rows at a time -> their exact Gram matrix
+    exact       partial sums in whole numbers of 2**-40
+    units       at most k rows of each privacy unit
+    gram        all of it, put together
+"""
+
+from noisewise.data.exact import GramSum
+from noisewise.data.gram import gram_sum
+from noisewise.data.sources import open_source
+
+__all__ = ["GramSum", "gram_sum", "open_source"]

@@ -1,0 +1,137 @@
+"""The Gram matrix of some thousand rows at a time, in memory that is used again for each block."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from noisewise.data.columns import DROPPED, Codes
+from noisewise.data.exact import BLOCK_ROWS, ONE
+from noisewise.data.plan import Matrix, Plan
+
+SMALL_PRODUCT: Final = 1_000_000
+"""OpenBLAS multiplies up to this many (rows times columns times depth) with kernels that do not copy their operands."""
+
+PANEL: Final = 8
+"""Rows of the matrix that are computed in one product."""
+
+MANY_COLUMNS: Final = 128
+"""From here on the symmetric product of the whole block is as fast as panels."""
+
+
+@dataclass(frozen=True)
+class Panel:
+    """Some rows of the matrix, from the diagonal to the right, and how many rows of the table to multiply at a time."""
+
+    rows: slice
+    columns: slice
+    depth: int
+
+    @classmethod
+    def cover(cls, size: int) -> tuple[Panel, ...]:
+        """Panels that hold the upper triangle but for its corner.
+
+        The second operand starts one column before the first (after it for the first panel): if both started at the same
+        place, NumPy would call the symmetric product, which takes up to eight times as long for a few columns.
+        """
+        panels = []
+        for start in range(0, size, PANEL):
+            rows, columns = slice(start, min(start + PANEL, size)), slice(start - 1 if start else 1, size)
+            area = (rows.stop - rows.start) * (columns.stop - columns.start)
+            panels.append(cls(rows, columns, min(BLOCK_ROWS, SMALL_PRODUCT // area)))
+        return tuple(panels)
+
+
+class Block:
+    """A workspace for blocks of rows; belongs to one thread."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self._values: Matrix = np.zeros((plan.size, BLOCK_ROWS))
+        self._values[0] = ONE
+        # As arrays of double precision, so that narrower columns are widened and not the other way round.
+        self._centres = [np.array(number.centre) for number in plan.numbers]
+        self._scales = np.array([[number.scale] for number in plan.numbers]).reshape(-1, 1)
+        self._product: Matrix = np.zeros((plan.size, plan.size))
+        self._panels = Panel.cover(plan.size)
+        self._expect_missing = False
+
+    def gram(
+        self, numbers: list[npt.NDArray[Any]], codes: Mapping[str, Codes], keep: npt.NDArray[np.bool_] | None
+    ) -> tuple[Matrix, int]:
+        """The matrix of at most `BLOCK_ROWS` rows, in units of 2**-40, and the number of rows, which is its corner.
+
+        Only the upper triangle without the corner is meant, and only until the next call. ``keep`` says which rows count,
+        if not all.
+        """
+        length = len(numbers[0]) if numbers else len(next(iter(codes.values())))
+        block = self._values[:, :length]
+        left_out = _left_out(codes, keep)
+        if not self._expect_missing:
+            self._load(block, numbers, codes)
+            product, rows = self._finish(block, left_out)
+            # A missing number is a NaN, which the product with the constant shows at no cost.
+            self._expect_missing = math.isnan(product[0, 1:].sum())
+        if self._expect_missing:
+            self._load(block, numbers, codes)
+            product, rows = self._finish(block, self._repair(block, left_out))
+        return product, rows
+
+    def _load(self, block: Matrix, numbers: list[npt.NDArray[Any]], codes: Mapping[str, Codes]) -> None:
+        scaled = block[1 : 1 + len(numbers)]
+        for row, values, centre in zip(scaled, numbers, self._centres, strict=True):
+            np.subtract(values, centre, out=row)
+        np.multiply(scaled, self._scales, out=scaled)
+        np.clip(scaled, -ONE, ONE, out=scaled)
+        np.rint(scaled, out=scaled)
+        for step in self.plan.indicators:
+            step.fill(block, codes[step.column])
+
+    def _repair(self, block: Matrix, left_out: npt.NDArray[np.bool_] | None) -> npt.NDArray[np.bool_] | None:
+        """Put the declared value where a number is missing; returns the rows that are to be left out."""
+        for row, number in enumerate(self.plan.numbers, start=1):
+            missing = np.isnan(block[row])
+            if number.fill is not None:
+                block[row, missing] = number.fill
+            elif missing.any():
+                left_out = missing if left_out is None else left_out | missing
+        return left_out
+
+    def _finish(self, block: Matrix, left_out: npt.NDArray[np.bool_] | None) -> tuple[Matrix, int]:
+        for step in self.plan.derived:
+            step.fill(block)
+        if self.plan.norm is not None:
+            self.plan.norm.clip(block)
+        if left_out is None:
+            return self._multiply(block), block.shape[1]
+        block[:, left_out] = 0.0  # a row of zeros, its constant included, adds nothing
+        product = self._multiply(block)
+        block[0] = ONE
+        return product, block.shape[1] - int(left_out.sum())
+
+    def _multiply(self, block: Matrix) -> Matrix:
+        """``block @ block.T``, exactly: all partial sums are whole numbers of at most 2**53, in whatever order."""
+        if len(block) > MANY_COLUMNS:
+            return np.matmul(block, block.T, out=self._product)
+        for panel in self._panels:
+            left, right = block[panel.rows], block[panel.columns].T
+            part = left[:, : panel.depth] @ right[: panel.depth]
+            for start in range(panel.depth, block.shape[1], panel.depth):
+                stop = start + panel.depth
+                part += left[:, start:stop] @ right[start:stop]
+            self._product[panel.rows, panel.columns] = part
+        return self._product
+
+
+def _left_out(codes: Mapping[str, Codes], keep: npt.NDArray[np.bool_] | None) -> npt.NDArray[np.bool_] | None:
+    left_out = None if keep is None or keep.all() else ~keep
+    for values in codes.values():
+        dropped = values == DROPPED
+        if dropped.any():
+            left_out = dropped if left_out is None else left_out | dropped
+    return left_out

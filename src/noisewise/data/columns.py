@@ -1,0 +1,203 @@
+"""Arrow columns as numbers to be scaled, or as codes of declared levels.
+
+Which types fit a declaration is decided from types alone, before a row is read. After that no cell can fail: what is
+missing or was not declared follows the column's public rule.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from noisewise.data.cells import number_from_text
+from noisewise.data.sources.base import Source, Wanted
+from noisewise.errors import DataError
+from noisewise.schema.columns import DROP, Categorical, Level, Numeric
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+DROPPED: Final = -1
+"""The code of a cell that drops its row."""
+
+Codes = npt.NDArray[np.int32]
+
+
+def wanted_columns(columns: Sequence[Numeric | Categorical], unit: str | None) -> list[Wanted]:
+    """What to ask of a source for these declarations."""
+    wanted = [
+        Wanted(column.name, "level", frozenset(map(str, column.levels)))
+        if isinstance(column, Categorical)
+        else Wanted(column.name, "number")
+        for column in columns
+    ]
+    return wanted if unit is None else [*wanted, Wanted(unit, "unit")]
+
+
+def require_columns(source: Source, wanted: Sequence[Wanted]) -> None:
+    """Refuse a source that lacks a column or has it in a type that cannot be used."""
+    types = source.column_types()
+    for column in wanted:
+        if column.name not in types:
+            raise DataError(f"the data have no column '{column.name}', which the schema declares",
+                            found="columns " + ", ".join(types), remedy="correct the name in the schema or in the data")
+        kind = types[column.name]
+        if column.name not in source.untyped and not _fits(kind, column):
+            needed = {"number": "a number", "level": "a category (text, number or boolean)", "unit": "an identifier"}[column.role]
+            raise DataError(f"column '{column.name}' is declared as {needed} but has another type",
+                            found=str(kind), remedy=f"convert '{column.name}' before the release, or declare it otherwise")
+
+
+def _fits(kind: pa.DataType, column: Wanted) -> bool:
+    import pyarrow.types as t
+
+    if t.is_dictionary(kind):
+        kind = kind.value_type
+    if t.is_integer(kind) or t.is_floating(kind) or t.is_decimal(kind) or t.is_boolean(kind) or t.is_null(kind):
+        return True
+    if column.role == "number":
+        return False
+    if _is_text(kind):
+        return True
+    return column.role == "unit" and bool(t.is_temporal(kind) or t.is_fixed_size_binary(kind))
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    import pyarrow.types as t
+
+    return bool(
+        t.is_string(kind) or t.is_large_string(kind) or t.is_string_view(kind)
+        or t.is_binary(kind) or t.is_large_binary(kind) or t.is_binary_view(kind)
+    )
+
+
+def numbers(array: pa.Array) -> npt.NDArray[Any]:
+    """A numeric column as a NumPy array, NaN where it is missing; a view if nothing is missing."""
+    import pyarrow as pa
+    import pyarrow.types as t
+
+    if not t.is_floating(array.type) and not t.is_integer(array.type):
+        if t.is_dictionary(array.type):
+            return numbers(array.dictionary_decode())
+        if t.is_null(array.type):
+            return np.full(len(array), np.nan)
+        array = array.cast(pa.uint8() if t.is_boolean(array.type) else pa.float64())
+    values: npt.NDArray[Any] = array.to_numpy(zero_copy_only=False)
+    return values
+
+
+@dataclass(frozen=True)
+class LevelReader:
+    """Maps the cells of one categorical column to the positions of its levels."""
+
+    column: Categorical
+
+    def codes(self, array: pa.Array) -> Codes:
+        """The position of each cell's level, or DROPPED."""
+        import pyarrow.types as t
+
+        kind = array.type.value_type if t.is_dictionary(array.type) else array.type
+        if t.is_null(kind):
+            return np.full(len(array), self._missing, dtype=np.int32)
+        if not t.is_dictionary(array.type):
+            if not _is_text(kind):
+                return self._number_codes(numbers(array), boolean=bool(t.is_boolean(kind)))
+            array = _hashable_text(array).dictionary_encode()
+        dictionary = array.dictionary
+        if _is_text(kind):
+            of_dictionary = self._text_codes(dictionary)
+        else:
+            of_dictionary = self._number_codes(numbers(dictionary), boolean=bool(t.is_boolean(kind)))
+        # A missing cell points one past the dictionary.
+        table = np.append(of_dictionary, np.int32(self._missing))
+        indices = array.indices
+        if indices.null_count:
+            indices = indices.cast("int64").fill_null(len(dictionary))
+        result: Codes = table.take(indices.to_numpy(zero_copy_only=False).astype(np.intp, copy=False))
+        return result
+
+    def code(self, level: Level) -> int:
+        """The position of a declared level; DROPPED for "drop"."""
+        if level in self.column.levels:
+            return self.column.levels.index(level)
+        assert level == DROP
+        return DROPPED
+
+    @cached_property
+    def _missing(self) -> int:
+        return self.code(self.column.fill)
+
+    @cached_property
+    def _unseen(self) -> int:
+        return self.code(self.column.unseen)
+
+    @cached_property
+    def _by_text(self) -> Mapping[bytes, int]:
+        texts = {_level_text(level).encode(): index for index, level in enumerate(self.column.levels)}
+        # Booleans are written in many ways; a text level keeps its own spelling.
+        for index, level in enumerate(self.column.levels):
+            if isinstance(level, bool):
+                for spelling in (str(level), str(level).upper(), str(level)[0], str(level)[0].lower(), str(int(level))):
+                    texts.setdefault(spelling.encode(), index)
+        return texts
+
+    @cached_property
+    def _by_number(self) -> Mapping[float, int]:
+        return {float(level): index for index, level in enumerate(self.column.levels) if not isinstance(level, str)}
+
+    def _text_codes(self, dictionary: pa.Array) -> Codes:
+        import pyarrow as pa
+
+        texts = dictionary.cast(pa.large_binary()).to_pylist()
+        return np.fromiter((self._text_code(text) for text in texts), dtype=np.int32, count=len(texts))
+
+    def _text_code(self, text: bytes | None) -> int:
+        if text is None:
+            return self._missing
+        found = self._by_text.get(text)
+        if found is None and self._by_number:
+            number = number_from_text(text)
+            found = None if number is None else self._by_number.get(number)
+        return self._unseen if found is None else found
+
+    def _number_codes(self, values: npt.NDArray[Any], *, boolean: bool) -> Codes:
+        """Compare by number; in the precision of the column, so that 0.1 is found in a column of single precision."""
+        kind = values.dtype if values.dtype.kind == "f" else np.dtype(np.float64)
+        pairs = [(_level_number(level, boolean), index) for index, level in enumerate(self.column.levels)]
+        known = sorted((number, index) for number, index in pairs if number is not None)
+        cells = values.astype(kind, copy=False)
+        result = np.full(len(cells), self._unseen, dtype=np.int32)
+        if known:
+            levels = np.array([number for number, _ in known], dtype=kind)
+            places = np.searchsorted(levels, cells).clip(max=len(levels) - 1)
+            positions = np.array([index for _, index in known], dtype=np.int32)
+            result = np.where(levels[places] == cells, positions[places], result)
+        result[np.isnan(cells)] = self._missing
+        return result
+
+
+def _hashable_text(array: pa.Array) -> pa.Array:
+    """Views have no hash kernel; as bytes they do, and bytes need not be valid UTF-8."""
+    import pyarrow as pa
+    import pyarrow.types as t
+
+    if t.is_string_view(array.type) or t.is_binary_view(array.type):
+        return array.cast(pa.large_binary())
+    return array
+
+
+def _level_text(level: Level) -> str:
+    return str(level).lower() if isinstance(level, bool) else str(level)
+
+
+def _level_number(level: Level, boolean: bool) -> float | None:
+    if not isinstance(level, str):
+        return float(level)
+    if boolean and level.lower() in ("true", "false"):
+        return float(level.lower() == "true")
+    return number_from_text(level)

@@ -1,0 +1,188 @@
+"""From a basis to the rows of a block: which there are, and how each is computed.
+
+A block is laid out column by column, numbers first, so that one instruction scales them all. Then come categories, then
+Chebyshev polynomials and products, which are computed from the rounded values of their factors and rounded again: every
+value in a block is a whole multiple of 2**-20 within [-1, 1].
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from fractions import Fraction
+from math import floor
+
+import numpy as np
+import numpy.typing as npt
+
+from noisewise.data.columns import Codes, LevelReader
+from noisewise.data.exact import ONE
+from noisewise.schema.basis import Basis
+from noisewise.schema.columns import DROP, Categorical, Numeric
+from noisewise.schema.polynomial import Factor, Product
+
+Matrix = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class ScaledNumber:
+    """A numeric column: ``(value - centre) * scale``, clipped to [-ONE, ONE] and rounded."""
+
+    name: str
+    centre: float
+    scale: float
+    fill: float | None
+    """What a missing cell becomes, in units of 2**-20; None if its row is dropped."""
+
+    @classmethod
+    def of(cls, column: Numeric) -> ScaledNumber:
+        # Bounds so close that the scale overflows: the largest double keeps 0 * scale == 0.
+        scale = min(ONE / column.half_width, sys.float_info.max)
+        fill = column.fill
+        scaled = None if fill == DROP else float(np.rint(np.clip((float(fill) - column.centre) * scale, -ONE, ONE)))
+        return cls(column.name, column.centre, scale, scaled)
+
+
+@dataclass(frozen=True)
+class Indicator:
+    """ONE where a category has a level; elsewhere 0, or -ONE for a category with two levels."""
+
+    row: int
+    column: str
+    code: int
+    signed: bool
+
+    def fill(self, block: Matrix, codes: Codes) -> None:
+        row = block[self.row]
+        np.multiply(codes == self.code, 2 * ONE if self.signed else ONE, out=row)
+        if self.signed:
+            np.subtract(row, ONE, out=row)
+
+
+@dataclass(frozen=True)
+class Chebyshev:
+    """T_degree of another row, by the three-term recurrence."""
+
+    row: int
+    of: int
+    degree: int
+
+    def fill(self, block: Matrix) -> None:
+        value = block[self.of] / ONE
+        before, now = np.ones_like(value), value
+        for _ in range(self.degree - 1):
+            before, now = now, 2.0 * value * now - before
+        np.rint(np.clip(now, -1.0, 1.0) * ONE, out=block[self.row])
+
+
+@dataclass(frozen=True)
+class Multiplied:
+    """A product of other rows, rounded once."""
+
+    row: int
+    of: tuple[int, ...]
+
+    def fill(self, block: Matrix) -> None:
+        value = block[self.of[0]]
+        for index in self.of[1:]:
+            value = value * block[index] / ONE
+        np.rint(value, out=block[self.row])
+
+
+@dataclass(frozen=True)
+class NormBound:
+    """Rows longer than the declared norm are shortened to it."""
+
+    rows: npt.NDArray[np.intp]
+    radius: float
+    """The norm, in units of 2**-20."""
+    squared: float
+    """The largest whole number that is at most its square."""
+
+    @classmethod
+    def of(cls, rows: npt.NDArray[np.intp], bound: float) -> NormBound:
+        return cls(rows, float(bound) * ONE, float(floor((Fraction(bound) * int(ONE)) ** 2)))
+
+    def clip(self, block: Matrix) -> None:
+        """Shorten, rounding towards zero.
+
+        Squared norms are whole numbers below 2**53 (for less than 8192 columns), so the comparison is exact. The factor is
+        made smaller by more than the four roundings in it can have made it larger (4 * 2**-53), so each shortened value is
+        at most its exact one, and rounding towards zero makes it smaller still: the norm cannot exceed the bound.
+        """
+        released = block[self.rows]
+        squares = np.einsum("ij,ij->j", released, released)
+        (long,) = np.nonzero(squares > self.squared)
+        if long.size:
+            factor = self.radius / np.sqrt(squares[long]) * (1.0 - 2.0**-50)
+            block[np.ix_(self.rows, long)] = np.trunc(released[:, long] * factor)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All that is public about the pass: the rows of a block, and where the basis columns are among them."""
+
+    numbers: tuple[ScaledNumber, ...]
+    categories: tuple[LevelReader, ...]
+    indicators: tuple[Indicator, ...]
+    derived: tuple[Chebyshev | Multiplied, ...]
+    norm: NormBound | None
+    size: int
+    order: npt.NDArray[np.intp]
+
+    @classmethod
+    def of(cls, basis: Basis) -> Plan:
+        """Lay out a basis."""
+        layout = _Layout(basis)
+        order = np.array([layout.row(column.factors) for column in basis.columns], dtype=np.intp)
+        bound = basis.schema.norm_bound
+        norm = NormBound.of(order[1:], bound) if basis.norm_clipped and bound is not None else None
+        return cls(
+            numbers=tuple(ScaledNumber.of(column) for column in layout.numbers),
+            categories=tuple(LevelReader(column) for column in layout.categories),
+            indicators=tuple(layout.indicators),
+            derived=tuple(layout.derived),
+            norm=norm,
+            size=len(layout.rows),
+            order=order,
+        )
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return (*(column.name for column in self.numbers), *(reader.column.name for reader in self.categories))
+
+
+class _Layout:
+    """Gives every product a row, once, after the rows that it is computed from."""
+
+    def __init__(self, basis: Basis) -> None:
+        self.schema = basis.schema
+        used = {factor.column for column in basis.columns for factor in column.factors}
+        declared = [column for column in basis.schema.columns if column.name in used]
+        self.numbers = [column for column in declared if isinstance(column, Numeric)]
+        self.categories = [column for column in declared if isinstance(column, Categorical)]
+        self.indicators: list[Indicator] = []
+        self.derived: list[Chebyshev | Multiplied] = []
+        self.rows: dict[Product, int] = {(): 0}
+        for number in self.numbers:
+            self.rows[(Factor(number.name),)] = len(self.rows)
+
+    def row(self, product: Product) -> int:
+        """The row of a product, made if need be."""
+        if product not in self.rows:
+            parts = tuple(self.row((factor,)) for factor in product) if len(product) > 1 else ()
+            base = self.row((Factor(product[0].column),)) if len(product) == 1 and product[0].degree > 1 else 0
+            row = self.rows[product] = len(self.rows)
+            if parts:
+                self.derived.append(Multiplied(row, parts))
+            elif base:
+                self.derived.append(Chebyshev(row, base, product[0].degree))
+            else:
+                self.indicators.append(self._indicator(row, product[0]))
+        return self.rows[product]
+
+    def _indicator(self, row: int, factor: Factor) -> Indicator:
+        column = self.schema.column(factor.column)
+        assert isinstance(column, Categorical)
+        code = 1 if factor.level is None else column.levels.index(factor.level)
+        return Indicator(row, factor.column, code, signed=factor.level is None)

@@ -1,0 +1,109 @@
+"""What every source of rows offers to the statistics."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeAlias
+
+from noisewise.errors import DataError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+BATCH_ROWS: Final = 65_536
+"""Rows handed out at a time; large enough for speed, small enough for the cache."""
+
+TASK_ROWS: Final = 4 * BATCH_ROWS
+"""Rows in memory are split into tasks of this size for threads."""
+
+Role: TypeAlias = Literal["number", "level", "unit"]
+Task: TypeAlias = "Callable[[], Iterator[pa.RecordBatch]]"
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A column that a statistic needs, and what for.
+
+    ``levels`` are the texts of the declared levels: in a format without types they are never a spelling of "missing".
+    """
+
+    name: str
+    role: Role
+    levels: frozenset[str] = frozenset()
+
+
+class Source(Protocol):
+    """A table of rows that can be read in batches.
+
+    A source never fails because of a value in a cell. Tasks are independent of one another and may run in threads; their
+    order is the order of the rows.
+    """
+
+    @property
+    def description(self) -> str:
+        """What it is, for messages: a kind and a path, never a value."""
+        ...
+
+    @property
+    def rows(self) -> int | None:
+        """The number of rows if it is known before reading; used for the progress bar only."""
+        ...
+
+    @property
+    def untyped(self) -> frozenset[str]:
+        """Columns whose type says nothing about their cells (CSV, Python objects); they are read as they are wanted."""
+        ...
+
+    def column_types(self) -> Mapping[str, pa.DataType]:
+        """Every column with its Arrow type, in order."""
+        ...
+
+    def tasks(self, wanted: Sequence[Wanted]) -> Sequence[Task]:
+        """The rows, in independent pieces; each yields record batches that have the wanted columns."""
+        ...
+
+
+def slices(rows: int, size: int = TASK_ROWS) -> Iterator[tuple[int, int]]:
+    """Consecutive ranges that cover ``rows``.
+
+    >>> list(slices(5, 2))
+    [(0, 2), (2, 4), (4, 5)]
+    """
+    for start in range(0, rows, size):
+        yield start, min(start + size, rows)
+
+
+def guarded(batches: Iterable[pa.RecordBatch], description: str) -> Iterator[pa.RecordBatch]:
+    """Pass batches on; a reader's own error, which may quote the data, is replaced by one that does not."""
+    import pyarrow as pa
+
+    iterator = iter(batches)
+    while True:
+        try:
+            batch = next(iterator)
+        except StopIteration:
+            return
+        except (pa.ArrowException, OSError):
+            break
+        yield batch
+    # Raised outside the handler, so that the reader's message is not even attached to it.
+    raise DataError("the data could not be read to the end", found=description,
+                    remedy="check that the file is complete and readable; nothing was released")
+
+
+def unique_types(pairs: Iterable[tuple[str, pa.DataType]], description: str) -> dict[str, pa.DataType]:
+    """Columns by name; two of the same name are refused."""
+    types: dict[str, pa.DataType] = {}
+    for name, kind in pairs:
+        if name in types:
+            raise DataError(f"two columns are called '{name}'", found=description, remedy="rename one of them")
+        types[name] = kind
+    return types
+
+
+def unusable(name: str) -> pa.DataType:
+    """An Arrow type that stands for one that Arrow does not have; its text shows the name."""
+    import pyarrow as pa
+
+    return pa.struct([pa.field(name, pa.null())])

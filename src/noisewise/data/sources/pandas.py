@@ -1,0 +1,95 @@
+"""pandas data frames, with NumPy, nullable, Arrow, categorical or object columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from noisewise.data.cells import from_numpy, numpy_type
+from noisewise.data.sources.base import BATCH_ROWS, Task, Wanted, slices, unique_types, unusable
+from noisewise.errors import DataError
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+
+
+@dataclass(frozen=True)
+class PandasSource:
+    """A data frame in memory; the index is not read."""
+
+    frame: pd.DataFrame
+    types: dict[str, pa.DataType]
+    untyped: frozenset[str]
+    description: str = "pandas data frame"
+
+    @property
+    def rows(self) -> int:
+        return len(self.frame)
+
+    def column_types(self) -> dict[str, pa.DataType]:
+        return dict(self.types)
+
+    def tasks(self, wanted: Sequence[Wanted]) -> list[Task]:
+        places = {str(name): index for index, name in enumerate(self.frame.columns)}
+        columns = [(column, self.frame.iloc[:, places[column.name]]) for column in wanted]
+        return [partial(_read, columns, start, stop) for start, stop in slices(self.rows)]
+
+
+def open_pandas(data: Any) -> PandasSource:
+    """Open a data frame."""
+    import pandas as pd
+
+    if not isinstance(data, pd.DataFrame):
+        raise DataError("pandas data must be a DataFrame", found=type(data).__name__,
+                        remedy="pass a DataFrame, for example series.to_frame()")
+    columns = [(str(name), data.iloc[:0, index]) for index, name in enumerate(data.columns)]
+    types = unique_types(((name, _type(column)) for name, column in columns), "pandas data frame")
+    return PandasSource(data, types, frozenset(name for name, column in columns if _is_object(column)))
+
+
+def _is_object(column: pd.Series[Any]) -> bool:
+    """Whether the cells are Python objects, whose types are known only by looking at them."""
+    import pandas as pd
+
+    dtype = column.dtype
+    return (dtype.categories.dtype if isinstance(dtype, pd.CategoricalDtype) else dtype) == np.dtype(object)
+
+
+def _type(column: pd.Series[Any]) -> pa.DataType:
+    import pyarrow as pa
+
+    if _is_object(column):
+        return pa.string()
+    if isinstance(column.dtype, np.dtype):
+        return numpy_type(column.dtype)
+    try:
+        return pa.array(column, from_pandas=True).type
+    except (pa.ArrowException, TypeError, ValueError):
+        return unusable(str(column.dtype))
+
+
+def _read(columns: list[tuple[Wanted, pd.Series[Any]]], start: int, stop: int) -> Iterator[pa.RecordBatch]:
+    import pyarrow as pa
+
+    for first, last in slices(stop - start, BATCH_ROWS):
+        arrays = [_array(series.iloc[start + first : start + last], column) for column, series in columns]
+        yield pa.RecordBatch.from_arrays(arrays, names=[column.name for column, _ in columns])
+
+
+def _array(part: pd.Series[Any], column: Wanted) -> pa.Array:
+    import pyarrow as pa
+
+    if _is_object(part):
+        return from_numpy(part.to_numpy(dtype=object), column.role)
+    if isinstance(part.dtype, np.dtype):
+        return from_numpy(part.to_numpy(), column.role)
+    try:
+        array = pa.array(part, from_pandas=True)
+    except (pa.ArrowException, ValueError, TypeError):  # a text that is not Unicode, for example
+        return from_numpy(part.to_numpy(dtype=object), column.role)
+    return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array

@@ -1,0 +1,137 @@
+"""Parquet: a file, a directory of files, or a glob pattern.
+
+Tasks are runs of row groups. Each opens the file anew from the shared footer, because a reader belongs to one thread.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from noisewise.data.sources.base import BATCH_ROWS, Task, Wanted, guarded, unique_types
+from noisewise.errors import DataError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+MINIMUM_TASK_ROWS: Final = 2 * BATCH_ROWS
+"""Smaller row groups are read together: opening a file costs as much as decoding some thousand rows."""
+
+BUFFER_BYTES: Final = 1 << 16
+
+
+@dataclass(frozen=True)
+class ParquetFileFooter:
+    """One file: where it is and what its footer says."""
+
+    path: Path
+    metadata: pq.FileMetaData
+    types: dict[str, pa.DataType]
+
+    def row_groups(self) -> Iterator[list[int]]:
+        """Runs of consecutive row groups, each with enough rows to be worth a task."""
+        run: list[int] = []
+        rows = 0
+        for index in range(self.metadata.num_row_groups):
+            run.append(index)
+            rows += self.metadata.row_group(index).num_rows
+            if rows >= MINIMUM_TASK_ROWS:
+                yield run
+                run, rows = [], 0
+        if run:
+            yield run
+
+
+@dataclass(frozen=True)
+class ParquetSource:
+    """One or more Parquet files with the same columns."""
+
+    description: str
+    files: tuple[ParquetFileFooter, ...]
+    untyped: frozenset[str] = frozenset()
+
+    @property
+    def rows(self) -> int:
+        return sum(file.metadata.num_rows for file in self.files)
+
+    def column_types(self) -> dict[str, pa.DataType]:
+        return dict(self.files[0].types)
+
+    def tasks(self, wanted: Sequence[Wanted]) -> list[Task]:
+        return [partial(_read, file, groups, tuple(wanted)) for file in self.files for groups in file.row_groups()]
+
+
+def open_parquet(pattern: str) -> ParquetSource:
+    """Open a file, all ``*.parquet`` below a directory, or the files that match a glob, sorted by name."""
+    paths = _paths(pattern)
+    description = f"Parquet {'file' if len(paths) == 1 else 'files'} {pattern}"
+    files = tuple(_footer(path) for path in paths)
+    for file in files[1:]:
+        _require_same_columns(files[0], file)
+    return ParquetSource(description, files)
+
+
+def _paths(pattern: str) -> list[Path]:
+    if os.path.isdir(pattern):
+        found = [path for path in Path(pattern).rglob("*.parquet") if not _hidden(path.relative_to(pattern))]
+    elif os.path.exists(pattern):
+        found = [Path(pattern)]
+    else:
+        found = [Path(path) for path in glob.glob(pattern, recursive=True) if os.path.isfile(path)]
+    if not found:
+        raise DataError("there is no Parquet file to read", found=pattern,
+                        remedy="give a .parquet file, a directory that holds some, or a pattern that matches some")
+    return sorted(found)
+
+
+def _hidden(path: Path) -> bool:
+    """Writers leave markers and unfinished files under such names."""
+    return any(part.startswith((".", "_")) for part in path.parts)
+
+
+def _footer(path: Path) -> ParquetFileFooter:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        with pq.ParquetFile(path, pre_buffer=False) as file:
+            schema = file.schema_arrow
+            metadata = file.metadata
+    except (pa.ArrowException, OSError) as error:
+        raise DataError("the file cannot be read as Parquet", found=str(path),
+                        remedy="check that it is a complete Parquet file and that you may read it") from error
+    return ParquetFileFooter(path, metadata, unique_types(zip(schema.names, schema.types, strict=True), str(path)))
+
+
+def _require_same_columns(first: ParquetFileFooter, other: ParquetFileFooter) -> None:
+    for name in (*first.types, *other.types):
+        mine, theirs = first.types.get(name), other.types.get(name)
+        if mine != theirs:
+            raise DataError(
+                "all Parquet files must have the same columns with the same types",
+                found=f"column '{name}' is {mine or 'absent'} in {first.path} and {theirs or 'absent'} in {other.path}",
+                remedy="rewrite one of them, or give a pattern that leaves it out",
+            )
+
+
+def _read(file: ParquetFileFooter, groups: list[int], wanted: tuple[Wanted, ...]) -> Iterator[pa.RecordBatch]:
+    return guarded(_batches(file, groups, wanted), f"Parquet file {file.path}")
+
+
+def _batches(file: ParquetFileFooter, groups: list[int], wanted: tuple[Wanted, ...]) -> Iterator[pa.RecordBatch]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    texts = (pa.string(), pa.large_string())
+    dictionaries = [column.name for column in wanted if column.role == "level" and file.types[column.name] in texts]
+    # Read in small pieces: pre_buffer, or no buffer, would hold the columns of a whole row group in memory.
+    with pq.ParquetFile(file.path, metadata=file.metadata, pre_buffer=False, buffer_size=BUFFER_BYTES,
+                        read_dictionary=dictionaries) as reader:
+        yield from reader.iter_batches(batch_size=BATCH_ROWS, row_groups=groups, use_threads=False,
+                                       columns=[column.name for column in wanted])

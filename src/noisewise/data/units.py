@@ -1,0 +1,76 @@
+"""At most k rows of each privacy unit (a person, a household), when rows are not units themselves.
+
+The first k rows of a unit in the order of the source are kept. The order may depend on values (a file may be sorted); that
+does no harm: which rows of a unit are kept depends on the rows of that unit and their order among themselves, never on
+another unit's rows. So adding, removing or replacing all rows of one unit changes the statistic by at most k rows, which is
+what the sensitivity counts. A random choice would protect no better, and would need a second pass or k stored rows per unit.
+It matters for the analysis, though: if a file is sorted by date, the first k visits of each person are analysed.
+
+Rows without an identifier count as one unit together: a fixed public rule that needs no exception.
+
+Memory: one counter per unit, so it grows with the number of distinct units (about 100 bytes each), unlike the rest of the
+pass. Rows are read by one thread, in order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class UnitLimit:
+    """Counts the rows of each unit and says which of them are kept."""
+
+    def __init__(self, max_rows: int) -> None:
+        self.max_rows = max_rows
+        self._seen: dict[Hashable, int] = {}
+
+    def keep(self, identifiers: pa.Array) -> npt.NDArray[np.bool_]:
+        """Which rows of the next batch are among the first ``max_rows`` of their unit."""
+        codes, units = _encode(identifiers)
+        before = np.array([self._seen.get(unit, 0) for unit in units], dtype=np.int64)
+        order = np.argsort(codes, kind="stable")
+        counts = np.bincount(codes, minlength=len(units))
+        firsts = np.repeat(np.cumsum(counts) - counts, counts)
+        rank = np.empty(len(codes), dtype=np.int64)
+        rank[order] = np.arange(len(codes)) - firsts
+        for unit, count in zip(units, counts.tolist(), strict=True):
+            # More than the maximum need not be counted.
+            self._seen[unit] = min(self._seen.get(unit, 0) + count, self.max_rows)
+        kept: npt.NDArray[np.bool_] = before[codes] + rank < self.max_rows
+        return kept
+
+
+def _encode(identifiers: pa.Array) -> tuple[npt.NDArray[np.int64], list[Hashable]]:
+    """Each row's unit as a number within this batch, and the units; None is the unit of rows without an identifier."""
+    import pyarrow as pa
+
+    encoded = _comparable(identifiers).dictionary_encode()
+    units: list[Hashable] = encoded.dictionary.to_pylist()
+    codes = encoded.indices.cast(pa.int64()).fill_null(len(units))
+    return codes.to_numpy(zero_copy_only=False), [*units, None]
+
+
+def _comparable(array: pa.Array) -> pa.Array:
+    """Identifiers in a form that every batch shares and that turns into Python objects without a value that could fail."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    import pyarrow.types as t
+
+    if t.is_dictionary(array.type):
+        array = array.dictionary_decode()
+    kind = array.type
+    if t.is_string(kind) or t.is_large_string(kind) or t.is_string_view(kind) or t.is_binary_view(kind):
+        return array.cast(pa.large_binary())
+    if t.is_floating(kind):
+        wide = array.cast(pa.float64())
+        return pc.if_else(pc.is_nan(wide), pa.scalar(None, pa.float64()), wide)
+    if t.is_temporal(kind):
+        return array.view(pa.int64() if kind.bit_width == 64 else pa.int32())
+    return array

@@ -1,0 +1,177 @@
+"""The default likelihood of a linear regression given noisy Gram matrices: no distribution for the predictors.
+
+Notation as in ``coordinates``: W is the true Gram matrix of the released columns, Ŵ = W + E what was released, and c = e − Q g
+the residual's combination. Given the rows, Qᵀ W c = (AQ)ᵀ(residuals) ~ N(0, σ² S) with S = Qᵀ W Q, and cᵀ W c = Σ residual² is
+nearly N(nσ², 2nσ⁴). With a flat prior on S the pair
+
+    h = ( QᵀŴc ,  cᵀŴc − nσ² )
+
+is normal with mean 0, and its covariance is that of the residuals plus that of (Qᵀ E c, cᵀ E c). S inside the covariance
+is the released one, projected to the positive semidefinite cone. The map from the released (Qᵀ Ŵ e, eᵀ Ŵ e) to h has
+Jacobian 1, so this is a likelihood for (g, σ). The documentation's method page derives it step by step.
+
+Two forms of the same density. ``log_density_rotated`` is for symmetric Gaussian noise (variance s² on the diagonal, s²/2 off
+it): S is diagonalised once and the covariance is diagonal plus rank two, so that it costs O(d²). ``log_density_dense`` takes
+any variances of the entries (the Laplace mechanism) and costs O(d³). Both are written for any array module, so that
+SciPy's optimiser (through autograd) and JAX's sampler use the same lines.
+
+σ is sampled as a number of either sign, of which the density only knows the square: a half-normal prior on σ is a normal prior
+on ±σ, and where a very noisy release hardly tells σ from 0 there is no boundary to get stuck at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from noisewise.posterior.coordinates import Coordinates
+from noisewise.posterior.kernels.gradients import autograd_density
+from noisewise.posterior.kernels.mode import find_mode
+from noisewise.posterior.parts import Part, holder_weights, rotation_invariant, row_count
+from noisewise.posterior.prior import ResolvedPrior
+
+Array = npt.NDArray[np.float64]
+
+
+def log_density_rotated(x: Any, data: Mapping[str, Any], xp: Any = np) -> Any:
+    """Log posterior density of (g, ±σ) up to a constant, for symmetric Gaussian noise."""
+    g, variance = x[:-1], x[-1] ** 2
+    s2, corner, w = data["noise"], data["corner"], data["constant"]
+    norm2 = data["residual_norm2"] + g @ g
+    c0 = data["residual_constant"] - w @ g
+    h, h2 = _moments(g, variance, data)
+    # Covariance of h: [[D + b bᵀ s²/2 − gap c0² w wᵀ, z], [zᵀ, k]] with z = zeta_b b + zeta_w w; gap = 0 if the corner is noisy.
+    b = -g
+    gap = s2 - corner
+    diagonal = variance * data["eigenvalues"] + 0.5 * s2 * norm2
+    zeta_b = s2 * norm2
+    zeta_w = -(gap * c0**3 + corner * variance * c0)
+    k = (2.0 * data["rows2"] * variance**2 + s2 * norm2**2 - gap * c0**4 + corner * (variance**2 - 2.0 * variance * c0**2))
+    # The last component is eliminated: D + P K Pᵀ with P = (b, w) remains, inverted by Woodbury's formula.
+    k_bb = 0.5 * s2 - zeta_b**2 / k
+    k_bw = -zeta_b * zeta_w / k
+    k_ww = -gap * c0**2 - zeta_w**2 / k
+    rest = h - (h2 / k) * (zeta_b * b + zeta_w * w)
+    g_bb, g_bw, g_ww = xp.sum(b * b / diagonal), xp.sum(b * w / diagonal), xp.sum(w * w / diagonal)
+    r_b, r_w = xp.sum(b * rest / diagonal), xp.sum(w * rest / diagonal)
+    m_bb, m_bw = 1.0 + k_bb * g_bb + k_bw * g_bw, k_bb * g_bw + k_bw * g_ww
+    m_wb, m_ww = k_bw * g_bb + k_ww * g_bw, 1.0 + k_bw * g_bw + k_ww * g_ww
+    determinant = m_bb * m_ww - m_bw * m_wb
+    t_b, t_w = k_bb * r_b + k_bw * r_w, k_bw * r_b + k_ww * r_w
+    correction = (r_b * (m_ww * t_b - m_bw * t_w) + r_w * (m_bb * t_w - m_wb * t_b)) / determinant
+    quadratic = xp.sum(rest**2 / diagonal) - correction + h2**2 / k
+    log_determinant = xp.sum(xp.log(diagonal)) + xp.log(determinant) + xp.log(k)
+    return -0.5 * (quadratic + log_determinant) + _log_prior(g, variance, data, xp)
+
+
+def log_density_dense(x: Any, data: Mapping[str, Any], xp: Any = np) -> Any:
+    """The same for independent noise of any variances on the entries of the upper triangle."""
+    g, variance = x[:-1], x[-1] ** 2
+    directions, noise = data["directions"], data["variances"]
+    on_diagonal, corner = data["diagonal_variances"], data["corner"]
+    c = data["residual"] - directions @ g
+    c0 = c[0]
+    h, h2 = _moments(g, variance, data)
+    squares = noise @ c**2
+    spread = directions.T * (squares - on_diagonal * c**2)
+    covariance = (variance * data["eigenmatrix"] + spread @ directions
+                  + (directions.T * c) @ noise @ (directions.T * c).T)
+    border = directions.T @ (2.0 * c * squares - on_diagonal * c**3) - variance * corner * c0 * data["constant"]
+    k = (2.0 * data["rows2"] * variance**2 + 2.0 * xp.sum(c**2 * squares) - xp.sum(on_diagonal * c**4)
+         + corner * (variance**2 - 2.0 * variance * c0**2))
+    schur = covariance - xp.outer(border, border) / k
+    rest = h - border * h2 / k
+    quadratic = rest @ xp.linalg.solve(schur, rest) + h2**2 / k
+    log_determinant = xp.linalg.slogdet(schur)[1] + xp.log(k)
+    return -0.5 * (quadratic + log_determinant) + _log_prior(g, variance, data, xp)
+
+
+def _moments(g: Any, variance: Any, data: Mapping[str, Any]) -> tuple[Any, Any]:
+    """h = (QᵀŴc, cᵀŴc − nσ²) at c = e − Q g."""
+    h = data["cross"] - data["gram"] @ g
+    return h, data["total"] - data["cross"] @ g - g @ h - variance * data["rows"]
+
+
+def _log_prior(g: Any, variance: Any, data: Mapping[str, Any], xp: Any) -> Any:
+    standard = data["prior_slope"] @ g + data["prior_offset"]
+    return -0.5 * xp.sum(standard**2) - 0.5 * variance / data["prior_sigma2"]
+
+
+@dataclass(frozen=True)
+class ConditionalModel:
+    """A regression on one or several releases: the arrays of its density, where to start, and the way back to user's units."""
+
+    data: Mapping[str, Array]
+    rotated: bool
+    coordinates: Coordinates
+
+    @classmethod
+    def of(cls, parts: Sequence[Part], coordinates: Coordinates, prior: ResolvedPrior,
+           weights: Array | None = None) -> ConditionalModel:
+        """Add up the holders' matrices (with weights where their noise differs) and express them in working units."""
+        w = np.ones(len(parts)) if weights is None else weights
+        size = parts[0].matrix.shape[0]
+        matrix = np.einsum("j,jkl->kl", w, [part.matrix for part in parts])
+        spread = np.einsum("j,jkl->kl", w**2, [part.matrix for part in parts])
+        variances = np.einsum("j,jkl->kl", w**2, [part.noise.variances(size) for part in parts])
+        rows = np.array([row_count(part) for part in parts])
+        rotated = all(rotation_invariant(part.noise) for part in parts)
+
+        values, vectors = np.linalg.eigh(coordinates.directions.T @ spread @ coordinates.directions)
+        values = np.maximum(values, 0.0)
+        turned = coordinates.rotated(vectors) if rotated else coordinates
+        q, e = turned.directions, turned.residual
+        data = {
+            "gram": q.T @ matrix @ q,
+            "cross": q.T @ matrix @ e,
+            "total": e @ matrix @ e,
+            "rows": w @ rows,
+            "rows2": max(float(w**2 @ rows), 1.0),
+            "corner": variances[0, 0],
+            "constant": q[0],
+            "prior_slope": (prior.functionals @ turned.slope) / prior.sd[:, None],
+            "prior_offset": (prior.functionals @ turned.offset - prior.mean) / prior.sd,
+            "prior_sigma2": (prior.sigma / turned.half_width) ** 2,
+        }
+        if rotated:
+            data |= {"eigenvalues": values, "noise": sum(w**2 * [part.noise.diagonal**2 for part in parts]),
+                     "residual_norm2": e @ e, "residual_constant": e[0]}
+        else:
+            data |= {"eigenmatrix": (vectors * values) @ vectors.T, "variances": variances,
+                     "diagonal_variances": np.diag(variances), "directions": q, "residual": e}
+        return cls({key: np.asarray(value, dtype=float) for key, value in data.items()}, rotated, turned)
+
+    @property
+    def log_density(self) -> Any:
+        return log_density_rotated if self.rotated else log_density_dense
+
+    def start(self) -> tuple[Array, Array]:
+        """A rough estimate to start the optimiser from, and a rough scale for each parameter."""
+        gram, cross, slope = self.data["gram"], self.data["cross"], self.data["prior_slope"]
+        noise = float(np.sqrt(self.data["noise"] if self.rotated else np.mean(self.data["variances"])))
+        values, vectors = np.linalg.eigh((gram + gram.T) / 2)
+        ridge = noise * np.sqrt(len(values)) + 1e-6 * max(values[-1], 1.0)
+        g = vectors @ ((vectors.T @ cross) / (np.maximum(values, 0.0) + ridge))
+        variance = (self.data["total"] - 2 * cross @ g + g @ gram @ g) / max(float(self.data["rows"]), 1.0)
+        variance = float(np.clip(variance, 1e-4, 1.0))
+        rows = max(float(self.data["rows2"]), 1.0)
+        scale = 1.0 / np.sqrt(np.maximum(values[0], 0.0) / variance / (1 + noise**2 / (rows * variance)) + np.mean(slope**2))
+        return np.append(g, np.sqrt(variance)), np.append(np.full(len(g), min(scale, 1.0)), 0.1 * np.sqrt(variance))
+
+
+def weighted_model(parts: Sequence[Part], coordinates: Coordinates, prior: ResolvedPrior) -> ConditionalModel:
+    """The model of all parts together; parts that differ in noise per row are weighed by what a first fit says they are worth."""
+    weights = holder_weights(parts, variance=0.1, norm2=1.5, spread=0.3)
+    model = ConditionalModel.of(parts, coordinates, prior, weights)
+    if weights is None:
+        return model
+    point = find_mode(autograd_density(model.log_density, model.data), *model.start()).point
+    g, variance = point[:-1], float(point[-1] ** 2)
+    spread = float(np.trace(model.data["gram"]) / len(g) / max(float(model.data["rows"]), 1.0))
+    norm2 = float(model.coordinates.residual @ model.coordinates.residual + g @ g)
+    weights = holder_weights(parts, variance, norm2, float(np.clip(spread, 0.01, 1.0)))
+    return ConditionalModel.of(parts, coordinates, prior, weights)

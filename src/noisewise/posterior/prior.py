@@ -1,0 +1,87 @@
+"""Priors in the user's units that depend on public declarations only.
+
+The default for a coefficient is a normal with mean 0 and standard deviation 2.5 · (half width of the response) / (half width
+of the predictor): a move of the predictor from the middle of its declared range to its end changes the response by about its
+declared half width, give or take a factor 2.5. The intercept's prior is put on the response's value in the middle of all
+predictors' ranges. Sigma has a half-normal prior whose scale is half of the response's half width (the standard deviation of
+anything that stays within its bounds is at most the half width).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from noisewise.errors import FitError
+from noisewise.schema import Design
+
+Array = npt.NDArray[np.float64]
+
+COEFFICIENT_SCALE = 2.5
+SIGMA_SCALE = 0.5
+
+
+@dataclass(frozen=True)
+class Prior:
+    """Independent normal priors for coefficients and a half-normal one for sigma; whatever is not named keeps its default.
+
+    >>> Prior(sd={"age": 0.5}, mean={"age": 0.1}).sd["age"]
+    0.5
+    """
+
+    mean: Mapping[str, float] = field(default_factory=dict)
+    sd: Mapping[str, float] = field(default_factory=dict)
+    sigma: float | None = None
+
+    def __post_init__(self) -> None:
+        for name, value in [*self.sd.items(), *([] if self.sigma is None else [("sigma", self.sigma)])]:
+            if not math.isfinite(value) or value <= 0:
+                raise FitError("a prior's standard deviation must be a positive finite number", found=f"{name}: {value}")
+        for name, value in self.mean.items():
+            if not math.isfinite(value):
+                raise FitError("a prior's mean must be a finite number", found=f"{name}: {value}")
+
+
+@dataclass(frozen=True)
+class ResolvedPrior:
+    """A prior for one design: ``(functionals @ beta − mean) / sd`` is standard normal, sigma is half-normal."""
+
+    functionals: Array
+    mean: Array
+    sd: Array
+    sigma: float
+
+    @classmethod
+    def of(cls, design: Design, prior: Prior | None) -> ResolvedPrior:
+        given = prior or Prior()
+        unknown = (set(given.mean) | set(given.sd)) - set(design.terms)
+        if unknown:
+            raise FitError("a prior names a term that is not in the formula", found=", ".join(sorted(unknown)),
+                           remedy="the terms are " + ", ".join(design.terms))
+        lower, upper = design.response_bounds
+        half_width = (upper - lower) / 2
+        centres = np.array([(low + high) / 2 for low, high in design.term_bounds])
+        widths = np.array([(high - low) / 2 for low, high in design.term_bounds])
+        functionals = np.eye(len(design.terms))
+        mean = np.zeros(len(design.terms))
+        sd = np.zeros(len(design.terms))
+        for index, name in enumerate(design.terms):
+            if widths[index] > 0:
+                sd[index] = COEFFICIENT_SCALE * half_width / widths[index]
+            else:  # a constant column: its coefficient is the level of the response in the middle of the other ranges
+                sd[index] = COEFFICIENT_SCALE * half_width
+                if name not in given.sd and name not in given.mean:
+                    functionals[index] = centres
+                    mean[index] = (lower + upper) / 2
+            sd[index] = given.sd.get(name, sd[index])
+            mean[index] = given.mean.get(name, mean[index])
+        return cls(functionals, mean, sd, given.sigma or SIGMA_SCALE * half_width)
+
+    def marginals(self) -> tuple[Array, Array]:
+        """Mean and standard deviation of each coefficient under the prior, for showing it."""
+        inverse = np.linalg.inv(self.functionals)
+        return inverse @ self.mean, np.sqrt((inverse**2) @ self.sd**2)

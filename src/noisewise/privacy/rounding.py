@@ -1,0 +1,30 @@
+"""Rounding towards privacy: exact rational numbers to the next float that is not smaller."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+
+def round_up(value: Fraction) -> float:
+    """The smallest float that is not below an exact value.
+
+    >>> round_up(Fraction(1, 10)) >= Fraction(1, 10)
+    True
+    """
+    candidate = float(value)
+    while Fraction(candidate) < value:
+        candidate = math.nextafter(candidate, math.inf)
+    return candidate
+
+
+def sqrt_round_up(value: Fraction) -> float:
+    """A float that is not below the square root of an exact value, and is within one unit in the last place of it.
+
+    >>> Fraction(sqrt_round_up(Fraction(2))) ** 2 >= 2
+    True
+    """
+    candidate = math.sqrt(value)
+    while Fraction(candidate) ** 2 < value:
+        candidate = math.nextafter(candidate, math.inf)
+    return candidate

@@ -1,0 +1,121 @@
+"""Several holders' releases as one, if they describe the same thing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from noisewise.errors import IncompatibleReleasesError
+from noisewise.release.model import Release
+from noisewise.schema.basis import Basis
+from noisewise.schema.columns import Categorical, Column, Numeric
+from noisewise.schema.schema import Schema
+
+
+def combine(releases: Iterable[Release]) -> Release:
+    """One release with the parts of all. Budgets, noise and row counts may differ; the schema may not."""
+    found = tuple(releases) if isinstance(releases, Iterable) else (releases,)
+    if not found:
+        raise IncompatibleReleasesError(
+            "there must be at least one release to combine", found="an empty list"
+        )
+    for release in found:
+        if not isinstance(release, Release):
+            raise IncompatibleReleasesError(
+                "only releases can be combined",
+                found=type(release).__name__,
+                remedy="load release files first: noisewise.load(path)",
+            )
+    first = found[0]
+    for number, release in enumerate(found[1:], start=2):
+        differences = list(_differences(first, release))
+        if differences:
+            raise IncompatibleReleasesError(
+                f"release {number} does not describe the same thing as release 1",
+                found="; ".join(differences),
+                remedy="releases that are to be combined are made from one schema with the same terms",
+            )
+    _refuse_repeats(found)
+    if len(found) == 1:
+        return first
+    return Release(
+        kind=first.kind,
+        schema=first.schema,
+        terms=first.terms,
+        parts=tuple(part for release in found for part in release.parts),
+        extra=_shared_fields(found),
+        version=max((release.version for release in found), key=_version),
+        columns=first.columns,
+    )
+
+
+def _refuse_repeats(releases: tuple[Release, ...]) -> None:
+    seen: dict[bytes, int] = {}
+    for number, release in enumerate(releases, start=1):
+        for part in release.parts:
+            earlier = seen.setdefault(part.matrix.tobytes(), number)
+            if earlier != number:
+                raise IncompatibleReleasesError(
+                    "each release is combined once: a release counted twice would fake precision",
+                    found=f"releases {earlier} and {number} hold the same part",
+                    remedy="remove the repetition",
+                )
+
+
+def _differences(one: Release, other: Release) -> Iterator[str]:
+    if one.kind != other.kind:
+        yield f"kind: {one.kind} and {other.kind}"
+    yield from _schema_differences(one.schema, other.schema)
+    same_declared = Basis.of(one.schema, None).columns == Basis.of(other.schema, None).columns
+    if same_declared and one.columns != other.columns:
+        yield f"terms: {one.terms!r} and {other.terms!r}"
+
+
+def _schema_differences(one: Schema, other: Schema) -> Iterator[str]:
+    for name in ("adjacency", "unit", "norm_bound"):
+        values = (getattr(one, name), getattr(other, name))
+        if values[0] != values[1]:
+            show = (one.unit.to_dict(), other.unit.to_dict()) if name == "unit" else values
+            yield f"{name}: {show[0]!r} and {show[1]!r}"
+    mine, theirs = ({column.name: column for column in schema.columns} for schema in (one, other))
+    for name, column in mine.items():
+        if name in theirs:
+            yield from _column_differences(column, theirs[name])
+        else:
+            yield f"column '{name}': only in the first"
+    yield from (f"column '{name}': only in the second" for name in theirs if name not in mine)
+    if one.names != other.names and set(one.names) == set(other.names):
+        yield f"order of the columns: {', '.join(one.names)} and {', '.join(other.names)}"
+
+
+def _column_differences(one: Column, other: Column) -> Iterator[str]:
+    mine, theirs = _meaning(one), _meaning(other)
+    if mine.keys() != theirs.keys():
+        yield f"column '{one.name}': a number in one and a category in the other"
+        return
+    for name, value in mine.items():
+        # By text for levels, so that 1 and true, which Python calls equal, differ as they do in a file.
+        same = repr(value) == repr(theirs[name]) if isinstance(one, Categorical) else value == theirs[name]
+        if not same:
+            yield f"column '{one.name}', {name}: {value!r} and {theirs[name]!r}"
+
+
+def _meaning(column: Column) -> dict[str, Any]:
+    """What a declaration comes to: leaving a default out or writing it down is no difference."""
+    if isinstance(column, Numeric):
+        return {"bounds": [column.lower, column.upper], "missing": column.fill}
+    return {"levels": list(column.levels), "missing": column.fill, "other": column.unseen}
+
+
+def _shared_fields(releases: tuple[Release, ...]) -> dict[str, Any]:
+    """Fields of a newer format: only what all releases agree on holds for the whole."""
+    first = releases[0].extra
+    return {
+        name: value
+        for name, value in first.items()
+        if all(name in release.extra and release.extra[name] == value for release in releases)
+    }
+
+
+def _version(text: str) -> tuple[int, ...]:
+    return tuple(map(int, text.split(".")))

@@ -1,0 +1,53 @@
+"""A release in words, for someone who sees it for the first time."""
+
+from __future__ import annotations
+
+import textwrap
+
+from noisewise.release.model import GramPart, Release
+
+_WIDTH = 100
+_MANY = 12
+
+
+def describe(release: Release) -> str:
+    """What is protected and how, what was released, and how large the noise is."""
+    size = release.basis.size
+    names = release.basis.names[1:]
+    shown = ", ".join(names[:_MANY]) + (f" and {len(names) - _MANY} more" if len(names) > _MANY else "")
+    unit = release.schema.unit
+    protected = "one row" if unit.is_row else f"one {unit.column} (at most {unit.max_rows} rows)"
+    lines = [
+        f"noisewise release of kind {release.kind}: {size * (size + 1) // 2} noisy numbers"
+        + (f" from each of {release.holders} holders" if release.holders > 1 else ""),
+        *_wrap("columns", shown),
+        *_wrap("protects", f"{protected}; neighbours: {release.adjacency}"),
+    ]
+    for number, part in enumerate(release.parts, start=1):
+        lines += ["", f"part {number}"] if release.holders > 1 else []
+        lines += _describe_part(part)
+    return "\n".join(lines)
+
+
+def _describe_part(part: GramPart) -> list[str]:
+    delta = f", delta {part.delta:g}" if part.delta else ""
+    noise = part.noise
+    corner = (
+        "none on the number of rows" if noise.corner == 0 else f"{noise.corner:.4g} on the number of rows"
+    )
+    return [
+        *_wrap("rows", "noisy: their number is not public" if part.rows is None else f"{part.rows} (public)"),
+        *_wrap("privacy", f"epsilon {part.epsilon:g}{delta}. {part.statement}"),
+        *_wrap(
+            "noise",
+            f"{part.mechanism}; standard deviation {noise.diagonal:.4g} on the diagonal, "
+            f"{noise.off_diagonal:.4g} off it, {corner} (scaled units)",
+        ),
+        *_wrap("made", f"{part.created} by {part.library}"),
+    ]
+
+
+def _wrap(label: str, text: str) -> list[str]:
+    return textwrap.wrap(
+        " ".join(text.split()), _WIDTH, initial_indent=f"  {label:<9} ", subsequent_indent=" " * 12
+    )

@@ -1,0 +1,85 @@
+"""The fields of a release file as pydantic models: their names, types and shapes.
+
+What must fit together is checked where a `Release` is built, so that a release made by this library and one
+read from a file obey the same rules. Fields that are not known are kept, at every level.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, TypeAlias, TypeVar
+
+from pydantic import BaseModel, ConfigDict, FailFast, Field
+
+Item = TypeVar("Item")
+# One wrong item is enough for a message; a hostile list must not cost an error object per item.
+Items: TypeAlias = Annotated[list[Item], FailFast()]
+LevelField: TypeAlias = str | int | float | bool
+
+
+class _Fields(BaseModel):
+    model_config = ConfigDict(strict=True, extra="allow", allow_inf_nan=False, frozen=True)
+
+
+class ColumnFields(_Fields):
+    bounds: Items[int | float] = []
+    levels: Items[LevelField] = []
+    missing: LevelField | None = None
+    other: LevelField | None = None
+
+
+class UnitFields(_Fields):
+    column: str
+    max_rows: int
+
+
+class SchemaFields(_Fields):
+    adjacency: str
+    unit: Literal["row"] | UnitFields
+    norm_bound: int | float | None = None
+    columns: dict[str, ColumnFields]
+
+
+class FactorFields(_Fields):
+    column: str
+    degree: int | None = None
+    level: LevelField | None = None
+
+
+class ReleasedColumnFields(_Fields):
+    name: str
+    factors: Items[FactorFields]
+
+
+class PrivacyFields(_Fields):
+    epsilon: float
+    delta: float
+    mechanism: str
+    sensitivity: float
+    statement: str
+
+
+class NoiseFields(_Fields):
+    distribution: Literal["gaussian", "laplace"]
+    diagonal: float
+    off_diagonal: float
+    corner: float
+
+
+class GramPartFields(_Fields):
+    rows: int | None = None
+    privacy: PrivacyFields
+    noise: NoiseFields
+    statistic: Items[float]
+    library: str
+    created: str
+
+
+class ReleaseFields(_Fields):
+    format: str
+    version: str
+    kind: str
+    declared: SchemaFields = Field(alias="schema")  # pydantic's own models have an attribute `schema`
+    terms: str | None = None
+    rules: Items[str] = []
+    columns: Items[ReleasedColumnFields]
+    parts: Items[GramPartFields]

@@ -1,0 +1,236 @@
+"""Between a `Release` and the bytes of a file; imported only when a file is read or written."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+import numpy as np
+from pydantic import BaseModel, ValidationError
+
+from noisewise.errors import NoisewiseError, ReleaseError, ReleaseFormatError
+from noisewise.release.checks import FloatMatrix
+from noisewise.release.columns import FactorReader, columns_to_list
+from noisewise.release.fields import GramPartFields, ReleasedColumnFields, ReleaseFields
+from noisewise.release.json_text import Triangle, parse, render, short
+from noisewise.release.model import FORMAT_VERSION, KINDS, EntryNoise, GramPart, Release
+from noisewise.schema.basis import BasisColumn
+from noisewise.schema.schema import Schema
+
+FORMAT: Final = "noisewise-release"
+_MAJOR: Final = int(FORMAT_VERSION.split(".")[0])
+
+
+def decode(data: bytes) -> Release:
+    """The release in these bytes, or one `ReleaseFormatError`."""
+    document = parse(data)
+    _check_heading(document)
+    try:
+        return _release(ReleaseFields.model_validate(document))
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_context=False)[0]
+        where = ".".join(map(str, first["loc"]))[:120]
+        raise ReleaseFormatError(f"{where}: {first['msg']}", found=short(first["input"])) from None
+    except NoisewiseError as error:
+        raise ReleaseFormatError(error.rule, found=error.found, remedy=error.remedy) from None
+    except (ArithmeticError, RecursionError, MemoryError) as error:
+        raise ReleaseFormatError(
+            "the numbers in the file cannot be computed with", found=type(error).__name__
+        ) from None
+
+
+def encode(release: Release) -> bytes:
+    """The bytes of a release file; they have been read back and compared, so what is written can be read."""
+    try:
+        data = (render(_document(release)) + "\n").encode("utf-8")
+        if decode(data) == release:
+            return data
+    except ReleaseFormatError as error:
+        raise ReleaseError("a release that cannot be read back is not written", found=str(error)) from error
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ReleaseError("every field of a release must be plain JSON data", found=short(error)) from error
+    raise ReleaseError(
+        "a release that reads back differently is not written",
+        found="extra fields with a known name, or with values that JSON does not have",
+    )
+
+
+def _check_heading(document: dict[str, Any]) -> None:
+    """Before anything else: is it ours, and is it a version and kind that is known here?"""
+    if document.get("format") != FORMAT:
+        raise ReleaseFormatError(
+            f'a release file says "format": "{FORMAT}"', found=short(document.get("format"))
+        )
+    version = document.get("version")
+    found = re.fullmatch(r"([0-9]{1,6})\.([0-9]{1,6})", version) if isinstance(version, str) else None
+    if found is None:
+        raise ReleaseFormatError('the version of the format is a text like "1.0"', found=short(version))
+    if int(found[1]) != _MAJOR:
+        newer = int(found[1]) > _MAJOR
+        raise ReleaseFormatError(
+            f"this noisewise reads version {_MAJOR} of the release format",
+            found=f"version {version}",
+            remedy="upgrade noisewise to read this file"
+            if newer
+            else "the file was not written by any released noisewise",
+        )
+    if document.get("kind") not in KINDS:
+        raise ReleaseFormatError(
+            f"this noisewise knows releases of kind {', '.join(KINDS)}",
+            found=f"{short(document.get('kind'))} in a file of version {version}",
+            remedy="upgrade noisewise to read this file",
+        )
+
+
+def _release(fields: ReleaseFields) -> Release:
+    schema = Schema.from_dict(_known(fields.declared))
+    reader = FactorReader(schema)
+    columns = tuple(_column(reader, column) for column in fields.columns)
+    if not columns:
+        raise ReleaseError("a release has columns", found="none")
+    extra = _unknown(fields)
+    extra.pop("parts", None)  # each part keeps its own
+    release = Release(
+        kind=fields.kind,
+        schema=schema,
+        terms=fields.terms,
+        parts=tuple(_part(part, len(columns)) for part in fields.parts),
+        extra=extra,
+        version=fields.version,
+        columns=columns,
+    )
+    _ = release.basis.radius  # a norm bound too large to square shows here
+    return release
+
+
+def _column(reader: FactorReader, fields: ReleasedColumnFields) -> BasisColumn:
+    column = BasisColumn(
+        tuple(reader.factor(factor.column, factor.degree, factor.level) for factor in fields.factors)
+    )
+    if column.name != fields.name:
+        raise ReleaseError(
+            "the name of a released column must fit its factors",
+            found=f"{short(fields.name)} for {short(column.name)}",
+        )
+    return column
+
+
+def _part(fields: GramPartFields, size: int) -> GramPart:
+    privacy, noise = fields.privacy, fields.noise
+    return GramPart(
+        rows=fields.rows,
+        matrix=_matrix(fields.statistic, size),
+        noise=EntryNoise(noise.distribution, noise.diagonal, noise.off_diagonal, noise.corner),
+        epsilon=privacy.epsilon,
+        delta=privacy.delta,
+        mechanism=privacy.mechanism,
+        sensitivity=privacy.sensitivity,
+        statement=privacy.statement,
+        created=fields.created,
+        library=fields.library,
+        extra=_unknown(fields),
+    )
+
+
+def _matrix(triangle: list[float], size: int) -> FloatMatrix:
+    expected = size * (size + 1) // 2
+    if len(triangle) != expected:
+        raise ReleaseError(
+            f"the upper triangle of {size} columns has {expected} numbers", found=str(len(triangle))
+        )
+    rows, columns = np.triu_indices(size)
+    matrix = np.empty((size, size))
+    matrix[rows, columns] = triangle
+    matrix[columns, rows] = triangle
+    return matrix
+
+
+def _document(release: Release) -> dict[str, Any]:
+    document = {
+        "format": FORMAT,
+        "version": release.version,
+        "kind": release.kind,
+        "schema": release.schema.to_dict(),
+        "terms": release.terms,
+        "rules": _rules(release),
+        "columns": columns_to_list(release.columns),
+    }
+    merged: dict[str, Any] = _merge(document, dict(release.extra))
+    merged["parts"] = [_merge(_part_document(part), dict(part.extra)) for part in release.parts]
+    return merged
+
+
+def _part_document(part: GramPart) -> dict[str, Any]:
+    noise = part.noise
+    return {
+        **({} if part.rows is None else {"rows": part.rows}),
+        "privacy": {
+            "epsilon": part.epsilon,
+            "delta": part.delta,
+            "mechanism": part.mechanism,
+            "sensitivity": part.sensitivity,
+            "statement": part.statement,
+        },
+        "noise": {
+            "distribution": noise.distribution,
+            "diagonal": noise.diagonal,
+            "off_diagonal": noise.off_diagonal,
+            "corner": noise.corner,
+        },
+        "library": part.library,
+        "created": part.created,
+        "statistic": Triangle(part.matrix[np.triu_indices(part.size)].tolist(), part.size),
+    }
+
+
+def _rules(release: Release) -> list[str]:
+    """What was done to cells and rows that do not fit: for people; a reader derives it from the schema."""
+    rules = release.schema.rules()
+    if release.basis.norm_clipped:
+        rules.append(f"every row: the scaled columns are shortened to the norm {release.basis.radius}")
+    if not release.schema.unit.is_row:
+        rules.append(
+            f"every {release.schema.unit.column}: at most {release.schema.unit.max_rows} rows are used"
+        )
+    return rules
+
+
+def _known(fields: Any) -> Any:
+    """Plain data, with the known fields only and only those that the file gave."""
+    if isinstance(fields, BaseModel):
+        return {
+            name: _known(getattr(fields, name))
+            for name in type(fields).model_fields
+            if name in fields.model_fields_set
+        }
+    if isinstance(fields, dict):
+        return {name: _known(value) for name, value in fields.items()}
+    return fields
+
+
+def _unknown(fields: Any) -> Any:
+    """The fields that are not known here, each in its place; lists keep their length."""
+    if isinstance(fields, BaseModel):
+        known = {
+            (info.alias or name): getattr(fields, name) for name, info in type(fields).model_fields.items()
+        }
+        return {name: kept for name, value in known.items() if (kept := _unknown(value))} | (
+            fields.model_extra or {}
+        )
+    if isinstance(fields, dict):
+        return {name: kept for name, value in fields.items() if (kept := _unknown(value))}
+    if isinstance(fields, list) and fields and isinstance(fields[0], BaseModel):
+        kept_items = [_unknown(item) for item in fields]
+        return kept_items if any(kept_items) else []
+    return {}
+
+
+def _merge(known: Any, unknown: Any) -> Any:
+    """Put unknown fields back in their places; what is known wins."""
+    if isinstance(known, dict) and isinstance(unknown, dict):
+        return known | {
+            name: _merge(known[name], value) if name in known else value for name, value in unknown.items()
+        }
+    if isinstance(known, list) and isinstance(unknown, list) and len(known) == len(unknown):
+        return [_merge(one, other) for one, other in zip(known, unknown, strict=True)]
+    return known

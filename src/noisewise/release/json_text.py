@@ -1,0 +1,183 @@
+"""JSON text in and out: a reader that believes nothing, and a writer that people can read.
+
+Python's own JSON reader accepts NaN, repeated keys, numbers beyond any machine type and nesting of any depth.
+Here each of these is one `ReleaseFormatError`. Nothing in a file is ever evaluated, looked up or imported.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import reprlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, NoReturn
+
+from noisewise.errors import ReleaseFormatError
+
+MAX_DEPTH: Final = 32
+LINE_LENGTH: Final = 100
+MAX_INTEGER: Final = 2**63
+_UNPRINTABLE: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
+_WORTH_A_LOOK: Final = (dict, list, str)
+_OTHER_FORMATS: Final = (
+    (b"\xef\xbb\xbf", "a byte order mark before the text"),
+    (b"\xff\xfe", "UTF-16 text"),
+    (b"\xfe\xff", "UTF-16 text"),
+    (b"\x80", "a Python pickle, which is never opened"),
+    (b"PK", "a zip archive"),
+    (b"\x1f\x8b", "a gzip archive"),
+    (b"PAR1", "a Parquet file"),
+)
+
+
+@dataclass(frozen=True)
+class Triangle:
+    """The upper triangle of a matrix of finite numbers, to be written with one line per row of the matrix."""
+
+    values: Sequence[float]
+    size: int
+
+
+def parse(data: bytes) -> dict[str, Any]:
+    """The JSON object in these bytes; anything else is a `ReleaseFormatError`."""
+    for start, meaning in _OTHER_FORMATS:
+        if data.startswith(start):
+            raise ReleaseFormatError(
+                "a release file is JSON in UTF-8 without a byte order mark", found=meaning
+            )
+    try:
+        document = json.loads(
+            data.decode("utf-8"),
+            object_pairs_hook=_object,
+            parse_float=_float,
+            parse_int=_integer,
+            parse_constant=_constant,
+        )
+    except UnicodeDecodeError as error:
+        raise ReleaseFormatError(
+            "a release file is text in UTF-8", found=f"other bytes at position {error.start}"
+        ) from None
+    except json.JSONDecodeError as error:
+        raise ReleaseFormatError(
+            "this is not valid JSON",
+            found=f"{error.msg} at line {error.lineno}, column {error.colno}",
+            remedy="the file may be truncated or damaged: get it again",
+        ) from None
+    except RecursionError:
+        _too_deep()
+    except MemoryError:
+        raise ReleaseFormatError("the file does not fit into this machine's memory") from None
+    if not isinstance(document, dict):
+        raise ReleaseFormatError(
+            "a release file holds one JSON object", found=f"a JSON {type(document).__name__}"
+        )
+    _check_depth_and_text(document)
+    return document
+
+
+def short(value: object) -> str:
+    """A value as it may appear in a message: never long, whatever it is."""
+    try:
+        text = reprlib.repr(value)
+    except ValueError:  # Python refuses to print an integer of thousands of digits
+        text = "a number with thousands of digits"
+    return text if len(text) <= 80 else text[:77] + "..."
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    document = dict(pairs)
+    if len(document) < len(pairs):
+        seen: set[str] = set()
+        repeated = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
+        raise ReleaseFormatError("a key may appear only once in an object", found=short(repeated))
+    return document
+
+
+def _float(text: str) -> float:
+    number = float(text)
+    if math.isinf(number):
+        raise ReleaseFormatError("numbers must be finite doubles", found=text[:40])
+    return number
+
+
+def _integer(text: str) -> int:
+    # Length first: Python refuses to convert thousands of digits.
+    if len(text) > 20 or abs(int(text)) > MAX_INTEGER:
+        raise ReleaseFormatError("whole numbers must fit into 64 bits", found=text[:40])
+    return int(text)
+
+
+def _constant(text: str) -> NoReturn:
+    raise ReleaseFormatError("numbers must be finite", found=text)
+
+
+def _too_deep() -> NoReturn:
+    raise ReleaseFormatError(
+        f"objects and lists may be nested {MAX_DEPTH} levels deep", found="deeper nesting"
+    ) from None
+
+
+def _check_depth_and_text(document: dict[str, Any]) -> None:
+    """Bounded depth lets later code recurse; text without control characters is safe on any terminal."""
+    waiting: list[tuple[Any, int]] = [(document, 1)]
+    while waiting:
+        value, depth = waiting.pop()
+        if isinstance(value, str):
+            if _UNPRINTABLE.search(value):
+                raise ReleaseFormatError(
+                    "text may not hold control characters or halves of characters", found=short(value)
+                )
+            continue
+        if depth > MAX_DEPTH:
+            _too_deep()
+        if isinstance(value, dict):
+            waiting.extend((key, depth) for key in value)
+            value = list(value.values())
+        waiting.extend((item, depth + 1) for item in value if isinstance(item, _WORTH_A_LOOK))
+
+
+def render(value: object, indent: str = "") -> str:
+    """The value as JSON text: on one line if it fits, else one item per line."""
+    deeper = indent + "  "
+    if isinstance(value, Triangle):
+        return _enclose("[", _triangle_lines(value), "]", indent)
+    if not isinstance(value, Mapping | list):
+        return json.dumps(value, ensure_ascii=False, allow_nan=False)
+    on_one_line = _one_line(value)
+    if on_one_line is not None and len(indent) + len(on_one_line) <= LINE_LENGTH:
+        return on_one_line
+    if isinstance(value, Mapping):
+        lines = [f"{render(key)}: {render(item, deeper)}" for key, item in value.items()]
+        return _enclose("{", lines, "}", indent)
+    return _enclose("[", [render(item, deeper) for item in value], "]", indent)
+
+
+def _one_line(value: object) -> str | None:
+    """The value without line breaks; None if it holds a statistic, which always has lines of its own."""
+    if isinstance(value, Triangle):
+        return None
+    if not isinstance(value, Mapping | list):
+        return json.dumps(value, ensure_ascii=False, allow_nan=False)
+    items = [_one_line(item) for item in (value.values() if isinstance(value, Mapping) else value)]
+    known = [item for item in items if item is not None]
+    if len(known) < len(items):
+        return None
+    if isinstance(value, Mapping):
+        pairs = zip(value, known, strict=True)
+        return "{" + ", ".join(f"{json.dumps(key, ensure_ascii=False)}: {item}" for key, item in pairs) + "}"
+    return "[" + ", ".join(known) + "]"
+
+
+def _triangle_lines(triangle: Triangle) -> list[str]:
+    lines, start = [], 0
+    for length in range(triangle.size, 0, -1):
+        lines.append(", ".join(map(float.__repr__, triangle.values[start : start + length])))
+        start += length
+    return lines
+
+
+def _enclose(opening: str, lines: list[str], closing: str, indent: str) -> str:
+    between = f",\n{indent}  "
+    return f"{opening}\n{indent}  {between.join(lines)}\n{indent}{closing}"

@@ -1,0 +1,22 @@
+"""From draws to what a person reads: summaries, intervals, predictions, plots, ArviZ.
+
+Everything here works on draws and public declarations only; no row of confidential data and no privacy
+mechanism can be reached from this room.
+
+    records.py      what a fit says about itself: FitInfo, PriorSummary
+    diagnostics.py  rank-normalised R-hat, bulk and tail effective sample size
+    posterior.py    Posterior, the one object a user holds; it wires the files below
+    summary.py      the table of coefficients, and its problems in plain words
+    rows.py         new rows (pandas, polars, Arrow, dict) -> checked columns
+    prediction.py   credible and predictive intervals for new rows
+    plots/          forest and density pictures
+    export.py       ArviZ
+    store.py        one .npz file, without pickle
+"""
+
+from __future__ import annotations
+
+from noisewise.results.posterior import Posterior
+from noisewise.results.records import FitInfo, PriorSummary
+
+__all__ = ["FitInfo", "Posterior", "PriorSummary"]

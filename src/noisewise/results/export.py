@@ -1,0 +1,49 @@
+"""Draws for ArviZ: InferenceData for ArviZ 0.x, an xarray DataTree for ArviZ 1.x."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from noisewise.errors import ResultError
+from noisewise.results.records import FitInfo
+
+
+def to_arviz(
+    samples: NDArray[np.float64],
+    terms: tuple[str, ...],
+    info: FitInfo,
+    diverging: NDArray[np.bool_] | None,
+) -> Any:
+    """Variables `coefficient` (chain, draw, term) and `sigma` (chain, draw)."""
+    try:
+        import arviz
+        import xarray
+    except ImportError as error:
+        raise ResultError(
+            "the export needs ArviZ", found=str(error), remedy="pip install 'noisewise[arviz]'"
+        ) from error
+    chains, draws, _ = samples.shape
+    sampled = {"chain": np.arange(chains), "draw": np.arange(draws)}
+    attributes = {"inference_library": "noisewise", "method": info.method, "formula": info.formula}
+    groups = {
+        "posterior": xarray.Dataset(
+            {
+                "coefficient": (("chain", "draw", "term"), samples[:, :, :-1]),
+                "sigma": (("chain", "draw"), samples[:, :, -1]),
+            },
+            coords={**sampled, "term": list(terms[:-1])},
+            attrs=attributes,
+        )
+    }
+    if diverging is not None:
+        groups["sample_stats"] = xarray.Dataset(
+            {"diverging": (("chain", "draw"), diverging)}, coords=sampled, attrs=attributes
+        )
+    # The version decides: ArviZ 1.x still answers to the name InferenceData, with a warning and another class.
+    if int(arviz.__version__.partition(".")[0]) >= 1:
+        return xarray.DataTree.from_dict(groups)
+    container: Any = arviz.InferenceData
+    return container(**groups)

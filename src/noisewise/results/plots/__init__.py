@@ -1,0 +1,45 @@
+"""Pictures of a posterior, drawn with matplotlib's objects and without pyplot's global state."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from noisewise.errors import ResultError
+from noisewise.results.plots.picture import Picture, named_references
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["Picture", "draw", "named_references"]
+
+RESOLUTION = 180
+
+
+def draw(picture: Picture, kind: str, ax: Axes | None, path: str | os.PathLike[str] | None) -> Figure:
+    """Draw the picture into `ax` or a new figure, and write it to `path` if given."""
+    figure = _painter(kind)(picture, ax)
+    if path is not None:
+        try:
+            figure.savefig(path, dpi=RESOLUTION)
+        except (OSError, ValueError) as error:
+            raise ResultError(
+                f"the picture could not be written to {os.fspath(path)}",
+                found=str(error),
+                remedy="use a folder that exists and the ending .png, .svg or .pdf",
+            ) from error
+    return figure
+
+
+def _painter(kind: str) -> Callable[[Picture, Axes | None], Figure]:
+    if kind == "forest":
+        from noisewise.results.plots.forest import forest
+
+        return forest
+    if kind == "posterior":
+        from noisewise.results.plots.densities import densities
+
+        return densities
+    raise ResultError("kind is 'forest' or 'posterior'", found=repr(kind))

@@ -1,0 +1,132 @@
+"""Forest: one thin row per term, each on its own axis because coefficients have different units."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from noisewise.results.plots.picture import Estimate, Picture, visible_range
+from noisewise.results.plots.sheet import (
+    FAINT,
+    INK,
+    MARGIN,
+    POSTERIOR,
+    PRIOR,
+    PRIOR_EDGE,
+    Sheet,
+    heading,
+    open_sheet,
+    reference_entries,
+    reference_style,
+    shorten,
+    text_width,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+WIDTH = 8.4
+ROW = 0.5
+STRIP = 0.26  # the height of the coloured strip; the rest of a row is for its tick labels
+GAP = 0.22
+LABEL_SIZE = 10.0
+NUMBER_SIZE = 9.0
+
+
+def forest(picture: Picture, ax: Axes | None) -> Figure:
+    """Point, 50 % and 95 % interval of each term, its prior and its references."""
+    entries = _legend(picture)
+    top = heading(picture, entries, WIDTH)
+    sheet = open_sheet(ax, WIDTH, top.height + ROW * len(picture.terms) + 0.12)
+    if ax is not None:
+        top = heading(picture, entries, sheet.width)
+    top.draw(sheet)
+    labels = [shorten(term) for term in picture.terms]
+    estimates = [picture.estimate(position) for position in range(len(picture.terms))]
+    numbers = [estimate.label() for estimate in estimates]
+    left = MARGIN + text_width(labels, LABEL_SIZE) + GAP
+    right = MARGIN + text_width(numbers, NUMBER_SIZE) + GAP
+    row_height = (sheet.height - top.height - 0.12) / len(picture.terms)
+    strip = min(STRIP, 0.5 * row_height)
+    for place, term in enumerate(picture.terms):
+        above = top.height + place * row_height
+        panel = sheet.panel(left, above, max(0.5, sheet.width - left - right), strip)
+        _row(panel, term, picture, estimates[place])
+        middle = above + strip / 2
+        sheet.text(
+            left - GAP, middle, labels[place], ha="right", va="center", fontsize=LABEL_SIZE, color=INK
+        )
+        _number(sheet, middle, numbers[place])
+    return sheet.figure
+
+
+def _number(sheet: Sheet, middle: float, words: str) -> None:
+    sheet.text(sheet.width - MARGIN, middle, words, ha="right", va="center", fontsize=NUMBER_SIZE, color=INK)
+
+
+def _row(panel: Axes, term: str, picture: Picture, estimate: Estimate) -> None:
+    low, high = visible_range(term, picture, (estimate.lower, estimate.upper), margin=0.12)
+    _frame(panel, low, high)
+    if picture.prior is not None and picture.prior.covers(term):
+        _prior_bar(panel, picture.prior.interval(term, 0.95), low, high)
+    if low <= 0 <= high:
+        panel.axvline(0, color=FAINT, linewidth=0.9, linestyle=(0, (2, 2)), zorder=2, gid="zero")
+    panel.hlines(0, estimate.lower, estimate.upper, color=POSTERIOR, linewidth=1.6, zorder=3)
+    panel.hlines(0, estimate.inner_lower, estimate.inner_upper, color=POSTERIOR, linewidth=5.0, zorder=3)
+    panel.plot(
+        [estimate.mean], [0], "o", markersize=6, color="white", markeredgecolor=POSTERIOR,
+        markeredgewidth=1.6, zorder=4,
+    )  # fmt: skip
+    named = [(place, values[term]) for place, values in enumerate(picture.references.values()) if term in values]
+    for order, (place, value) in enumerate(named):
+        colour, marker = reference_style(place)
+        # References sit above and below the line, so that equal values and the mean stay visible.
+        offset = 0.5 if len(named) == 1 else 0.5 - order / (len(named) - 1)
+        panel.plot(
+            [value], [offset], marker, color=colour, markersize=5.5, markeredgecolor="white",
+            markeredgewidth=0.7, zorder=5, clip_on=False,
+        )  # fmt: skip
+
+
+def _frame(panel: Axes, low: float, high: float) -> None:
+    from matplotlib.ticker import MaxNLocator
+
+    panel.set_xlim(low, high)
+    panel.set_ylim(-1, 1)
+    panel.set_yticks([])
+    panel.patch.set_alpha(0)
+    panel.spines[["left", "right", "top"]].set_visible(False)
+    panel.spines["bottom"].set_color("#BBBBBB")
+    panel.xaxis.set_major_locator(MaxNLocator(nbins=5, steps=[1, 2, 2.5, 5, 10]))
+    panel.tick_params(axis="x", labelsize=7, length=2, pad=1.5, color="#BBBBBB", labelcolor=FAINT)
+
+
+def _prior_bar(panel: Axes, interval: tuple[float, float], low: float, high: float) -> None:
+    """The prior's 95 % interval; where it goes on outside the axis, a wedge says so."""
+    start, stop = max(interval[0], low), min(interval[1], high)
+    if start < stop:
+        panel.axvspan(start, stop, ymin=0.14, ymax=0.86, color=PRIOR, linewidth=0, zorder=1, gid="prior")
+    for is_outside, edge, marker in ((interval[0] < low, 0.0, "<"), (interval[1] > high, 1.0, ">")):
+        if is_outside:
+            panel.plot(
+                [edge], [0.5], marker, transform=panel.transAxes, color=PRIOR_EDGE, markersize=3.5,
+                clip_on=False, zorder=2, gid="prior goes on",
+            )  # fmt: skip
+
+
+def _legend(picture: Picture) -> list[tuple[Artist, str]]:
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
+    point = Line2D(
+        [], [], marker="o", linestyle="none", color="white", markeredgecolor=POSTERIOR, markeredgewidth=1.6
+    )
+    entries: list[tuple[Artist, str]] = [
+        (point, "posterior mean"),
+        (Line2D([], [], color=POSTERIOR, linewidth=5, solid_capstyle="butt"), "50 %"),
+        (Line2D([], [], color=POSTERIOR, linewidth=1.6), "95 % interval"),
+    ]
+    if picture.prior is not None:
+        entries.append((Patch(color=PRIOR, linewidth=0), "prior 95 %"))
+    return entries + reference_entries(picture.references)

@@ -1,0 +1,213 @@
+"""`Posterior`: what `noisewise.fit` returns. This file wires; the work is done in the files beside it."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from noisewise.errors import ConvergenceWarning, ResultError
+from noisewise.results import export, prediction, rows, store
+from noisewise.results import summary as summaries
+from noisewise.results.records import SIGMA, FitInfo, PriorSummary, check_interval
+
+if TYPE_CHECKING:
+    import pandas
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from noisewise.schema import Design
+
+Reference = Mapping[str, float] | Mapping[str, Mapping[str, float]]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Posterior:
+    """Draws of regression coefficients and of sigma, in the user's units.
+
+    `samples` has the shape (chains, draws, terms) and `terms` ends with "sigma". `diverging`, if the sampler knows
+    it, marks each draw whose trajectory diverged.
+
+    >>> post = noisewise.fit("stay ~ age + ward", release)    # doctest: +SKIP
+    >>> post.summary().loc["age", ["2.5%", "97.5%"]]           # doctest: +SKIP
+    >>> post.predict({"age": [40, 70], "ward": "B"})           # doctest: +SKIP
+    """
+
+    samples: NDArray[np.float64]
+    terms: tuple[str, ...]
+    design: Design
+    info: FitInfo
+    prior: PriorSummary | None = None
+    diverging: NDArray[np.bool_] | None = None
+
+    def __post_init__(self) -> None:
+        samples = np.array(self.samples, dtype=np.float64, order="C")
+        terms = tuple(self.terms)
+        if samples.ndim != 3 or 0 in samples.shape or samples.shape[2] != len(terms):
+            raise ResultError(
+                f"samples have the shape (chains, draws, {len(terms)} terms)", found=str(samples.shape)
+            )
+        if terms != (*self.design.terms, SIGMA):
+            raise ResultError(
+                "the terms are those of the design and then sigma", found=", ".join(map(str, terms))
+            )
+        if not np.isfinite(samples).all() or (samples[..., -1] < 0).any():
+            raise ResultError("draws are finite numbers and sigma is not negative")
+        samples.setflags(write=False)
+        object.__setattr__(self, "samples", samples)
+        object.__setattr__(self, "terms", terms)
+        if self.diverging is not None:
+            diverging = np.array(self.diverging, dtype=np.bool_, order="C")
+            if diverging.shape != samples.shape[:2]:
+                raise ResultError("diverging has the shape (chains, draws)", found=str(diverging.shape))
+            diverging.setflags(write=False)
+            object.__setattr__(self, "diverging", diverging)
+
+    def summary(self, interval: float = 0.95) -> pandas.DataFrame:
+        """Mean, sd, equal-tailed interval, effective sizes, R-hat and P(>0) of each term."""
+        return summaries.summary_table(self.samples, self.terms, interval)
+
+    @overload
+    def draws(self, term: None = None) -> pandas.DataFrame: ...
+
+    @overload
+    def draws(self, term: str) -> NDArray[np.float64]: ...
+
+    def draws(self, term: str | None = None) -> pandas.DataFrame | NDArray[np.float64]:
+        """All draws of a term, chain after chain; without a term, all of them with one column per term."""
+        if term is None:
+            import pandas
+
+            return pandas.DataFrame(self.samples.reshape(-1, len(self.terms)), columns=list(self.terms))
+        return self.samples[:, :, self._position(term)].reshape(-1)
+
+    def predict(
+        self, new_rows: object, interval: float = 0.95, kind: Literal["response", "mean"] = "response"
+    ) -> pandas.DataFrame:
+        """Columns `mean, lower, upper` for each new row.
+
+        `kind="response"`: the interval holds a new response of such a row, sigma included. `kind="mean"`: the
+        interval holds the average response of such rows. `new_rows` is a pandas or polars DataFrame, an Arrow
+        table or a dict of columns, where a single value stands for a whole column. Values outside the declared bounds
+        are extrapolated along the line.
+        """
+        import pandas
+
+        tails = check_interval(interval)
+        if kind not in ("response", "mean"):
+            raise ResultError("kind is 'response' or 'mean'", found=repr(kind))
+        if self.info.family != "gaussian":
+            raise ResultError("predictions exist for the gaussian family", found=self.info.family)
+        columns, index = rows.read_rows(new_rows, self.design.columns_needed, rows.declared_levels(self.design))
+        flat = self.samples.reshape(-1, len(self.terms))
+        mean, lower, upper = prediction.predict_rows(
+            columns, len(index), self.design, flat[:, :-1], flat[:, -1] if kind == "response" else None, tails
+        )
+        return pandas.DataFrame({"mean": mean, "lower": lower, "upper": upper}, index=index)
+
+    def plot(
+        self,
+        kind: Literal["forest", "posterior"] = "forest",
+        reference: Reference | None = None,
+        terms: Sequence[str] | None = None,
+        ax: Axes | None = None,
+        path: str | os.PathLike[str] | None = None,
+    ) -> Figure:
+        """A picture of the coefficients with their prior.
+
+        `kind="forest"`: one row per term with its own axis, point, 50 % and 95 % interval. `kind="posterior"`: one
+        density per term. `reference` marks values to compare with: `{"age": 0.3}` or several by name,
+        `{"true value": {"age": 0.3}, "non-private fit": {"age": 0.28}}`. `path` also writes the picture
+        (PNG, SVG or PDF by its ending). The figure is not registered with pyplot.
+        """
+        from noisewise.results import plots
+
+        chosen = self.terms if terms is None else tuple(terms)
+        positions = [self._position(term) for term in chosen]
+        picture = plots.Picture(
+            terms=chosen,
+            draws=self.samples.reshape(-1, len(self.terms))[:, positions],
+            prior=self.prior,
+            references=plots.named_references(reference, self.terms),
+            title=self.info.formula,
+            subtitle=self._subtitle(),
+        )
+        return plots.draw(picture, kind, ax, path)
+
+    def to_arviz(self) -> Any:
+        """InferenceData (ArviZ 0.x) or an xarray DataTree (ArviZ 1.x)."""
+        return export.to_arviz(self.samples, self.terms, self.info, self.diverging)
+
+    def diagnose(self) -> list[str]:
+        """Reasons not to trust the draws yet, in plain words; an empty list is good news."""
+        return summaries.problems(self.samples, self.terms, self.info.divergences)
+
+    def warn_if_bad(self, stacklevel: int = 1) -> None:
+        """Emit one ConvergenceWarning with all that `diagnose` finds and what to do about it.
+
+        `stacklevel` says whose line the warning shows: 1 for the caller of this method, 2 for the caller's caller.
+        """
+        found = self.diagnose()
+        if found:
+            more = 4 * self.info.draws
+            remedy = f"fit again with more draws (draws={more}), and look at plot(kind='posterior')"
+            if self.info.divergences:
+                remedy += "; if divergences stay, give a narrower prior or a simpler formula"
+            message = f"do not trust these draws yet: {'; '.join(found)}. What to do: {remedy}"
+            warnings.warn(message, ConvergenceWarning, stacklevel=stacklevel + 1)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write everything to one `.npz` file; an older file survives a failure."""
+        arrays: dict[str, NDArray[Any]] = {"samples": self.samples.astype("<f8")}
+        if self.diverging is not None:
+            arrays["diverging"] = self.diverging
+        prior = self.prior
+        metadata = {
+            "terms": list(self.terms),
+            "design": self.design.to_dict(),
+            "info": dataclasses.asdict(self.info),
+            "prior": None
+            if prior is None
+            else {"mean": dict(prior.mean), "sd": dict(prior.sd), "sigma_scale": prior.sigma_scale},
+        }
+        store.write(path, arrays, metadata)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Posterior:
+        """Read what `save` wrote: the same draws to the last bit."""
+        arrays, document = store.read(path)
+        terms, design, info, prior = store.parts_from_document(path, document)
+        return cls(arrays["samples"], terms, design, info, prior, arrays.get("diverging"))
+
+    def _position(self, term: str) -> int:
+        if term not in self.terms:
+            raise ResultError(
+                "a term is one of " + ", ".join(self.terms), found=str(term), remedy="see summary().index"
+            )
+        return self.terms.index(term)
+
+    def _subtitle(self) -> str:
+        chains, draws, _ = self.samples.shape
+        holders = "1 holder" if self.info.holders == 1 else f"{self.info.holders} holders"
+        return f"{self.info.family}, method {self.info.method} · {chains} × {draws} draws · {holders}"
+
+    def __repr__(self) -> str:
+        chains, draws, _ = self.samples.shape
+        return (
+            f"<Posterior {self.info.formula!r}, method {self.info.method}: "
+            f"{len(self.terms)} terms, {chains} chains of {draws} draws>"
+        )
+
+    def _repr_html_(self) -> str:
+        import html
+
+        table = str(self.summary().to_html(float_format=lambda value: f"{value:.4g}"))
+        heading = html.escape(f"{self.info.formula} ({self._subtitle()})")
+        notes = "".join(f"<li>{html.escape(problem)}</li>" for problem in self.diagnose())
+        return f"<p><b>{heading}</b></p>{table}" + (f"<ul>{notes}</ul>" if notes else "")

@@ -1,0 +1,89 @@
+"""What a fit says about itself."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from noisewise.errors import ResultError
+
+SIGMA = "sigma"
+
+
+@dataclass(frozen=True)
+class FitInfo:
+    """How the draws were made."""
+
+    method: str
+    family: str
+    formula: str
+    seed: int | None
+    chains: int
+    draws: int
+    divergences: int = 0
+    holders: int = 1
+    seconds: float = 0.0
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class PriorSummary:
+    """Independent priors in the user's units: normal for each term, half-normal for sigma.
+
+    >>> prior = PriorSummary(mean={"age": 0.0}, sd={"age": 2.0}, sigma_scale=1.0)
+    >>> [round(end, 2) for end in prior.interval("age", 0.95)]
+    [-3.92, 3.92]
+    """
+
+    mean: Mapping[str, float]
+    sd: Mapping[str, float]
+    sigma_scale: float
+
+    def __post_init__(self) -> None:
+        scales = {**self.sd, SIGMA: self.sigma_scale}
+        wrong = [name for name, scale in scales.items() if not (math.isfinite(scale) and scale > 0)]
+        wrong += [name for name, mean in self.mean.items() if not math.isfinite(mean)]
+        if wrong or set(self.mean) != set(self.sd):
+            raise ResultError(
+                "a prior needs one finite mean and one positive finite scale for each term",
+                found=", ".join(wrong) or "different terms in mean and sd",
+            )
+
+    def covers(self, term: str) -> bool:
+        """Whether a prior is stated for the term."""
+        return term == SIGMA or term in self.sd
+
+    def interval(self, term: str, mass: float) -> tuple[float, float]:
+        """The equal-tailed interval that holds `mass` of the prior."""
+        from scipy.special import ndtri
+
+        low, high = (1 - mass) / 2, (1 + mass) / 2
+        if term == SIGMA:  # |N(0, s)| has quantile s * ndtri((1 + p) / 2)
+            return (
+                self.sigma_scale * float(ndtri((1 + low) / 2)),
+                self.sigma_scale * float(ndtri((1 + high) / 2)),
+            )
+        half_width = self.sd[term] * float(ndtri(high))
+        return self.mean[term] - half_width, self.mean[term] + half_width
+
+    def density(self, term: str, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The prior density of the term at the values."""
+        scale = self.sigma_scale if term == SIGMA else self.sd[term]
+        centre = 0.0 if term == SIGMA else self.mean[term]
+        normal = np.exp(-0.5 * ((values - centre) / scale) ** 2) / (scale * math.sqrt(2 * math.pi))
+        if term == SIGMA:
+            return np.asarray(np.where(values >= 0, 2 * normal, 0.0))
+        return np.asarray(normal)
+
+
+def check_interval(interval: float) -> tuple[float, float]:
+    """The two tail probabilities of an equal-tailed interval."""
+    if isinstance(interval, bool) or not isinstance(interval, (int, float)) or not 0 < interval < 1:
+        raise ResultError(
+            "an interval is a probability between 0 and 1", found=repr(interval), remedy="for example 0.95"
+        )
+    return (1 - interval) / 2, (1 + interval) / 2

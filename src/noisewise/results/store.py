@@ -1,0 +1,163 @@
+"""A posterior in one .npz file: draws as arrays, everything else as JSON, no pickle and no code.
+
+The file is an uncompressed zip archive of `.npy` members, which any NumPy can open: `samples` (chains, draws,
+terms), `metadata` (UTF-8 JSON as bytes) and, if known, `diverging` (chains, draws). Reading checks the size that
+each header announces against the bytes that are there before anything is allocated.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+import os
+import tempfile
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from noisewise.errors import NoisewiseError, ResultError
+from noisewise.results.records import FitInfo, PriorSummary
+
+if TYPE_CHECKING:
+    from noisewise.schema import Design
+
+FORMAT = "noisewise-posterior"
+VERSION = 1
+LARGEST_HEADER = 4096
+MEMBERS = {"samples.npy": "<f8", "metadata.npy": "|u1", "diverging.npy": "|b1"}
+
+
+def write(path: str | os.PathLike[str], arrays: Mapping[str, NDArray[Any]], metadata: dict[str, Any]) -> None:
+    """Write the file beside its place and move it there, so that an older file survives a failure."""
+    target = Path(path)
+    document = {"format": FORMAT, "version": VERSION, **metadata}
+    text = json.dumps(document, allow_nan=False, ensure_ascii=False).encode()
+    temporary: str | None = None
+    try:
+        handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
+        with os.fdopen(handle, "wb") as file:
+            np.savez(file, allow_pickle=False, metadata=np.frombuffer(text, dtype=np.uint8), **arrays)
+            file.flush()
+            os.fsync(file.fileno())
+        _give_ordinary_permissions(temporary)
+        os.replace(temporary, target)
+    except OSError as error:
+        raise ResultError(
+            f"the posterior could not be written to {target}; a file that was there before is unchanged",
+            found=error.strerror or str(error),
+        ) from error
+    finally:
+        if temporary is not None and os.path.exists(temporary):
+            os.unlink(temporary)
+
+
+def _give_ordinary_permissions(path: str) -> None:
+    """mkstemp makes private files; the user's umask decides about results."""
+    mask = os.umask(0)
+    os.umask(mask)
+    os.chmod(path, 0o666 & ~mask)
+
+
+def read(path: str | os.PathLike[str]) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+    """The arrays and the metadata of a file, or one clear ResultError."""
+    try:
+        arrays = _read_members(path)
+        document = json.loads(arrays.pop("metadata").tobytes().decode("utf-8"))
+    except ResultError:
+        raise
+    except FileNotFoundError as error:
+        raise ResultError("there is no such file", found=str(path)) from error
+    except (OSError, ValueError, KeyError, EOFError, MemoryError, RecursionError) as error:
+        raise _malformed(path, f"{type(error).__name__}: {error}") from error
+    except (zipfile.BadZipFile, NotImplementedError, RuntimeError) as error:
+        raise _malformed(path, str(error)) from error
+    if not isinstance(document, dict) or document.get("format") != FORMAT:
+        raise _malformed(path, "no noisewise metadata")
+    version = document.get("version")
+    if version != VERSION:
+        raise ResultError(
+            f"a posterior file of version {VERSION} can be read",
+            found=f"version {version!r} in {path}",
+            remedy="update noisewise",
+        )
+    return arrays, document
+
+
+def _malformed(path: str | os.PathLike[str], found: str) -> ResultError:
+    return ResultError(
+        f"{path} is not a posterior saved by noisewise, or it is damaged",
+        found=found[:200],
+        remedy="fit again, or restore the file",
+    )
+
+
+def _read_members(path: str | os.PathLike[str]) -> dict[str, NDArray[Any]]:
+    arrays = {}
+    with zipfile.ZipFile(path) as archive:
+        entries = archive.infolist()
+        names = [entry.filename for entry in entries]
+        if len(set(names)) != len(names) or not {"samples.npy", "metadata.npy"} <= set(names) <= set(MEMBERS):
+            raise _malformed(path, f"members {', '.join(names[:5])}")
+        for entry in entries:
+            # Stored members cannot expand: no more memory is used than the file is long.
+            if entry.compress_type != zipfile.ZIP_STORED:
+                raise _malformed(path, f"compressed member {entry.filename}")
+            with archive.open(entry) as member:
+                arrays[entry.filename.removesuffix(".npy")] = _read_array(member, entry, path)
+    return arrays
+
+
+def _read_array(member: IO[bytes], entry: zipfile.ZipInfo, path: str | os.PathLike[str]) -> NDArray[Any]:
+    version = np.lib.format.read_magic(member)
+    if version != (1, 0):
+        raise _malformed(path, f"array format {version}")
+    shape, fortran, dtype = np.lib.format.read_array_header_1_0(member, max_header_size=LARGEST_HEADER)
+    expected = np.dtype(MEMBERS[entry.filename])
+    if dtype != expected or fortran or any(length < 0 for length in shape):
+        raise _malformed(path, f"{entry.filename} with type {dtype}")
+    content = member.read()
+    if len(content) != math.prod(shape) * expected.itemsize:
+        raise _malformed(path, f"{entry.filename} announces the shape {shape} and holds {len(content)} bytes")
+    return np.frombuffer(content, dtype=expected).reshape(shape)
+
+
+def info_from_dict(document: Mapping[str, Any]) -> FitInfo:
+    """A FitInfo from JSON; fields that a later version added are ignored."""
+    known = {field.name for field in dataclasses.fields(FitInfo)}
+    values = {name: value for name, value in document.items() if name in known}
+    values["notes"] = tuple(str(note) for note in values.get("notes", ()))
+    for name in ("method", "family", "formula"):
+        if not isinstance(values.get(name), str):
+            raise ValueError(f"info.{name} is not text")
+    for name in ("chains", "draws", "divergences", "holders"):
+        if type(values.get(name)) is not int:
+            raise ValueError(f"info.{name} is not a whole number")
+    return FitInfo(**values)
+
+
+def prior_from_dict(document: Mapping[str, Any] | None) -> PriorSummary | None:
+    """A PriorSummary from JSON."""
+    if document is None:
+        return None
+    mean = {str(name): float(value) for name, value in document["mean"].items()}
+    sd = {str(name): float(value) for name, value in document["sd"].items()}
+    return PriorSummary(mean=mean, sd=sd, sigma_scale=float(document["sigma_scale"]))
+
+
+def parts_from_document(
+    path: str | os.PathLike[str], document: Mapping[str, Any]
+) -> tuple[tuple[str, ...], Design, FitInfo, PriorSummary | None]:
+    """Terms, design, info and prior, or one ResultError that names the file."""
+    from noisewise.schema import Design
+
+    try:
+        terms = tuple(str(term) for term in document["terms"])
+        design = Design.from_dict(document["design"])
+        return terms, design, info_from_dict(document["info"]), prior_from_dict(document["prior"])
+    except (NoisewiseError, KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
+        raise _malformed(path, f"{type(error).__name__}: {error}") from error

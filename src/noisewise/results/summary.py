@@ -1,0 +1,86 @@
+"""The table of coefficients, and what is wrong with it in plain words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from noisewise.results import diagnostics
+from noisewise.results.records import check_interval
+
+if TYPE_CHECKING:
+    import pandas
+
+R_HAT_LIMIT = 1.01  # Vehtari et al. (2021), section 4
+ESS_LIMIT = 400.0  # enough for a stable R-hat and for intervals to about 0.1 sd in the tails
+NAMED_TERMS = 5
+
+
+def percent_label(probability: float) -> str:
+    """A quantile as a column name.
+
+    >>> percent_label(0.025), percent_label(0.95)
+    ('2.5%', '95%')
+    """
+    return f"{100 * probability:.6g}%"
+
+
+def summary_table(samples: NDArray[np.float64], terms: Sequence[str], interval: float) -> pandas.DataFrame:
+    """One row per term: mean, sd, interval, effective sizes, R-hat and the probability of being positive."""
+    import pandas
+
+    low, high = check_interval(interval)
+    pooled = samples.reshape(-1, samples.shape[2])
+    lower, upper = np.quantile(pooled, [low, high], axis=0)
+    columns = {
+        "mean": pooled.mean(axis=0),
+        "sd": pooled.std(axis=0, ddof=1) if len(pooled) > 1 else np.full(pooled.shape[1], np.nan),
+        percent_label(low): lower,
+        percent_label(high): upper,
+        "ess_bulk": diagnostics.ess_bulk(samples),
+        "ess_tail": diagnostics.ess_tail(samples),
+        "r_hat": diagnostics.r_hat(samples),
+        "P(>0)": (pooled > 0).mean(axis=0),
+    }
+    return pandas.DataFrame(columns, index=pandas.Index(list(terms), name="term"))
+
+
+def problems(samples: NDArray[np.float64], terms: Sequence[str], divergences: int) -> list[str]:
+    """Reasons not to trust the draws yet, each one sentence; empty when there is none."""
+    found = []
+    moved = ~(samples == samples[:1, :1]).all(axis=(0, 1))
+    if not moved.all():
+        found.append(f"the draws of {_names(terms, ~moved)} never move")
+    ratio = diagnostics.r_hat(samples)
+    disagree = moved & ~(ratio <= R_HAT_LIMIT)
+    if disagree.any():
+        worst = np.nanmax(np.where(disagree, np.nan_to_num(ratio, nan=np.inf), -np.inf))
+        found.append(
+            f"the chains disagree on {_names(terms, disagree)} "
+            f"(R-hat up to {worst:.2f}, should be at most {R_HAT_LIMIT})"
+        )
+    size = np.fmin(diagnostics.ess_bulk(samples), diagnostics.ess_tail(samples))
+    few = moved & ~(size >= ESS_LIMIT)
+    if few.any():
+        least = np.min(np.where(few, np.nan_to_num(size, nan=0.0), np.inf))
+        found.append(
+            f"too few effective draws for {_names(terms, few)} "
+            f"(as few as {least:.0f}, should be at least {ESS_LIMIT:.0f})"
+        )
+    if divergences > 0:
+        total = samples.shape[0] * samples.shape[1]
+        noun = "transition" if divergences == 1 else "transitions"
+        found.append(
+            f"{divergences} divergent {noun} in {total} draws: part of the posterior may not have been reached"
+        )
+    return found
+
+
+def _names(terms: Sequence[str], chosen: NDArray[np.bool_]) -> str:
+    names = [term for term, is_chosen in zip(terms, chosen, strict=True) if is_chosen]
+    if len(names) <= NAMED_TERMS:
+        return ", ".join(names)
+    return ", ".join(names[:NAMED_TERMS]) + f" and {len(names) - NAMED_TERMS} more"

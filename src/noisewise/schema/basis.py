@@ -1,0 +1,159 @@
+"""The released columns: which products of scaled columns a statistic is made of, and how large a row of them can be."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from noisewise.errors import DeclarationError
+from noisewise.schema.columns import Categorical, Level, Numeric
+from noisewise.schema.formula import parse_terms
+from noisewise.schema.polynomial import ONE, Factor, Product, indicator, variable
+from noisewise.schema.schema import Schema
+from noisewise.schema.terms import TermReader
+
+STATISTIC_GRID: Final = 2.0**-16
+"""A released statistic is a whole multiple of this, before and after noise, in the scaled units of the basis."""
+
+Array = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class BasisColumn:
+    """A product of factors, each within [−1, 1]; no factor at all is the constant 1."""
+
+    factors: Product
+
+    @property
+    def name(self) -> str:
+        """How the column is called in a release file: ``1``, ``age``, ``T2(age)``, ``ward[B]``, ``age:ward[B]``."""
+        return ":".join(map(_factor_name, self.factors)) or "1"
+
+    @property
+    def block(self) -> tuple[object, ...] | None:
+        """Columns of one block exclude each other: in a row at most one of them is not 0. None for a column on its own."""
+        categories = tuple(factor.column for factor in self.factors if factor.level is not None)
+        numbers = tuple(factor for factor in self.factors if factor.level is None)
+        return (categories, numbers) if categories else None
+
+
+@dataclass(frozen=True)
+class Basis:
+    """The columns of a `gram` statistic: the constant, every declared column, and the products that were asked for.
+
+    >>> schema = Schema.from_dict({"adjacency": "replace-one", "columns": {
+    ...     "age": {"bounds": [18, 98]}, "ward": {"levels": ["A", "B", "C"]}}})
+    >>> Basis.of(schema, "I(age**2)").names
+    ('1', 'age', 'ward[B]', 'ward[C]', 'T2(age)')
+    >>> Basis.of(schema, None).radius_squared
+    2.0
+    """
+
+    schema: Schema
+    columns: tuple[BasisColumn, ...]
+
+    @classmethod
+    def of(cls, schema: Schema, terms: str | None = None) -> Basis:
+        """The basis of a release: all declared columns, and what ``terms`` (``"a:b + I(a**2)"``) adds."""
+        products: dict[Product, None] = {ONE: None}
+        for column in schema.columns:
+            if isinstance(column, Categorical):
+                polynomials = [indicator(column, level) for level in column.levels[1:]]
+            else:
+                polynomials = [variable(column)]
+            products.update((product, None) for polynomial in polynomials for product in polynomial)
+        if terms is not None:
+            added = TermReader(schema).read(parse_terms(terms), intercept=True)
+            new = {product for column in added for product in column.value.polynomial} - set(products)
+            products.update((product, None) for product in sorted(new, key=_order))
+        basis = cls(schema, tuple(BasisColumn(product) for product in products))
+        if len(set(basis.names)) < basis.size:
+            name = next(name for index, name in enumerate(basis.names) if name in basis.names[:index])
+            raise DeclarationError("released columns must have different names", found=repr(name),
+                                   remedy="give the column of that name another one: 1 is the constant, T2(a) a square")
+        return basis
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        return tuple(column.name for column in self.columns)
+
+    @cached_property
+    def position(self) -> Mapping[Product, int]:
+        return {column.factors: index for index, column in enumerate(self.columns)}
+
+    @property
+    def size(self) -> int:
+        return len(self.columns)
+
+    @property
+    def scalars(self) -> int:
+        """How many columns, the constant aside, can be anywhere in [−1, 1]."""
+        return sum(1 for column in self.columns[1:] if column.block is None)
+
+    @property
+    def blocks(self) -> int:
+        """How many groups of columns of which at most one is not 0 in a row."""
+        return len({column.block for column in self.columns} - {None})
+
+    @property
+    def norm_clipped(self) -> bool:
+        """Whether the schema declares a smaller norm than the bounds imply, so that rows are shortened to it."""
+        bound = self.schema.norm_bound
+        return bound is not None and bound**2 < self.scalars + self.blocks
+
+    @property
+    def radius_squared(self) -> float:
+        """A bound on the squared norm of a row without its constant."""
+        if self.norm_clipped:
+            assert self.schema.norm_bound is not None
+            return float(self.schema.norm_bound) ** 2
+        return float(self.scalars + self.blocks)
+
+    @property
+    def radius(self) -> float:
+        if self.norm_clipped:
+            assert self.schema.norm_bound is not None
+            return float(self.schema.norm_bound)
+        return math.sqrt(self.radius_squared)
+
+    def evaluate(self, values: Mapping[str, npt.NDArray[Any]]) -> Array:
+        """The basis columns of given values, one array per declared column, in the user's units; for predictions.
+
+        Numbers are scaled but not clipped, so a polynomial is extrapolated as a polynomial. Levels must be declared ones.
+        """
+        length = len(next(iter(values.values())))
+        result = np.ones((length, self.size))
+        for index, column in enumerate(self.columns):
+            for factor in column.factors:
+                if factor.column in values:
+                    result[:, index] *= self._factor(factor, values[factor.column])
+                else:
+                    result[:, index] = np.nan
+        return result
+
+    def _factor(self, factor: Factor, values: npt.NDArray[Any]) -> Array:
+        declared = self.schema.column(factor.column)
+        if isinstance(declared, Categorical):
+            level: Level = declared.levels[1] if factor.level is None else factor.level
+            matches = np.fromiter((str(value) == str(level) for value in values), dtype=bool, count=len(values))
+            return matches.astype(float) if factor.level is not None else np.where(matches, 1.0, -1.0)
+        assert isinstance(declared, Numeric)
+        scaled = (np.asarray(values, dtype=float) - declared.centre) / declared.half_width
+        result: Array = np.polynomial.chebyshev.chebval(scaled, [0.0] * factor.degree + [1.0]).astype(float)
+        return result
+
+
+def _factor_name(factor: Factor) -> str:
+    if factor.level is not None:
+        return f"{factor.column}[{factor.level}]"
+    return factor.column if factor.degree == 1 else f"T{factor.degree}({factor.column})"
+
+
+def _order(product: Product) -> tuple[int, int, str]:
+    return (sum(factor.degree for factor in product), len(product), BasisColumn(product).name)

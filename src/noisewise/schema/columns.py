@@ -1,0 +1,218 @@
+"""The two kinds of column: numbers with bounds, and categories with levels.
+
+Every cell of a declared column has a public meaning, whatever it holds: a number outside the bounds is clipped, a missing
+cell takes a public fixed value, a level that was not declared takes a public fixed level. So reading a table can never fail
+because of a value in it.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Final, Literal, TypeAlias
+
+from noisewise.errors import DeclarationError
+
+DROP: Final = "drop"
+Level: TypeAlias = str | int | float | bool
+
+UNFILLED: Final = "?"
+"""What a schema template holds where only the data holder can know the answer."""
+
+
+@dataclass(frozen=True)
+class Numeric:
+    """A column of numbers with declared bounds.
+
+    >>> age = Numeric("age", 18, 98)
+    >>> age.centre, age.half_width, age.fill
+    (58.0, 40.0, 58.0)
+    """
+
+    name: str
+    lower: float
+    upper: float
+    missing: float | Literal["drop"] | None = None
+
+    def __post_init__(self) -> None:
+        where = f"column '{self.name}'"
+        _check_text(self.name, "the name of a column")
+        for bound in (self.lower, self.upper):
+            if not is_finite_number(bound):
+                raise DeclarationError(
+                    f"{where}: bounds must be two finite numbers",
+                    found=repr([self.lower, self.upper]),
+                    remedy=f"declare bounds = [lowest, highest] for '{self.name}' from public knowledge, not from the data",
+                )
+        if not self.lower < self.upper:
+            raise DeclarationError(
+                f"{where}: the lower bound must be below the upper bound",
+                found=repr([self.lower, self.upper]),
+                remedy="swap or widen the bounds",
+            )
+        if not 0 < self.half_width < math.inf:
+            raise DeclarationError(
+                f"{where}: the distance between the bounds must be a positive finite number",
+                found=repr([self.lower, self.upper]),
+                remedy="declare bounds that a double can tell apart and subtract",
+            )
+        if self.missing not in (None, DROP):
+            if not is_finite_number(self.missing) or not float(self.lower) <= float(self.missing) <= float(self.upper):
+                raise DeclarationError(
+                    f"{where}: missing must be a value within the bounds, or \"drop\"",
+                    found=repr(self.missing),
+                    remedy=f"choose a value between {self.lower} and {self.upper}, or leave it out (the middle is used)",
+                )
+
+    @property
+    def centre(self) -> float:
+        return float(self.lower) + self.half_width
+
+    @property
+    def half_width(self) -> float:
+        return (float(self.upper) - float(self.lower)) / 2
+
+    @property
+    def fill(self) -> float | Literal["drop"]:
+        """What stands for a missing cell: a number, or "drop" for the whole row."""
+        if self.missing is None:
+            return self.centre
+        return DROP if self.missing == DROP else float(self.missing)
+
+    def to_dict(self) -> dict[str, Any]:
+        declared: dict[str, Any] = {"bounds": [self.lower, self.upper]}
+        if self.missing is not None:
+            declared["missing"] = self.missing
+        return declared
+
+
+@dataclass(frozen=True)
+class Categorical:
+    """A column of categories with declared levels; the first level is the reference.
+
+    >>> ward = Categorical("ward", ("A", "B", "C"))
+    >>> ward.fill, Categorical("ward", ("A", "B", "rest"), other="rest").unseen
+    ('A', 'rest')
+    """
+
+    name: str
+    levels: tuple[Level, ...]
+    missing: Level | None = None
+    other: Level | None = None
+
+    def __post_init__(self) -> None:
+        where = f"column '{self.name}'"
+        _check_text(self.name, "the name of a column")
+        texts = [str(level) for level in self.levels]
+        if any(not isinstance(level, (str, bool)) and not is_finite_number(level) for level in self.levels):
+            raise DeclarationError(f"{where}: levels must be texts, finite numbers or booleans", found=repr(list(self.levels)))
+        for level in self.levels:
+            _check_text(level, f"{where}: a level")
+        if UNFILLED in texts:
+            raise DeclarationError(
+                f"{where}: its levels have not been filled in",
+                found=repr(list(self.levels)),
+                remedy=f"list every level of '{self.name}' from public knowledge, the reference level first",
+            )
+        if DROP in texts:
+            raise DeclarationError(
+                f"{where}: \"{DROP}\" cannot be a level, because missing = \"{DROP}\" leaves rows out",
+                found=repr(list(self.levels)),
+                remedy="give that level another name in the table",
+            )
+        # Both, because the texts "1" and "1.0" are different and the values 1, 1.0 and true are equal.
+        if min(len(set(texts)), len(set(self.levels))) < max(2, len(texts)):
+            raise DeclarationError(
+                f"{where}: levels must be at least two different values",
+                found=repr(list(self.levels)),
+                remedy="list each level once, the reference level first",
+            )
+        for key, value in (("missing", self.missing), ("other", self.other)):
+            allowed: tuple[Level, ...] = self.levels + ((DROP,) if key == "missing" else ())
+            # Text and value, because True equals 1 and a level is told from others by its text.
+            if value is not None and not any(value == level and str(value) == str(level) for level in allowed):
+                raise DeclarationError(
+                    f"{where}: {key} must be one of the declared levels" + (" or \"drop\"" if key == "missing" else ""),
+                    found=repr(value),
+                    remedy=f"add {value!r} to levels or choose among {list(self.levels)}",
+                )
+
+    @property
+    def fill(self) -> Level:
+        """What stands for a missing cell: a level, or "drop" for the whole row."""
+        if self.missing is not None:
+            return self.missing
+        return self.levels[0] if self.other is None else self.other
+
+    @property
+    def unseen(self) -> Level:
+        """What stands for a value that is not a declared level."""
+        return self.fill if self.other is None else self.other
+
+    @property
+    def two_level(self) -> bool:
+        """A two-level column is coded −1/+1, like a number between 0 and 1."""
+        return len(self.levels) == 2
+
+    def to_dict(self) -> dict[str, Any]:
+        declared: dict[str, Any] = {"levels": list(self.levels)}
+        if self.missing is not None:
+            declared["missing"] = self.missing
+        if self.other is not None:
+            declared["other"] = self.other
+        return declared
+
+
+Column: TypeAlias = Numeric | Categorical
+
+
+def column_from_dict(name: str, declared: object) -> Column:
+    """One column from its part of a schema file."""
+    where = f"column '{name}'"
+    if not isinstance(declared, dict):
+        raise DeclarationError(f"{where}: a column is declared by bounds or levels", found=repr(declared),
+                               remedy=f"write [columns.{name}] with bounds = [lowest, highest] or levels = [...]")
+    unknown = set(declared) - {"bounds", "levels", "missing", "other"}
+    if unknown:
+        raise DeclarationError(f"{where}: unknown key", found=", ".join(sorted(map(str, unknown))),
+                               remedy="a column has bounds or levels, and optionally missing and other")
+    if ("bounds" in declared) == ("levels" in declared):
+        raise DeclarationError(
+            f"{where}: exactly one of bounds and levels must be declared",
+            found="both" if "bounds" in declared else "neither",
+            remedy=f"give '{name}' bounds = [lowest, highest] if it is a number, levels = [...] if it is a category",
+        )
+    if "levels" in declared:
+        levels = declared["levels"]
+        if not isinstance(levels, (list, tuple)):
+            raise DeclarationError(f"{where}: levels must be a list", found=repr(levels), remedy="write levels = [\"A\", \"B\"]")
+        return Categorical(name, tuple(levels), declared.get("missing"), declared.get("other"))
+    bounds = declared["bounds"]
+    if not isinstance(bounds, (list, tuple)) or len(bounds) != 2:
+        raise DeclarationError(f"{where}: bounds must be a list of two numbers", found=repr(bounds),
+                               remedy="write bounds = [lowest, highest]")
+    if UNFILLED in bounds:
+        raise DeclarationError(
+            f"{where}: its bounds have not been filled in",
+            found=repr(list(bounds)),
+            remedy=f"give '{name}' the lowest and highest value that are possible, from public knowledge, not from the data",
+        )
+    if "other" in declared:
+        raise DeclarationError(f"{where}: other belongs to columns with levels", remedy="use missing = <value>")
+    return Numeric(name, bounds[0], bounds[1], declared.get("missing"))
+
+
+def is_finite_number(value: object) -> bool:
+    """Whether this is an int or a float, no boolean, that a finite double can hold."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return False
+    try:
+        return math.isfinite(value)
+    except OverflowError:  # a whole number beyond the largest double
+        return False
+
+
+def _check_text(value: object, what: str) -> None:
+    """Refuse text that no file can hold: half of a surrogate pair."""
+    if isinstance(value, str) and any("\ud800" <= character <= "\udfff" for character in value):
+        raise DeclarationError(f"{what} must be text that UTF-8 can hold", found=ascii(value))

@@ -1,0 +1,179 @@
+"""The schema: all that is public about a table, from a TOML file or a dictionary."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Literal, TypeAlias, cast
+
+from noisewise.errors import DeclarationError
+from noisewise.schema.columns import DROP, UNFILLED, Categorical, Column, Numeric, column_from_dict, is_finite_number
+from noisewise.schema.toml import to_toml
+
+Adjacency: TypeAlias = Literal["replace-one", "add-remove"]
+ADJACENCIES: Final = ("replace-one", "add-remove")
+
+
+@dataclass(frozen=True)
+class Unit:
+    """Whom the guarantee protects: one row, or all rows with the same value in a column (at most ``max_rows`` are used)."""
+
+    column: str | None = None
+    max_rows: int = 1
+
+    def __post_init__(self) -> None:
+        if isinstance(self.max_rows, bool) or not isinstance(self.max_rows, int) or self.max_rows < 1:
+            raise DeclarationError("unit: max_rows must be a whole number of at least 1", found=repr(self.max_rows),
+                                   remedy="declare how many rows of one unit may be used; further rows are left out")
+        if self.column is None and self.max_rows != 1:
+            raise DeclarationError("unit: max_rows goes with the column that tells whose a row is", found=repr(self.max_rows),
+                                   remedy="name that column, or leave max_rows out if each row is one unit")
+
+    @property
+    def is_row(self) -> bool:
+        return self.column is None
+
+    def to_dict(self) -> str | dict[str, Any]:
+        return "row" if self.column is None else {"column": self.column, "max_rows": self.max_rows}
+
+
+@dataclass(frozen=True)
+class Schema:
+    """Public declarations about a table: columns, privacy unit, adjacency and an optional bound on a row's norm.
+
+    >>> schema = Schema.from_dict({
+    ...     "adjacency": "replace-one",
+    ...     "unit": "row",
+    ...     "columns": {"age": {"bounds": [18, 98]}, "ward": {"levels": ["A", "B", "C"]}},
+    ... })
+    >>> schema.column("age").half_width
+    40.0
+    """
+
+    columns: tuple[Column, ...]
+    adjacency: Adjacency
+    unit: Unit = Unit()
+    norm_bound: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.adjacency not in ADJACENCIES:
+            raise DeclarationError(
+                "adjacency must be declared as one of " + " and ".join(ADJACENCIES),
+                found=repr(self.adjacency),
+                remedy="replace-one if the number of rows is public, add-remove if it is not",
+            )
+        if not self.columns:
+            raise DeclarationError("a schema needs at least one column", remedy="add [columns.<name>] with bounds or levels")
+        if len(set(self.names)) < len(self.columns):
+            raise DeclarationError("each column is declared once", found=", ".join(self.names), remedy="remove the repetition")
+        if any(column.name == self.unit.column for column in self.columns):
+            raise DeclarationError("the unit column identifies people and cannot be an analysed column",
+                                   found=repr(self.unit.column), remedy="remove it from columns")
+        if self.norm_bound is not None and (not is_finite_number(self.norm_bound) or self.norm_bound <= 0):
+            raise DeclarationError("norm_bound must be a positive finite number", found=repr(self.norm_bound),
+                                   remedy="leave it out to use the bound that the columns imply")
+        if self.adjacency == "replace-one":
+            for column in self.columns:
+                if column.fill == DROP:
+                    raise DeclarationError(
+                        f"column '{column.name}': rows may not be dropped under replace-one, where their number is public",
+                        found="missing = \"drop\"",
+                        remedy="give missing a value, or declare adjacency = \"add-remove\"",
+                    )
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(column.name for column in self.columns)
+
+    @property
+    def rows_are_public(self) -> bool:
+        """Whether the exact number of rows is public: under replace-one, if each row is a unit of its own.
+
+        With a unit column, replacing one person by another can change how many rows there are, so their number is noisy.
+        """
+        return self.adjacency == "replace-one" and self.unit.is_row
+
+    def column(self, name: str) -> Column:
+        for column in self.columns:
+            if column.name == name:
+                return column
+        raise DeclarationError("there is no such column in the schema", found=repr(name),
+                               remedy="the declared columns are " + ", ".join(self.names))
+
+    @classmethod
+    def from_dict(cls, declared: dict[str, Any]) -> Schema:
+        """Build a schema from a dictionary with the same keys as the TOML file."""
+        if not isinstance(declared, dict):
+            raise DeclarationError("a schema is a dictionary", found=type(declared).__name__,
+                                   remedy="the keys are adjacency, unit, norm_bound and columns")
+        unknown = set(declared) - {"adjacency", "unit", "norm_bound", "columns"}
+        if unknown:
+            raise DeclarationError("unknown key in the schema", found=", ".join(sorted(map(str, unknown))),
+                                   remedy="the keys are adjacency, unit, norm_bound and columns")
+        adjacency = declared.get("adjacency", UNFILLED)
+        columns = declared.get("columns")
+        if not isinstance(columns, dict) or not columns:
+            raise DeclarationError("a schema needs columns", found=repr(columns),
+                                   remedy="add [columns.<name>] with bounds or levels for each column to be released")
+        return cls(
+            columns=tuple(column_from_dict(str(name), column) for name, column in columns.items()),
+            adjacency=cast(Adjacency, adjacency),
+            unit=_unit_from(declared.get("unit", "row")),
+            norm_bound=declared.get("norm_bound"),
+        )
+
+    @classmethod
+    def load(cls, path: str | Path) -> Schema:
+        """Read a schema from a TOML file."""
+        try:
+            text = Path(path).read_bytes().decode("utf-8-sig")
+        except OSError as error:
+            raise DeclarationError("the schema file cannot be read", found=f"{path}: {error.strerror}",
+                                   remedy="check the path; `noisewise schema init DATA` writes a template") from error
+        except UnicodeDecodeError as error:
+            raise DeclarationError("a schema file must be UTF-8 text", found=str(path)) from error
+        try:
+            declared = tomllib.loads(text)
+        except tomllib.TOMLDecodeError as error:
+            raise DeclarationError("the schema file is not valid TOML", found=f"{path}: {error}",
+                                   remedy="correct that line") from error
+        return cls.from_dict(declared)
+
+    def to_dict(self) -> dict[str, Any]:
+        declared: dict[str, Any] = {"adjacency": self.adjacency, "unit": self.unit.to_dict()}
+        if self.norm_bound is not None:
+            declared["norm_bound"] = self.norm_bound
+        declared["columns"] = {column.name: column.to_dict() for column in self.columns}
+        return declared
+
+    def to_toml(self) -> str:
+        """The schema as the text of a TOML file; ``Schema.load`` reads it back."""
+        return to_toml(self.to_dict())
+
+    def rules(self) -> list[str]:
+        """What happens to cells that do not fit, one plain sentence per column: public, and stated in every release."""
+        return [_rule(column) for column in self.columns]
+
+
+def _rule(column: Column) -> str:
+    def becomes(value: object) -> str:
+        return "drops its row" if value == DROP else f"becomes {value}"
+
+    if isinstance(column, Numeric):
+        return f"{column.name}: clipped to [{column.lower}, {column.upper}]; a missing value {becomes(column.fill)}"
+    assert isinstance(column, Categorical)
+    return (f"{column.name}: levels {', '.join(str(level) for level in column.levels)}; a missing value {becomes(column.fill)}, "
+            f"any other value {becomes(column.unseen)}")
+
+
+def _unit_from(declared: object) -> Unit:
+    if declared == "row":
+        return Unit()
+    if isinstance(declared, dict) and set(declared) == {"column", "max_rows"} and isinstance(declared["column"], str):
+        return Unit(declared["column"], declared["max_rows"])
+    raise DeclarationError(
+        "unit must be \"row\" or a column with a maximum of rows",
+        found=repr(declared),
+        remedy="write unit = \"row\" or unit = {column = \"person\", max_rows = 5}",
+    )

@@ -1,0 +1,68 @@
+"""Schemas as TOML text: writing one back, and the template for a new one."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from noisewise.schema.columns import UNFILLED
+
+TEMPLATE_HEAD = f"""\
+# What is public about this table. Fill in every "{UNFILLED}" from public knowledge (a questionnaire, an instrument's range,
+# a regulation), never from the data: a bound read off the data is a leak. Delete the columns that need not be released:
+# each further column makes the noise larger.
+
+adjacency = "{UNFILLED}"   # "replace-one": the number of rows is public; "add-remove": it is not
+unit = "row"      # or {{column = "person", max_rows = 5}} if one person can have several rows
+"""
+
+
+QUESTIONS = {
+    "number": f'bounds = ["{UNFILLED}", "{UNFILLED}"]   # lowest and highest possible value',
+    "category": f'levels = ["{UNFILLED}"]   # every possible level, the reference level first',
+    "boolean": "levels = [false, true]",
+    "either": f"""\
+# bounds = ["{UNFILLED}", "{UNFILLED}"]   # keep this line if it is a number: lowest and highest possible value
+# levels = ["{UNFILLED}"]        # keep this line if it is a category: every possible level, the reference level first""",
+}
+
+
+def template(kinds: Mapping[str, Literal["number", "category", "boolean", "either"]]) -> str:
+    """A schema to be filled in, from the names and types of the columns only; "either": the type says nothing.
+
+    >>> print(template({"age": "number"}).splitlines()[-1])
+    bounds = ["?", "?"]   # lowest and highest possible value
+    """
+    return "\n".join([TEMPLATE_HEAD, *(f"[columns.{_key(name)}]\n{QUESTIONS[kind]}\n" for name, kind in kinds.items())])
+
+
+def to_toml(declared: Mapping[str, Any]) -> str:
+    """Write the few shapes a schema has."""
+    lines = [f"{key} = {_value(value)}" for key, value in declared.items() if key != "columns"]
+    for name, column in declared["columns"].items():
+        lines += ["", f"[columns.{_key(name)}]"]
+        lines += [f"{key} = {_value(value)}" for key, value in column.items()]
+    return "\n".join(lines) + "\n"
+
+
+def _key(name: str) -> str:
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _text(name)
+
+
+def _text(text: str) -> str:
+    """JSON and TOML write texts alike, but for DEL, which TOML wants escaped too."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _value(value: object) -> str:
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{_key(key)} = {_value(item)}" for key, item in value.items()) + "}"
+    if isinstance(value, (list, tuple)):
+        return "[" + ", ".join(_value(item) for item in value) + "]"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return _text(value)
+    return repr(float(value)) if isinstance(value, float) else repr(value)  # NumPy's own floats have another repr

@@ -1,0 +1,147 @@
+"""Coverage of nominal 95 % intervals of the default method, over a grid of settings.
+
+    python -m studies.coverage                     # the full grid: hours on two cores, minutes on a GPU
+    python -m studies.coverage --quick             # a few cells
+
+Each cell draws new tables and new noise for every replicate. Written: one line per cell with the coverage of the
+coefficients (all of them, intercept included), the lowest coverage of any one of them, that of sigma, and the median width
+of the slopes' intervals relative to the non-private ones.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import itertools
+import sys
+import time
+import zlib
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from noisewise.posterior.conditional import ConditionalModel
+from noisewise.posterior.coordinates import Coordinates
+from noisewise.posterior.kernels.jax_setup import double_precision
+from noisewise.posterior.prior import COEFFICIENT_SCALE, SIGMA_SCALE, ResolvedPrior
+from studies.batch import sample_batch
+from studies.tables import SIGMA, Setting, SimulatedPart, exact_matrices, simulated_noise, truth_in_table
+
+Array = npt.NDArray[np.float64]
+
+GRID: dict[str, list[Any]] = {
+    "features": ["normal", "mixed"],
+    "d": [2, 5, 20],
+    "rows": [1_000, 10_000, 100_000],
+    "epsilon": [0.1, 1.0, 10.0],
+    "holders": [1, 5],
+    "adjacency": ["replace-one", "add-remove"],
+    "mechanism": ["gaussian", "laplace"],
+}
+QUICK: dict[str, list[Any]] = GRID | {"d": [2], "rows": [10_000], "holders": [1], "adjacency": ["replace-one"]}
+
+
+def settings(grid: dict[str, list[Any]]) -> list[Setting]:
+    return [Setting(*values) for values in itertools.product(*grid.values())]
+
+
+def default_prior(d: int) -> tuple[Coordinates, ResolvedPrior]:
+    """What ``fit`` would use for y on d predictors that are all declared with bounds [−1, 1]."""
+    size = d + 2
+    coordinates = Coordinates.from_arrays(np.eye(size)[:, : d + 1], np.eye(size)[-1], 1.0)
+    prior = ResolvedPrior(np.eye(d + 1), np.zeros(d + 1), np.full(d + 1, COEFFICIENT_SCALE), SIGMA_SCALE)
+    return coordinates, prior
+
+
+def simulated_models(setting: Setting, replicates: int, seed: int) -> tuple[list[ConditionalModel], Array]:
+    """One model for each replicate, and the standard errors that the exact matrix would give."""
+    # A seed from the setting itself, so that a cell's result does not depend on which other cells are run.
+    own_seed = zlib.crc32(repr((setting, seed)).encode())
+    exact = exact_matrices(own_seed, setting, replicates)
+    rng = np.random.default_rng(own_seed)
+    noise = setting.noise()
+    coordinates, prior = default_prior(setting.d)
+    models, errors = [], []
+    for matrix in exact:
+        share = matrix / setting.holders  # holders whose tables are alike: only their sum matters to the fit
+        rows = None if noise.corner else setting.rows // setting.holders
+        parts = [SimulatedPart(share + simulated_noise(rng, noise, len(share)), rows, noise) for _ in range(setting.holders)]
+        models.append(ConditionalModel.of(parts, coordinates, prior))
+        errors.append(SIGMA * np.sqrt(np.diag(np.linalg.inv(matrix[:-1, :-1]))))
+    return models, np.array(errors)
+
+
+def coverage_of(models: list[ConditionalModel], draws: Array, errors: Array, truth: Array) -> dict[str, float]:
+    """Coverage and widths from draws in working units."""
+    users = np.stack([model.coordinates.to_user(chain) for model, chain in zip(models, draws, strict=True)])
+    low, high = np.quantile(users, [0.025, 0.975], axis=1)
+    inside = (low <= truth) & (truth <= high)
+    coefficients = inside[:, :-1]
+    width = (high - low)[:, 1:-1] / (2 * 1.96 * errors[:, 1:])
+    return {
+        "coverage": float(coefficients.mean()),
+        "standard_error": float(coefficients.mean(axis=1).std() / np.sqrt(len(models))),
+        "lowest": float(coefficients.mean(axis=0).min()),
+        "sigma": float(inside[:, -1].mean()),
+        "relative_width": float(np.median(width)),
+    }
+
+
+def run(cells: list[Setting], replicates: int, seed: int, draws: int, batch: int) -> list[dict[str, Any]]:
+    """All cells; those of the same shape are sampled together."""
+    results = []
+    by_shape = sorted(cells, key=lambda cell: (cell.d, cell.mechanism))
+    for shape, group in itertools.groupby(by_shape, key=lambda cell: (cell.d, cell.mechanism)):
+        cells_of_shape = list(group)
+        step = max(1, batch // replicates)
+        for first in range(0, len(cells_of_shape), step):
+            started = time.perf_counter()
+            chosen = cells_of_shape[first : first + step]
+            simulated = [simulated_models(cell, replicates, seed) for cell in chosen]
+            models = [model for some, _ in simulated for model in some]
+            sampled = sample_batch(models, seed=seed, draws=draws)
+            for index, (cell, (own, errors)) in enumerate(zip(chosen, simulated, strict=True)):
+                part = sampled[index * replicates : (index + 1) * replicates]
+                results.append(asdict(cell) | coverage_of(own, part, errors, truth_in_table(cell)) | {"replicates": replicates})
+            print(f"{shape}: {first + len(chosen)} of {len(cells_of_shape)} cells, {time.perf_counter() - started:.0f} s",
+                  file=sys.stderr, flush=True)
+    return results
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--quick", action="store_true", help="a few cells only")
+    parser.add_argument("--replicates", type=int, default=400)
+    parser.add_argument("--draws", type=int, default=1000)
+    parser.add_argument("--batch", type=int, default=4000, help="fits sampled together")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--d", type=int, nargs="*", help="only these numbers of predictors")
+    parser.add_argument("--mechanism", nargs="*", help="only these mechanisms")
+    parser.add_argument("--output", type=Path, default=Path("coverage.csv"))
+    arguments = parser.parse_args()
+    grid = QUICK if arguments.quick else GRID
+    grid = grid | {key: value for key in ("d", "mechanism") if (value := getattr(arguments, key))}
+    with double_precision():
+        results = run(settings(grid), arguments.replicates, arguments.seed, arguments.draws, arguments.batch)
+    with arguments.output.open("w", newline="") as file:
+        writer = csv.DictWriter(file, fieldnames=list(results[0]))
+        writer.writeheader()
+        writer.writerows(results)
+    print_summary(results)
+
+
+def print_summary(results: list[dict[str, Any]]) -> None:
+    """How many cells are calibrated, conservative, overconfident."""
+    overconfident = [cell for cell in results if cell["coverage"] + 2 * cell["standard_error"] < 0.95 and cell["coverage"] < 0.93]
+    wide = [cell for cell in results if cell["coverage"] > 0.97]
+    print(f"{len(results)} cells: {len(results) - len(wide) - len(overconfident)} within 93-97 %, {len(wide)} wider, "
+          f"{len(overconfident)} overconfident")
+    for cell in overconfident:
+        print("overconfident:", cell)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,225 @@
+"""Whatever a file holds, reading it gives a release or one `ReleaseFormatError`, and nothing else happens."""
+
+from __future__ import annotations
+
+import copy
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from noisewise.errors import ReleaseFormatError
+from noisewise.release import Release, load
+from noisewise.release.format import decode, encode
+
+GOLDEN = Path(__file__).parents[1] / "golden" / "gram-1.0.nwr"
+DATA = GOLDEN.read_bytes()
+DOCUMENT: dict[str, Any] = json.loads(DATA)
+FUZZ = settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+
+def read(data: bytes) -> Release | None:
+    """The release, or None if it was refused in the one way that is allowed; any other exception fails the test."""
+    try:
+        release = decode(data)
+    except ReleaseFormatError as error:
+        assert 0 < len(str(error)) < 2000
+        return None
+    # What was accepted is complete: it can be shown, used and written again.
+    assert release.describe()
+    assert repr(release)
+    assert release.basis.radius > 0
+    assert decode(encode(release)) == release
+    return release
+
+
+def places(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
+    if path:
+        yield path
+    if isinstance(value, dict | list):
+        items = value.items() if isinstance(value, dict) else list(enumerate(value))[:3]
+        for key, item in items:
+            yield from places(item, (*path, key))
+
+
+PLACES = list(places(DOCUMENT))
+SCALARS = (
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.integers(-3, 3)
+    | st.floats()
+    | st.text(max_size=8)
+    | st.sampled_from(["drop", "row", "add-remove", "laplace", "?", 10**400, -(2**63), 2**63 + 1, 1e308, 5e-324, -0.0, "\ud800"])
+)
+JSON_VALUES = st.recursive(
+    SCALARS, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=6), inner, max_size=4), max_leaves=10
+)
+
+
+def changed_at(path: tuple[str | int, ...], value: Any) -> bytes:
+    document: Any = copy.deepcopy(DOCUMENT)
+    inner = document
+    for step in path[:-1]:
+        inner = inner[step]
+    inner[path[-1]] = value
+    return json.dumps(document).encode()
+
+
+def test_the_unchanged_file_is_accepted() -> None:
+    assert read(DATA) is not None
+    assert read(json.dumps(DOCUMENT).encode()) is not None
+
+
+@FUZZ
+@given(st.sampled_from(PLACES), JSON_VALUES)
+def test_any_json_value_in_any_place(path: tuple[str | int, ...], value: Any) -> None:
+    read(changed_at(path, value))
+
+
+@FUZZ
+@given(st.sampled_from(PLACES), st.sampled_from(PLACES))
+def test_values_exchanged_between_places(one: tuple[str | int, ...], other: tuple[str | int, ...]) -> None:
+    value: Any = DOCUMENT
+    for step in other:
+        value = value[step]
+    read(changed_at(one, value))
+
+
+@pytest.mark.parametrize("path", PLACES, ids=lambda path: ".".join(map(str, path)))
+def test_every_field_removed(path: tuple[str | int, ...]) -> None:
+    document: Any = copy.deepcopy(DOCUMENT)
+    inner = document
+    for step in path[:-1]:
+        inner = inner[step]
+    del inner[path[-1]]
+    read(json.dumps(document).encode())
+
+
+@FUZZ
+@given(st.integers(0, len(DATA) - 1))
+def test_truncated(length: int) -> None:
+    # Only the line break at the end can be spared.
+    assert (read(DATA[:length]) is None) == (length < len(DATA.rstrip()))
+
+
+@FUZZ
+@given(st.lists(st.tuples(st.integers(0, len(DATA) - 1), st.integers(0, 7)), min_size=1, max_size=4))
+def test_flipped_bits(flips: list[tuple[int, int]]) -> None:
+    data = bytearray(DATA)
+    for position, bit in flips:
+        data[position] ^= 1 << bit
+    read(bytes(data))
+
+
+@FUZZ
+@given(st.integers(0, len(DATA)), st.integers(1, 400), st.binary(max_size=12))
+def test_slices_replaced(start: int, length: int, inserted: bytes) -> None:
+    read(DATA[:start] + inserted + DATA[start + length :])
+
+
+@FUZZ
+@given(st.binary(max_size=200) | st.text(max_size=200).map(lambda text: text.encode("utf-8", "surrogatepass")))
+def test_arbitrary_bytes(data: bytes) -> None:
+    assert read(data) is None
+
+
+@FUZZ
+@given(st.dictionaries(st.text(max_size=10), JSON_VALUES, max_size=4), st.sampled_from([p for p in PLACES if len(p) <= 4]))
+def test_unknown_fields_are_kept_or_refused_but_never_lost(fields: dict[str, Any], path: tuple[str | int, ...]) -> None:
+    inner: Any = DOCUMENT
+    for step in path:
+        inner = inner[step]
+    if not isinstance(inner, dict) or path == ("schema", "columns"):
+        return
+    added = {f"x-{name}": value for name, value in fields.items()}
+    data = changed_at(path, {**inner, **added})
+    release = read(data)
+    if release is not None:
+        assert json.loads(encode(release)) == json.loads(data)
+
+
+@pytest.mark.parametrize(
+    "inserted",
+    [
+        "[" * 100_000,
+        "[" * 100_000 + "]" * 100_000,
+        '{"a":' * 100_000 + "1" + "}" * 100_000,
+        "[" * 40 + "]" * 40,
+        '{"a":[' * 20 + "]}" * 20,
+        "1e400",
+        "-1e99999999999",
+        "1" + "0" * 400,
+        "9" * 100_000,
+        "-" + "9" * 20,
+        "0." + "0" * 100_000 + "e",
+        "NaN",
+        "Infinity",
+        "-Infinity",
+        "'single'",
+        "0x10",
+        "01",
+        "+1",
+        "1_000",
+        '"\\ud800"',
+        '"\\u0000"',
+        '"\\u001b[31m"',
+        '"tab\there"',
+        '"\x7f"',
+        "nul",
+        "{1: 2}",
+        '{"a": 1, "a": 2}',
+        "// comment",
+        "",
+    ],
+    ids=lambda text: text[:12],
+)
+@pytest.mark.parametrize("place", ['"kind": "gram"', '"epsilon": 1.0', '"rows": 1200'])
+def test_hostile_values_are_refused_at_once(inserted: str, place: str) -> None:
+    """Refused wherever they stand: in a known field and in one that nobody knows."""
+    key = place.split(":")[0]
+    text = DATA.decode()
+    started = time.perf_counter()
+    for replacement in (f"{key}: {inserted}", f'"unknown": {inserted}, {place}'):
+        assert read(text.replace(place, replacement, 1).encode()) is None
+    assert time.perf_counter() - started < 5
+
+
+def test_repeated_keys_are_refused_at_every_level() -> None:
+    for place in ('"version": "1.0"', '"rows": 1200', '"age": {"bounds": [18, 98], "missing": 60}'):
+        with pytest.raises(ReleaseFormatError, match="only once"):
+            decode(DATA.decode().replace(place, f"{place}, {place}", 1).encode())
+
+
+def test_many_wrong_items_cost_little(tmp_path: Path) -> None:
+    """A long list of wrong items gives one error, not one for each."""
+    for path in (("parts", 0, "statistic"), ("columns",), ("parts",), ("schema", "columns", "ward", "levels")):
+        file = tmp_path / "wrong.nwr"
+        file.write_bytes(changed_at(path, [[]] * 200_000))
+        started = time.perf_counter()
+        with pytest.raises(ReleaseFormatError) as refused:
+            load(file)
+        assert len(str(refused.value)) < 500
+        assert time.perf_counter() - started < 10
+
+
+def test_many_levels_and_columns_cost_little() -> None:
+    """Checking must not grow with the square of what a file claims."""
+    many = 20_000
+    document = copy.deepcopy(DOCUMENT)
+    document["schema"]["columns"] = {"ward": {"levels": list(range(many))}} | {f"c{i}": {"bounds": [0, 1]} for i in range(many)}
+    document["columns"] = [
+        {"name": "1", "factors": []},
+        *({"name": f"ward[{i}]", "factors": [{"column": "ward", "level": i}]} for i in range(1, many)),
+        *({"name": f"c{i}", "factors": [{"column": f"c{i}", "degree": 1}]} for i in range(many)),
+    ]
+    data = json.dumps(document).encode()
+    started = time.perf_counter()
+    with pytest.raises(ReleaseFormatError, match="upper triangle of 40000 columns"):
+        decode(data)
+    assert time.perf_counter() - started < 10

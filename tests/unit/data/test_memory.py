@@ -1,0 +1,47 @@
+"""A pass takes as much memory for four times the rows, and importing the room imports no data engine."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+MEASURE = """
+import sys
+from noisewise.data import gram_sum
+from noisewise.schema import Basis, Schema
+
+def peak():
+    with open("/proc/self/status") as status:
+        return next(int(line.split()[1]) for line in status if line.startswith("VmHWM"))
+
+schema = Schema.from_dict({"adjacency": "replace-one", "columns": {f"x{i}": {"bounds": [-1, 1]} for i in range(4)}})
+gram_sum(sys.argv[1], schema, Basis.of(schema), threads=1)
+before = peak()
+gram_sum(sys.argv[2], schema, Basis.of(schema), threads=1)
+print(peak() - before)
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs Linux to see the peak of a process")
+def test_memory_does_not_grow_with_rows(tmp_path: Path) -> None:
+    """1.6 million rows of 4 doubles are 51 MB; the pass over them may add no more than noise to one over a quarter of them."""
+    table = pa.table({f"x{i}": np.random.default_rng(i).normal(size=400_000) for i in range(4)})
+    for name, times in (("once", 1), ("four", 4)):
+        with pq.ParquetWriter(tmp_path / f"{name}.parquet", table.schema) as writer:
+            for _ in range(times):
+                writer.write_table(table, row_group_size=100_000)
+    done = subprocess.run([sys.executable, "-c", MEASURE, str(tmp_path / "once.parquet"), str(tmp_path / "four.parquet")],
+                          capture_output=True, text=True, check=True)
+    assert int(done.stdout) < 8_000  # kilobytes
+
+
+def test_importing_the_room_is_light() -> None:
+    program = "import sys, noisewise.data; print([m for m in ('pyarrow', 'pandas', 'polars', 'jax', 'rich') if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

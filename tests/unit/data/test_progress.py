@@ -1,0 +1,72 @@
+"""Progress is counted for whoever asks, and shown only on a terminal and only if it takes long."""
+
+from __future__ import annotations
+
+import io
+import sys
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from noisewise.data import gram_sum
+from noisewise.data.progress import Bar, reporting
+from noisewise.schema import Basis, Schema
+
+SCHEMA = Schema.from_dict({"adjacency": "replace-one", "columns": {"x": {"bounds": [0, 1]}}})
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_callback_hears_of_every_row(tmp_path: Path) -> None:
+    path = tmp_path / "rows.parquet"
+    pq.write_table(pa.table({"x": np.zeros(300_000)}), path, row_group_size=50_000)
+    heard: list[tuple[int, int | None]] = []
+
+    def hear(rows_done: int, rows_total: int | None) -> None:
+        heard.append((rows_done, rows_total))
+
+    gram_sum(path, SCHEMA, Basis.of(SCHEMA), threads=2, progress=hear)
+    done = [rows for rows, _ in heard]
+    assert done == sorted(done) and done[-1] == 300_000 and {total for _, total in heard} == {300_000}
+
+
+@pytest.mark.parametrize("progress", [None, True, False])
+def test_nothing_is_shown_away_from_a_terminal(progress: bool | None, capsys: pytest.CaptureFixture[str]) -> None:
+    gram_sum({"x": np.zeros(10)}, SCHEMA, Basis.of(SCHEMA), progress=progress)
+    shown = capsys.readouterr()
+    assert not shown.out and not shown.err
+
+
+def test_a_short_pass_shows_nothing_and_a_long_one_a_bar(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setenv("TERM", "xterm")
+    with reporting(True, 10) as counter:
+        counter.add(10)
+    assert terminal.getvalue() == ""
+    impatient = Bar(patience=0.0)
+    impatient(5, 10)
+    impatient.close()
+    assert "Reading rows" in terminal.getvalue()
+    silent = Terminal()
+    monkeypatch.setattr(sys, "stderr", silent)
+    with reporting(False, 10) as counter:
+        counter.add(10)
+    assert silent.getvalue() == ""
+
+
+def test_a_failing_callback_stops_all_threads(tmp_path: Path) -> None:
+    path = tmp_path / "rows.parquet"
+    pq.write_table(pa.table({"x": np.zeros(1_000_000)}), path, row_group_size=150_000)
+
+    def fail(rows_done: int, rows_total: int | None) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        gram_sum(path, SCHEMA, Basis.of(SCHEMA), threads=2, progress=fail)

@@ -1,0 +1,119 @@
+"""Choosing, describing and refusing mechanisms. Their noise is tested in tests/noise."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from dp_accounting.pld import PLDAccountant
+
+from noisewise.errors import PrivacyError
+from noisewise.privacy.mechanisms import SymmetricGaussian, SymmetricLaplace, choose_mechanism
+from noisewise.privacy.sensitivity import GramSensitivity, gram_sensitivity
+
+
+def sensitivity(adjacency: str = "replace-one", **unit: Any) -> GramSensitivity:
+    return gram_sensitivity(
+        scalars=2, blocks=1, size=5, radius=3**0.5, norm_clipped=False, adjacency=adjacency, **unit
+    )
+
+
+def test_delta_decides_unless_the_mechanism_is_named() -> None:
+    assert isinstance(choose_mechanism(sensitivity(), 1.0, 1e-6, None), SymmetricGaussian)
+    assert isinstance(choose_mechanism(sensitivity(), 1.0, 1e-6, "gaussian"), SymmetricGaussian)
+    assert isinstance(choose_mechanism(sensitivity(), 1.0, None, None), SymmetricLaplace)
+    assert isinstance(choose_mechanism(sensitivity(), 1.0, None, "laplace"), SymmetricLaplace)
+
+
+def test_laplace_spends_no_delta_even_if_one_is_offered() -> None:
+    mechanism = choose_mechanism(sensitivity(), 1.0, 1e-6, "laplace")
+    assert isinstance(mechanism, SymmetricLaplace)
+    assert mechanism.delta == 0.0
+    assert "delta = 0 " in mechanism.statement()
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "delta", "name", "rule"),
+    [
+        (1.0, None, "gaussian", "needs a delta"),
+        (1.0, 1e-6, "cauchy", "gaussian or laplace"),
+        (0.0, 1e-6, None, "epsilon must be positive"),
+        (-1.0, None, None, "epsilon must be positive"),
+        (1.0, 1.0, None, "delta must lie"),
+        (1.0, 0.0, None, "delta must lie"),
+        (1.0, 2.0, "laplace", "delta must lie"),
+    ],
+)
+def test_refusals_name_rule_value_and_remedy(epsilon: float, delta: float | None, name: str | None, rule: str) -> None:
+    with pytest.raises(PrivacyError, match=rule) as refused:
+        choose_mechanism(sensitivity(), epsilon, delta, name)
+    assert refused.value.found and refused.value.remedy
+
+
+def test_scales_follow_the_sensitivity() -> None:
+    gaussian = choose_mechanism(sensitivity(), 1.0, 1e-5, None)
+    diagonal, off_diagonal, corner = gaussian.entry_sd()
+    assert diagonal == pytest.approx(3.730631634816464 * sensitivity().frobenius, rel=1e-8)
+    assert off_diagonal == pytest.approx(diagonal / math.sqrt(2), rel=1e-15)
+    assert corner == 0.0
+    laplace = choose_mechanism(sensitivity("add-remove"), 0.5, None, None)
+    sd = math.sqrt(2) * sensitivity("add-remove").l1 / 0.5
+    assert laplace.entry_sd() == pytest.approx((sd, sd, sd), rel=1e-15)
+
+
+@pytest.mark.parametrize("delta", [1e-6, None])
+def test_public_corner_passes_unchanged_and_the_rest_does_not(delta: float | None) -> None:
+    statistic = np.full((5, 5), 12345 * 2**16, dtype=np.int64)
+    kept = choose_mechanism(sensitivity(), 1.0, delta, None).perturb(statistic)
+    assert kept.dtype == np.float64
+    assert kept[0, 0] == 12345.0
+    rest = kept[np.triu_indices(5)][1:]
+    # The sd is above 10^6 grid steps: an entry keeps its value, or two agree, with probability below 1e-4.
+    assert np.count_nonzero(rest == 12345.0) <= 2
+    assert np.unique(rest).size >= rest.size - 2
+
+
+def test_a_constant_alone_has_nothing_to_perturb() -> None:
+    public = gram_sensitivity(
+        scalars=1, blocks=0, size=2, radius=1.0, norm_clipped=False, adjacency="replace-one"
+    )
+    for delta in (1e-6, None):
+        noisy = choose_mechanism(public, 1.0, delta, None).perturb(np.array([[65536 * 9]]))
+        assert noisy.tolist() == [[9.0]]
+
+
+@pytest.mark.parametrize("matrix", [np.zeros((2, 2)), np.zeros((2, 3), dtype=np.int64), np.array([[1, 2], [3, 4]])])
+@pytest.mark.parametrize("delta", [1e-6, None])
+def test_statistic_must_be_symmetric_and_on_the_grid(matrix: Any, delta: float | None) -> None:
+    with pytest.raises(PrivacyError, match="symmetric matrix of 64-bit integers"):
+        choose_mechanism(sensitivity(), 1.0, delta, None).perturb(matrix)
+
+
+def test_noise_that_does_not_fit_the_grid_is_refused() -> None:
+    with pytest.raises(PrivacyError, match="must fit the 64-bit grid"):
+        choose_mechanism(sensitivity(), 1e-15, None, None).perturb(np.zeros((5, 5), dtype=np.int64))
+
+
+def test_statements_are_plain_sentences() -> None:
+    row = choose_mechanism(sensitivity(), 1.0, 1e-6, None).statement()
+    assert row == (
+        "Replacing any one row changes the probability of any result of this release by at most a factor "
+        "exp(epsilon) and a further delta, with epsilon = 1 and delta = 1e-06 (replace-one, Gaussian noise)."
+    )
+    unit = sensitivity("add-remove", unit_is_row=False, max_rows=3)
+    assert choose_mechanism(unit, 0.5, None, None).statement("person").startswith(
+        "Adding or removing all rows of any one value of person (at most 3 rows) changes"
+    )
+
+
+@pytest.mark.parametrize("adjacency", ["replace-one", "add-remove"])
+def test_events_give_back_the_guarantee(adjacency: str) -> None:
+    """dp-accounting, with its default relation, finds the (epsilon, delta) that was asked for."""
+    gaussian = choose_mechanism(sensitivity(adjacency), 1.0, 1e-6, None)
+    accountant = PLDAccountant().compose(gaussian.event())
+    assert accountant.get_epsilon(1e-6) == pytest.approx(1.0, rel=1e-3)
+    laplace = choose_mechanism(sensitivity(adjacency), 1.0, None, None)
+    accountant = PLDAccountant().compose(laplace.event())
+    assert accountant.get_epsilon(1e-12) == pytest.approx(1.0, rel=1e-3)
