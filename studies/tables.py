@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import partial
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -117,21 +117,19 @@ def exact_matrices(seed: int, setting: Setting, replicates: int) -> Array:
     kinds = tuple(feature_kinds(setting.features, setting.d))
     beta = true_coefficients(setting.features, setting.d)
     keys = jax.random.split(jax.random.key(seed), replicates)
-    return np.asarray(_grams(keys, kinds, setting.rows, beta))
+    return np.asarray(_grams(kinds, setting.rows)(keys, beta))
 
 
-def _grams(keys: Any, kinds: tuple[str, ...], rows: int, beta: Array) -> Any:
+@cache
+def _grams(kinds: tuple[str, ...], rows: int) -> Any:
     import jax
 
-    @partial(jax.jit, static_argnums=(1, 2))
-    def all_of(keys: Any, kinds: tuple[str, ...], rows: int, beta: Any) -> Any:
-        def one(key: Any) -> Any:
-            table = simulate_rows(key, kinds, rows, beta)
-            return table.T @ table
+    def one(key: Any, beta: Any) -> Any:
+        table = simulate_rows(key, kinds, rows, beta)
+        return table.T @ table
 
-        return jax.lax.map(one, keys, batch_size=max(1, 2_000_000 // rows))
-
-    return all_of(keys, kinds, rows, beta)
+    at_once = max(1, 2_000_000 // rows)
+    return jax.jit(lambda keys, beta: jax.lax.map(lambda key: one(key, beta), keys, batch_size=at_once))
 
 
 def truth_in_table(setting: Setting) -> Array:

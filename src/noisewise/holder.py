@@ -6,16 +6,18 @@ and summed; then the budget is charged; then, and only then, noise is drawn.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from noisewise import __version__
 from noisewise.errors import DeclarationError
 from noisewise.privacy.ledger import BudgetLedger
 from noisewise.privacy.mechanisms import SymmetricMechanism, choose_mechanism
 from noisewise.privacy.sensitivity.gram import gram_sensitivity
-from noisewise.progress import Tick
-from noisewise.release.model import KINDS, EntryNoise, GramPart, Release, today
+from noisewise.release.model import KINDS, Distribution, EntryNoise, GramPart, Release, today
 from noisewise.schema import Basis, Schema
+
+if TYPE_CHECKING:
+    from noisewise.data.progress import ProgressCallback
 
 
 def release(
@@ -29,7 +31,7 @@ def release(
     mechanism: str | None = None,
     ledger: BudgetLedger | None = None,
     threads: int | None = None,
-    progress: Tick | bool | None = None,
+    progress: ProgressCallback | bool | None = None,
 ) -> Release:
     """Release a noisy summary of a table under differential privacy.
 
@@ -58,7 +60,7 @@ def release(
     part = GramPart(
         rows=int(noisy[0, 0]) if schema.rows_are_public else None,
         matrix=noisy,
-        noise=EntryNoise(chosen.name, *chosen.entry_sd()),
+        noise=EntryNoise(cast(Distribution, chosen.name), *chosen.entry_sd()),
         epsilon=chosen.epsilon,
         delta=chosen.delta,
         mechanism=chosen.name,

@@ -51,7 +51,7 @@ def nw() -> Command:
 
 
 @pytest.fixture
-def process(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
+def process() -> Callable[..., subprocess.CompletedProcess[str]]:
     """Runs ``noisewise ARGS`` as a program of its own; ``before`` is Python that runs first."""
 
     def run(*args: object, before: str = "", **environment: str) -> subprocess.CompletedProcess[str]:
@@ -59,7 +59,7 @@ def process(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
         unwanted = ("FORCE_COLOR", "COLUMNS", "NOISEWISE_TRACEBACK")
         clean = {name: value for name, value in os.environ.items() if name not in unwanted}
         return subprocess.run(
-            [sys.executable, "-c", program, *map(str, args)], capture_output=True, text=True, timeout=120, cwd=tmp_path,
+            [sys.executable, "-c", program, *map(str, args)], capture_output=True, text=True, timeout=120,
             encoding="utf-8", env={**clean, "PYTHONIOENCODING": "utf-8", **environment},
         )
 

@@ -17,19 +17,19 @@ FILES = {"patients.parquet", "schema.toml", "patients.nwr", "summary.csv", "coef
 
 @pytest.fixture(scope="module")
 def patients() -> pd.DataFrame:
-    return pd.DataFrame(made_up_patients(100_000, seed=11))
+    return pd.DataFrame(made_up_patients(200_000, seed=11))
 
 
 def test_the_whole_story(nw, tmp_path) -> None:
     folder = tmp_path / "demo"
-    result = nw("demo", "--output", folder, "--rows", 3000, "--epsilon", 20)
+    result = nw("demo", "--output", folder, "--rows", 3000, "--epsilon", 200)
     assert result.exit_code == 0, result.stderr
     assert {path.name for path in folder.iterdir()} == FILES
     for words in ("What just happened", "covers", "ward[T.geriatrics]", "What to try next", "noisewise fit"):
         assert words in result.stdout
     summary = pd.read_csv(folder / "summary.csv", index_col="term")
     assert list(summary.index) == list(TRUTH) and (summary["true_value"] == list(TRUTH.values())).all()
-    # At epsilon 20 both intervals are narrow; a private mean further than this from least squares is a mistake, not noise.
+    # At epsilon 200 the noise moves a coefficient by some hundredths (at most 0.08 in three runs): 1 is a mistake.
     assert (abs(summary["private_estimate"] - summary["least_squares_estimate"]) < 1.0).all()
     assert (summary["private_lower"] < summary["private_estimate"]).all()
     assert (folder / "coefficients.png").read_bytes().startswith(b"\x89PNG")
@@ -75,7 +75,7 @@ def test_the_table_fits_its_schema(patients: pd.DataFrame) -> None:
 
 
 def test_least_squares_finds_the_documented_truth(patients: pd.DataFrame) -> None:
-    """With 100,000 rows within four standard errors; and the check would notice a coefficient that is 10 % off."""
+    """Within four standard errors, which are so small that a coefficient 30 % off could not pass: it is eight or more away."""
     design = np.column_stack(
         [np.ones(len(patients)), patients["age"], patients["sex"] == "male"]
         + [patients["ward"] == ward for ward in WARDS[1:]]
@@ -87,7 +87,7 @@ def test_least_squares_finds_the_documented_truth(patients: pd.DataFrame) -> Non
     error = np.sqrt(np.diag(inverse) * rest.var())
     truth = np.array(list(TRUTH.values())[:-1])
     assert (abs(found - truth) < 4 * error).all()
-    assert (abs(found - 1.1 * truth) > 2 * error).all()
+    assert (0.3 * truth > 8 * error).all()
     assert abs(rest.std() - TRUTH["sigma"]) < 0.05
 
 
@@ -103,4 +103,4 @@ def test_the_table_is_skewed_and_correlated(patients: pd.DataFrame) -> None:
 
 def test_the_formula_has_the_terms_of_the_truth(patients: pd.DataFrame) -> None:
     release = noisewise.release(patients.head(50), noisewise.Schema.from_dict(tomllib.loads(SCHEMA)), epsilon=1, delta=1e-6)
-    assert noisewise.fit(FORMULA, release, method="laplace", draws=400).terms == tuple(TRUTH)
+    assert noisewise.fit(FORMULA, release, method="laplace").terms == tuple(TRUTH)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 
 import numpy as np
@@ -21,6 +22,7 @@ def test_the_table_is_for_people(nw, release) -> None:
         assert words in result.stdout
 
 
+@pytest.mark.filterwarnings("ignore::noisewise.errors.ConvergenceWarning")  # few draws, which is not the point here
 def test_json_equals_the_library(nw, release) -> None:
     found = nw.json("fit", release, FORMULA, "-m", "laplace", "--seed", 3, "--draws", 300, "--chains", 2, "--interval", 0.8)
     expected = noisewise.fit(FORMULA, noisewise.load(release), method="laplace", seed=3, draws=300, chains=2).summary(0.8)
@@ -67,8 +69,8 @@ def test_a_bad_fit_warns_in_words_and_says_what_to_do(nw, release) -> None:
     [
         ("stay ~ beds", "beds"),
         ("beds ~ age", "beds"),
-        ("stay ~ log(age)", "log(age)"),
-        ("stay ~ __import__('os').system('true')", "not evaluated"),
+        ("stay ~ log(age)", "not evaluated"),
+        ("stay ~ __import__('os').system('true')", "cannot be read"),
         ("stay ~ age + stay", "own predictors"),
         ("stay ~ age + I(2*age)", "combination of the others"),
         ("stay ~ age:ward", "not in the release"),
@@ -117,12 +119,13 @@ def test_the_same_release_twice_is_refused(nw, release) -> None:
     assert "once" in one_error(nw("fit", release, release, FORMULA))
 
 
-def test_a_noisy_matrix_that_is_not_positive_definite_still_fits(nw, schema, tmp_path) -> None:
-    rows = {"age": np.array([30.0, 60.0, 70.0]), "ward": np.array(["A", "B", "C"]), "stay": np.array([3.0, 8.0, 21.0])}
-    release = noisewise.release(rows, noisewise.Schema.load(schema), epsilon=0.1, delta=1e-6)
-    assert np.linalg.eigvalsh(release.parts[0].matrix).min() < 0  # with these numbers, always but for one time in many billions
-    release.save(tmp_path / "tiny.nwr")
-    assert len(nw.json("fit", tmp_path / "tiny.nwr", FORMULA, "-m", "laplace")["terms"]) == 5
+def test_a_noisy_matrix_that_is_not_positive_definite_still_fits(nw, release, tmp_path) -> None:
+    made = noisewise.load(release)
+    matrix = made.parts[0].matrix.copy()
+    matrix[1, 1] = -20.0  # a sum of squares that noise has made negative
+    assert np.linalg.eigvalsh(matrix).min() < 0
+    dataclasses.replace(made, parts=(dataclasses.replace(made.parts[0], matrix=matrix),)).save(tmp_path / "odd.nwr")
+    assert len(nw.json("fit", tmp_path / "odd.nwr", FORMULA, "-m", "laplace")["terms"]) == 5
 
 
 @pytest.mark.parametrize(

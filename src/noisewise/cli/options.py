@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
+
+TABLE: Final = "The table: Parquet (file, folder or pattern) or CSV."
 
 AsJson = Annotated[bool, typer.Option("--json", metavar="", help="Print one JSON document and nothing else on standard output.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", metavar="", help="Results, warnings and errors only.")]

@@ -11,7 +11,7 @@ import typer
 
 from noisewise.cli.files import check_folder, write_text
 from noisewise.cli.guard import guarded
-from noisewise.cli.options import AsJson, Force, Quiet, Traceback
+from noisewise.cli.options import TABLE, AsJson, Force, Quiet, Traceback
 from noisewise.cli.table import open_table
 from noisewise.cli.talk import Talk, visible
 from noisewise.errors import DataError, DeclarationError, ResultError
@@ -33,7 +33,7 @@ Kind = Literal["number", "category", "boolean", "either"]
 @guarded(holder=True)
 def init(
     context: typer.Context,
-    data: Annotated[str, typer.Argument(help="The table: Parquet (file, folder or pattern) or CSV.", show_default=False)],
+    data: Annotated[str, typer.Argument(metavar="DATA", help=TABLE, show_default=False)],
     output: Annotated[str, typer.Option("--output", "-o", help="The schema to write; - for standard output.")] = "schema.toml",
     force: Force = False,
     as_json: AsJson = False,
@@ -69,8 +69,8 @@ def init(
 @guarded(holder=True)
 def check(
     context: typer.Context,
-    schema: Annotated[Path, typer.Argument(help="The schema (TOML).", show_default=False)],
-    data: Annotated[str | None, typer.Argument(help="Also compare with the names and types of this table.",
+    schema: Annotated[Path, typer.Argument(metavar="SCHEMA", help="The schema (TOML).", show_default=False)],
+    data: Annotated[str | None, typer.Argument(metavar="DATA", help="Also compare with the names and types of this table.",
                                                show_default=False)] = None,
     terms: Annotated[str | None, typer.Option(help="More columns to release, for example \"age:ward + I(age**2)\".",
                                               show_default=False)] = None,

@@ -16,7 +16,7 @@ from noisewise.cli.talk import Talk
 @guarded(holder=False)
 def show(
     context: typer.Context,
-    file: Annotated[Path, typer.Argument(help="A release file (.nwr).", show_default=False)],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A release file (.nwr).", show_default=False)],
     as_json: AsJson = False,
     quiet: Quiet = False,
     traceback: Traceback = False,

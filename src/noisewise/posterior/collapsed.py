@@ -1,12 +1,13 @@
 """The likelihood for normal predictors: nothing plugged in, the predictors' mean and covariance are sampled too.
 
-Rows (1, x, v) in an orthonormal basis of the columns that the formula uses: x are the predictors' directions besides the constant, v
-is the response's own direction. x ~ N(m, C), v = α + θᵀx + N(0, σ²/ω²). The parameters give A = E[aaᵀ], and ``kernels.clt_density``
-gives the density of the released matrices. Where the number of rows is private it is a parameter too, one per holder, with a
-flat prior.
+Rows (1, x, v) in an orthonormal basis of the columns that the formula uses: x are the predictors' directions besides the
+constant, v is the response's own direction. x ~ N(m, C), v = α + θᵀx + N(0, σ²/ω²). The parameters give A = E[aaᵀ], and
+``kernels.clt_density`` gives the density of the released matrices. Where the number of rows is private it is a parameter too, one
+per holder, with a flat prior.
 
-The priors: C = LLᵀ with L = scale · Bartlett factor, so that C is Wishart with d + 1 degrees of freedom and mean ⅓ · identity (a uniform
-scaled column has variance ⅓); this density is flat near 0, so that loose bounds do no harm. m is standard normal in scaled units.
+The priors: C = LLᵀ with L = scale · Bartlett factor, so that C is Wishart with d + 1 degrees of freedom and mean ⅓ · identity (a
+uniform scaled column has variance ⅓); this density is flat near 0, so that loose bounds do no harm. m is standard normal in
+scaled units.
 """
 
 from __future__ import annotations
@@ -145,7 +146,7 @@ class CollapsedModel:
 
 
 def _row_basis(coordinates: Coordinates) -> Array:
-    """An orthonormal basis of all columns in use: the constant first, then the predictors' other directions, then the response's."""
+    """An orthonormal basis of all columns in use: the constant, then the predictors' other directions, then the response's."""
     constant = np.eye(len(coordinates.residual))[:, :1]
     left, singular, _ = np.linalg.svd(coordinates.directions - constant @ coordinates.directions[:1], full_matrices=False)
     others = np.column_stack([constant, left[:, singular > 1e-9]])
@@ -157,9 +158,9 @@ def _projected_noise(part: Part, basis: Array) -> Array:
     """Covariance of the noise in the entries i ≤ j of basisᵀ E basis, for independent noise on the upper triangle of E."""
     size = basis.shape[0]
     variances = part.noise.variances(size)
-    k, l = np.triu_indices(size)
+    row, column = np.triu_indices(size)
     i, j = np_triangle(basis.shape[1])
-    both = basis[k][:, i] * basis[l][:, j] + basis[l][:, i] * basis[k][:, j]
-    both[k == l] /= 2.0
-    result: Array = (both.T * variances[k, l]) @ both
+    both = basis[row][:, i] * basis[column][:, j] + basis[column][:, i] * basis[row][:, j]
+    both[row == column] /= 2.0
+    result: Array = (both.T * variances[row, column]) @ both
     return result

@@ -1,4 +1,4 @@
-"""``fit``: a formula and one or several releases in, a posterior out. This file wires; the mathematics is in the files beside it."""
+"""``fit``: a formula and one or several releases in, a posterior out. This file wires; the others hold the mathematics."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def fit(
             raise FitError(f"{name} must be a whole number of at least 1", found=repr(value))
     if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 2**63):
         raise FitError("seed must be a whole number from 0 to 2**63 - 1", found=repr(seed))
-    together = release if isinstance(release, Release) else combine(list(release))
+    together = release if isinstance(release, Release) else combine(release)
     design = Design.of(formula, together.basis, together.terms)
     resolved = ResolvedPrior.of(design, prior)
     used_seed = secrets.randbelow(2**31) if seed is None else seed
@@ -125,7 +125,7 @@ def _laplace(request: Request) -> Sampled:
 def _collapsed(request: Request) -> Sampled:
     rough, rough_mode = _conditional_mode(request)
     beta = rough.coordinates.to_user(rough_mode.point)[:-1]
-    g = np.linalg.solve(request.coordinates.slope, beta - request.coordinates.offset)
+    g: Array = np.linalg.solve(request.coordinates.slope, beta - request.coordinates.offset).astype(np.float64)
     model = CollapsedModel.of(request.release.parts, request.coordinates, request.prior)
     mode = find_mode(jax_density(model.log_density, model.data), *model.start(g, float(rough_mode.point[-1])))
     return _nuts(request, model, mode, len(g) + 1)

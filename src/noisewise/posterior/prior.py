@@ -38,12 +38,20 @@ class Prior:
     sigma: float | None = None
 
     def __post_init__(self) -> None:
+        for part in (self.mean, self.sd):
+            if not isinstance(part, Mapping):
+                raise FitError("a prior's means and standard deviations are named by term", found=repr(part),
+                               remedy='for example sd={"age": 0.5}')
         for name, value in [*self.sd.items(), *([] if self.sigma is None else [("sigma", self.sigma)])]:
-            if not math.isfinite(value) or value <= 0:
+            if not _is_finite(value) or value <= 0:
                 raise FitError("a prior's standard deviation must be a positive finite number", found=f"{name}: {value}")
         for name, value in self.mean.items():
-            if not math.isfinite(value):
+            if not _is_finite(value):
                 raise FitError("a prior's mean must be a finite number", found=f"{name}: {value}")
+
+
+def _is_finite(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
 
 
 @dataclass(frozen=True)
@@ -57,6 +65,9 @@ class ResolvedPrior:
 
     @classmethod
     def of(cls, design: Design, prior: Prior | None) -> ResolvedPrior:
+        if prior is not None and not isinstance(prior, Prior):
+            raise FitError("a prior is a Prior, or None for the default", found=type(prior).__name__,
+                           remedy="write noisewise.Prior(mean={...}, sd={...}, sigma=...)")
         given = prior or Prior()
         unknown = (set(given.mean) | set(given.sd)) - set(design.terms)
         if unknown:

@@ -1,7 +1,7 @@
 """The central-limit density of a noisy Gram matrix of normal rows, in O(d³), with its own gradient rule.
 
-Rows a = (1, w) with w normal; A = E[aaᵀ]. The sum of n such aaᵀ plus symmetric Gaussian noise (variance s² on the diagonal, s²/2 off
-it) is nearly normal with mean nA. In the Frobenius geometry its covariance is the operator
+Rows a = (1, w) with w normal; A = E[aaᵀ]. The sum of n such aaᵀ plus symmetric Gaussian noise (variance s² on the diagonal,
+s²/2 off it) is nearly normal with mean nA. In the Frobenius geometry its covariance is the operator
 
     X  ↦  2n A X A + s² X − 2n ⟨āāᵀ, X⟩ āāᵀ,      ā = E[a] = A e₀,
 
@@ -60,7 +60,7 @@ def clt_log_density() -> Any:
 
     def backward(saved: Any, cotangent: Any) -> Any:
         a, rows, noise, matrix = saved
-        eigenvalues, q, products, d, r, p, z, y, scalar, g = parts(a, rows, noise, matrix)
+        eigenvalues, q, products, d, _, p, z, y, scalar, g = parts(a, rows, noise, matrix)
         py = (p * eigenvalues) @ y
         yy = (y * eigenvalues) @ y
         share = scalar / (rows * noise * g)

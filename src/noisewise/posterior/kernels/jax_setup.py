@@ -8,16 +8,22 @@ from functools import cache
 from typing import Any
 
 
+def cache_folder() -> str:
+    """Where compiled programs are kept: NOISEWISE_CACHE_DIR, or the user's cache folder."""
+    from platformdirs import user_cache_dir
+
+    return os.environ.get("NOISEWISE_CACHE_DIR") or user_cache_dir("noisewise")
+
+
 @cache
 def _configure() -> None:
     import jax
-    from platformdirs import user_cache_dir
 
-    if jax.config.jax_compilation_cache_dir is None:  # a user's own choice of folder is left alone
-        folder = os.environ.get("NOISEWISE_CACHE_DIR") or user_cache_dir("noisewise")
-        jax.config.update("jax_compilation_cache_dir", os.path.join(folder, "jax"))
-        jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.2)
-        jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
+    config: Any = jax.config  # its flags are not typed
+    if config.jax_compilation_cache_dir is None:  # a user's own choice of folder is left alone
+        config.update("jax_compilation_cache_dir", os.path.join(cache_folder(), "jax"))
+        config.update("jax_persistent_cache_min_compile_time_secs", 0.2)
+        config.update("jax_persistent_cache_min_entry_size_bytes", -1)
 
 
 def double_precision() -> AbstractContextManager[Any]:

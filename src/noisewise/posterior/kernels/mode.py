@@ -59,4 +59,5 @@ def _whiten(log_density: ValueAndGradient, point: Array, scale: Array) -> Array:
         curvature[index] = scale.T @ difference / (2 * STEP)
     values, vectors = np.linalg.eigh((curvature + curvature.T) / 2)
     values = np.clip(np.abs(values), 1e-6, 1e12)
-    return scale @ (vectors / np.sqrt(values))
+    better: Array = scale @ (vectors / np.sqrt(values))
+    return better

@@ -1,9 +1,9 @@
 """NUTS on a density that was whitened at its normal approximation.
 
 BlackJAX does the sampling. In whitened coordinates the mass matrix is the identity, so only the step size is
-adapted. The density's arrays are arguments of the compiled function, never constants in it, and one compiled function serves warm-up and
-sampling, so that a second fit of the same shape finds it in the cache. Chains run one after the other: side by side,
-each step would wait for the longest tree.
+adapted. The density's arrays are arguments of the compiled function, never constants in it, and one compiled function serves
+warm-up and sampling, so that a second fit of the same shape finds it in the cache. Chains run one after the other: side by
+side, each step would wait for the longest tree.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from noisewise.posterior.kernels.jax_setup import double_precision
 from noisewise.posterior.kernels.mode import Mode
+from noisewise.posterior.kernels.stored_program import stored_program
 
 Array = npt.NDArray[np.float64]
 LogDensity = Callable[..., Any]
@@ -50,64 +51,67 @@ def sample_nuts(
 ) -> NutsDraws:
     """Sample from ``log_density(x, data, jax.numpy)``; ``tick(done, total)`` is told how far it is."""
     with double_precision():
-        import jax
-
-        arrays = {key: jax.numpy.asarray(value) for key, value in data.items()}
-        point, scale = jax.numpy.asarray(mode.point), jax.numpy.asarray(mode.scale)
-        key = jax.random.key(seed)
-        start = np.random.default_rng(seed).normal(size=(chains, len(mode.point)))
-        carry = starter(log_density)(start, point, scale, arrays)
-        step = stepper(log_density)
+        size = len(mode.point)
+        positions: Any = np.random.default_rng(seed).normal(size=(chains, size))
+        adaptation: Any = _first_step_sizes(chains, 0.5 * size**-0.25)
+        rest = mode.point, mode.scale, dict(data)
         rounds = [True] * -(-warmup // CHUNK) + [False] * -(-draws // CHUNK)
         kept, divergences = [], 0
         for index, adapting in enumerate(rounds):
-            carry, (positions, diverged) = step(carry, jax.random.fold_in(key, index), adapting, point, scale, arrays)
+            arguments = positions, adaptation, np.int64(seed), np.int64(index), np.bool_(adapting), *rest
+            # As NumPy arrays again, or the second call would be compiled anew for arguments that lie on a device.
+            found = _step(log_density, arguments)(*arguments)
+            positions, adaptation, (visited, diverged) = _as_numpy(found)
             if not adapting:
-                kept.append(np.asarray(positions))
-                divergences += int(np.sum(diverged))
+                kept.append(visited)
+                divergences += int(diverged.sum())
             if tick is not None:
                 tick(index + 1, len(rounds))
         whitened = np.concatenate(kept, axis=1)[:, :draws]
     return NutsDraws(mode.point + whitened @ mode.scale.T, divergences)
 
 
-@cache
-def starter(log_density: LogDensity) -> Any:
+def _step(log_density: LogDensity, arguments: tuple[Any, ...]) -> Any:
+    """The compiled function: from the store for a density of this package, whose source the store knows."""
+    module = log_density.__module__
+    if not module.startswith("noisewise.posterior."):
+        return stepper(log_density)
+    return stored_program(f"nuts of {module}.{log_density.__qualname__}", lambda: stepper(log_density), arguments)
+
+
+def _as_numpy(tree: Any) -> Any:
     import jax
-    from blackjax.adaptation.step_size import dual_averaging_adaptation
-    from blackjax.mcmc import hmc
 
-    @jax.jit
-    def start(positions: Any, point: Any, scale: Any, data: Any) -> Any:
-        density = partial(_whitened, log_density, point=point, scale=scale, data=data)
-        states = jax.vmap(lambda position: hmc.init(position, density))(positions)
-        adaptation = dual_averaging_adaptation(TARGET_ACCEPTANCE)[0](0.5 * positions.shape[1] ** -0.25)
+    return jax.tree.map(np.asarray, tree)
 
-        def for_each_chain(leaf: Any) -> Any:  # with a definite type, or the first step would be compiled twice
-            array = jax.numpy.asarray(leaf)
-            return jax.numpy.full(len(positions), array, dtype=array.dtype)
 
-        return states, jax.tree.map(for_each_chain, adaptation)
+def _first_step_sizes(chains: int, size: float) -> tuple[Any, ...]:
+    """The state in which dual averaging begins (Hoffman and Gelman 2014, section 3.2.1), for each chain.
 
-    return start
+    In NumPy and without BlackJAX: a stored program needs no more.
+    """
+    logarithm = np.full(chains, np.log(size))
+    step, averages = np.ones(chains, dtype=np.int64), np.zeros(chains)
+    return logarithm, averages, step, averages, logarithm + np.log(10.0)
 
 
 @cache
 def stepper(log_density: LogDensity) -> Any:
+    """The one compiled function: ``CHUNK`` transitions of every chain, with or without adapting the step size."""
     import jax
-    from blackjax.adaptation.step_size import dual_averaging_adaptation
-    from blackjax.mcmc import nuts
+    from blackjax.adaptation.step_size import DualAveragingAdaptationState, dual_averaging_adaptation
+    from blackjax.mcmc import hmc, nuts
 
     kernel = nuts.build_kernel()
     _, update, final = dual_averaging_adaptation(TARGET_ACCEPTANCE)
 
     @jax.jit
-    def run(carry: Any, key: Any, adapting: Any, point: Any, scale: Any, data: Any) -> Any:
+    def run(positions: Any, adaptations: Any, seed: Any, index: Any, adapting: Any, point: Any, scale: Any, data: Any) -> Any:
         density = partial(_whitened, log_density, point=point, scale=scale, data=data)
         unit = jax.numpy.ones(len(point))
 
         def one_chain(inputs: Any) -> Any:
-            state, adaptation, chain_key = inputs
+            position, adaptation, chain_key = inputs
 
             def one_step(inner: Any, step_key: Any) -> Any:
                 current, adapted = inner
@@ -117,11 +121,12 @@ def stepper(log_density: LogDensity) -> Any:
                 adapted = jax.tree.map(lambda new, old: jax.numpy.where(adapting, new, old), updated, adapted)
                 return (current, adapted), (current.position, info.is_divergent)
 
-            return jax.lax.scan(one_step, (state, adaptation), jax.random.split(chain_key, CHUNK))
+            start = hmc.init(position, density), DualAveragingAdaptationState(*adaptation)
+            (last, adapted), visited = jax.lax.scan(one_step, start, jax.random.split(chain_key, CHUNK))
+            return last.position, tuple(adapted), visited
 
-        states, adaptations = carry
-        keys = jax.random.split(key, states.position.shape[0])
-        return jax.lax.map(one_chain, (states, adaptations, keys))
+        keys = jax.random.split(jax.random.fold_in(jax.random.key(seed), index), len(positions))
+        return jax.lax.map(one_chain, (positions, adaptations, keys))
 
     return run
 

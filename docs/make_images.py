@@ -1,0 +1,115 @@
+"""The pictures of the documentation: ``python docs/make_images.py``.
+
+All tables are made up. The privacy noise is real, so it is new each time, and now and then an interval misses its true value.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+
+import noisewise as nw
+
+IMAGES = Path(__file__).parent / "images"
+COLOURS = ("#d55e00", "#0072b2", "#009e73")
+SCHEMA = nw.Schema.from_dict({
+    "adjacency": "replace-one",
+    "unit": "row",
+    "columns": {"stay": {"bounds": [0, 40]}, "age": {"bounds": [18, 98]}, "ward": {"levels": ["A", "B", "C"]}},
+})
+TRUTH = {"Intercept": 2.0, "age": 0.1, "ward[T.B]": 3.0, "ward[T.C]": 1.0}
+
+
+def patients(rows: int, seed: int) -> dict[str, Any]:
+    """The made-up table of the tutorials."""
+    random = np.random.default_rng(seed)
+    age = random.integers(18, 99, rows)
+    ward = random.choice(["A", "B", "C"], rows, p=[0.5, 0.3, 0.2])
+    stay = 2 + 0.1 * age + 3 * (ward == "B") + 1 * (ward == "C") + random.gamma(2.0, 2.0, rows) - 4
+    return {"age": age, "ward": ward, "stay": stay}
+
+
+def demo() -> None:
+    """What ``noisewise demo`` draws."""
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run([sys.executable, "-m", "noisewise.cli", "demo", "-o", folder, "--quiet"], check=True)
+        (IMAGES / "demo.png").write_bytes((Path(folder) / "coefficients.png").read_bytes())
+
+
+def widths() -> None:
+    """The width of an interval against epsilon, for three sizes of table."""
+    epsilons = np.geomspace(0.05, 20, 9)
+    figure = Figure(figsize=(7.6, 4.6), layout="constrained")
+    axes = figure.subplots()
+    for rows, colour in zip((1_000, 10_000, 100_000), COLOURS, strict=True):
+        table = patients(rows, seed=1)
+        exact = nw.fit("stay ~ age + ward", nw.release(table, SCHEMA, epsilon=1e6, delta=1e-6), method="laplace", seed=1)
+        shown = [np.median([_width(table, epsilon, seed) for seed in range(15)]) for epsilon in epsilons]
+        axes.plot(epsilons, shown, "o-", color=colour, label=f"{rows:,} rows")
+        axes.axhline(_interval(exact), color=colour, linestyle=":", linewidth=1.4)
+    prior = exact.prior
+    assert prior is not None
+    axes.axhline(np.subtract(*reversed(prior.interval("age", 0.95))), color="#777777", linewidth=6, alpha=0.35)
+    axes.annotate("prior", (17, 5.0), ha="right", va="bottom", color="#555555")
+    axes.annotate("dotted: without privacy noise", (0.052, 0.0017), color="#555555", fontsize=9)
+    axes.set(xscale="log", yscale="log", xlabel="ε  (more privacy ←   → less privacy)",
+             ylabel="width of the 95 % interval\n(days of stay per year of age)", ylim=(0.0008, 9))
+    axes.set_title("What privacy costs: the effect of age on length of stay", loc="left", fontweight="bold")
+    axes.set_xticks([0.1, 1, 10], ["0.1", "1", "10"])
+    axes.grid(alpha=0.25)
+    axes.legend(frameon=False, loc="upper right", bbox_to_anchor=(1.0, 0.9))
+    axes.spines[["top", "right"]].set_visible(False)
+    figure.savefig(IMAGES / "width.png", dpi=150)
+
+
+def _width(table: dict[str, Any], epsilon: float, seed: int) -> float:
+    release = nw.release(table, SCHEMA, epsilon=float(epsilon), delta=1e-6)
+    return _interval(nw.fit("stay ~ age + ward", release, method="laplace", seed=seed))
+
+
+def _interval(posterior: nw.Posterior) -> float:
+    row = posterior.summary().loc["age"]
+    return float(row["97.5%"] - row["2.5%"])
+
+
+def posterior() -> None:
+    """The densities of the analyst's tutorial."""
+    release = nw.release(patients(20_000, seed=1), SCHEMA, epsilon=1, delta=1e-6)
+    fitted = nw.fit("stay ~ age + ward", release, seed=1)
+    fitted.plot(kind="posterior", reference={"true value": TRUTH}, path=IMAGES / "posterior.png")
+
+
+def sites() -> None:
+    """One term from each of five sites alone, and from all of them together."""
+    releases = [nw.release(patients(4_000, seed), SCHEMA, epsilon=1, delta=1e-6) for seed in range(5)]
+    fits = {f"site {number}": nw.fit("stay ~ age + ward", release, method="laplace", seed=1)
+            for number, release in enumerate(releases, start=1)}
+    fits["all together"] = nw.fit("stay ~ age + ward", releases, method="laplace", seed=1)
+    figure = Figure(figsize=(7.6, 3.2), layout="constrained")
+    axes = figure.subplots()
+    for place, (name, fit) in enumerate(fits.items()):
+        row = fit.summary().loc["ward[T.B]"]
+        colour = COLOURS[1] if name.startswith("all") else "#888888"
+        axes.plot([row["2.5%"], row["97.5%"]], [place, place], color=colour, linewidth=3, solid_capstyle="butt")
+        axes.plot(row["mean"], place, "o", color="white", markeredgecolor=colour, markeredgewidth=2.5, markersize=8)
+    axes.axvline(TRUTH["ward[T.B]"], color=COLOURS[0], linestyle="--", label="true value")
+    axes.set_yticks(range(len(fits)), list(fits))
+    axes.invert_yaxis()
+    axes.set_xlabel("extra days of stay in ward B: 95 % interval")
+    axes.set_title("Five sites of 4,000 patients, ε = 1 each", loc="left", fontweight="bold")
+    axes.legend(frameon=False, loc="lower right")
+    axes.spines[["top", "right", "left"]].set_visible(False)
+    axes.tick_params(axis="y", length=0)
+    figure.savefig(IMAGES / "sites.png", dpi=150)
+
+
+if __name__ == "__main__":
+    IMAGES.mkdir(exist_ok=True)
+    for make in (demo, widths, posterior, sites):
+        make()

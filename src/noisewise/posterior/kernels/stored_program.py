@@ -1,0 +1,89 @@
+"""Programs for JAX that outlive the process which traced them.
+
+JAX's own cache spares a second process the compilation, but the program must be traced first to find it there, and for NUTS that
+takes longer than everything after it. So what was traced is stored too, in the portable form of ``jax.export``, under a name that
+is a digest of all it depends on: this room's source, the versions of JAX and BlackJAX, the kind of device, the shapes of the
+arguments. A file that does not match its checksum is not looked into, and a folder that cannot be written is done without.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import importlib.metadata
+import importlib.util
+import os
+import tempfile
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from noisewise.posterior.kernels.jax_setup import cache_folder
+
+CHECKSUM_BYTES = 32
+SOURCES = Path(__file__).parent.parent
+
+_loaded: dict[str, Any] = {}
+
+
+def stored_program(name: str, build: Callable[[], Any], arguments: tuple[Any, ...]) -> Any:
+    """The function that ``build`` gives, ready for arguments like these; ``build`` is called only if it was never stored.
+
+    ``name`` says which function of this room it is. Arguments are arrays in tuples and dictionaries.
+    """
+    import jax
+
+    key = _digest(name, jax.default_backend(), str(jax.tree.structure(arguments)),
+                  str([(leaf.shape, str(leaf.dtype)) for leaf in jax.tree.leaves(arguments)]), *_origin())
+    if key not in _loaded:
+        _loaded[key] = _load_or_build(key, build, arguments)
+    return _loaded[key]
+
+
+def _load_or_build(key: str, build: Callable[[], Any], arguments: tuple[Any, ...]) -> Any:
+    import jax
+    import jax.export
+
+    if importlib.util.find_spec("flatbuffers") is None:  # jax.export writes with it
+        return build()
+    path = Path(cache_folder(), "programs", key)
+    stored = _read(path)
+    if stored is None:
+        exported = jax.export.export(build())(*arguments)
+        _write(path, bytes(exported.serialize()))
+    else:
+        exported = jax.export.deserialize(bytearray(stored))
+    return jax.jit(exported.call)
+
+
+@cache
+def _origin() -> tuple[str, ...]:
+    """What a traced program depends on besides its arguments."""
+    sources = hashlib.sha256()
+    for path in sorted(SOURCES.rglob("*.py")):
+        sources.update(path.read_bytes())
+    return sources.hexdigest(), *(importlib.metadata.version(package) for package in ("jax", "jaxlib", "blackjax"))
+
+
+def _digest(*parts: str) -> str:
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+
+
+def _read(path: Path) -> bytes | None:
+    try:
+        content = path.read_bytes()
+    except OSError:
+        return None
+    checksum, program = content[:CHECKSUM_BYTES], content[CHECKSUM_BYTES:]
+    return program if hashlib.sha256(program).digest() == checksum else None
+
+
+def _write(path: Path, program: bytes) -> None:
+    """Whole or not at all: another process may be reading or writing the same file."""
+    with contextlib.suppress(OSError):  # no cache is no harm
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(dir=path.parent)
+        with os.fdopen(handle, "wb") as file:
+            file.write(hashlib.sha256(program).digest() + program)
+        os.replace(name, path)

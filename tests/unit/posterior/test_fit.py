@@ -1,0 +1,305 @@
+"""`fit` from end to end: real noise, and so little of it that the answer is the one without privacy."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import noisewise as nw
+from noisewise.errors import ConvergenceWarning, FitError, FormulaError, IncompatibleReleasesError
+from noisewise.results.diagnostics import ess_bulk
+
+Array = NDArray[np.float64]
+ROWS = 4000
+ALMOST_NO_NOISE = 1e6
+"""An epsilon at which the noise moves a posterior mean by less than 0.5 % of a standard deviation."""
+ADDED = "age:dose + I(age**2)"
+FORMULA = "stay ~ age + dose"
+
+
+def made_table() -> dict[str, NDArray[Any]]:
+    generator = np.random.default_rng(99)
+    age = np.clip(generator.normal(58, 10, ROWS), 18, 98)
+    dose = np.clip(generator.normal(2, 0.5, ROWS), 0, 4)
+    stay = np.clip(5 + 0.3 * age + 2 * dose + generator.normal(0, 3, ROWS), 0, 60)
+    sex = np.where(generator.random(ROWS) < 0.3 + 0.004 * age, "m", "f")
+    return {"stay": stay, "age": age, "dose": dose, "sex": sex}
+
+
+DATA = made_table()
+STAY, AGE, DOSE = (np.asarray(DATA[name], dtype=float) for name in ("stay", "age", "dose"))
+MALE = np.asarray(DATA["sex"] == "m", dtype=float)
+ONE = np.ones(ROWS)
+
+
+def schema_with(adjacency: str = "replace-one", **changes: Any) -> nw.Schema:
+    columns: dict[str, Any] = {"stay": {"bounds": [0, 60]}, "age": {"bounds": [18, 98]}, "dose": {"bounds": [0, 4]},
+                               "sex": {"levels": ["f", "m"]}}
+    return nw.Schema.from_dict({"adjacency": adjacency, "columns": columns | changes})
+
+
+SCHEMA = schema_with()
+
+
+def released(epsilon: float = ALMOST_NO_NOISE, delta: float | None = 1e-6, rows: slice = slice(None),
+             schema: nw.Schema = SCHEMA, terms: str | None = None) -> nw.Release:
+    data = {name: values[rows] for name, values in DATA.items()}
+    return nw.release(data, schema, epsilon=epsilon, delta=delta, terms=terms, progress=False)
+
+
+def fitted(formula: str, release: nw.Release | list[nw.Release], **options: Any) -> nw.Posterior:
+    """A fit with so many draws that R-hat does not pass 1.01 by chance: the noise has no seed, and warnings are errors here."""
+    return nw.fit(formula, release, **({"draws": 2000} | options))
+
+
+@pytest.fixture(scope="module")
+def release() -> nw.Release:
+    return released()
+
+
+@pytest.fixture(scope="module")
+def noisy() -> nw.Release:
+    return released(epsilon=1.0)
+
+
+def least_squares(response: Array, *predictors: Array) -> tuple[Array, Array]:
+    """Estimates and standard errors of the coefficients and of sigma: what the posterior is without noise, nearly."""
+    x = np.column_stack(predictors)
+    beta, residual_sum, *_ = np.linalg.lstsq(x, response)
+    sigma = np.sqrt(residual_sum[0] / (len(x) - x.shape[1]))
+    errors = sigma * np.sqrt(np.diag(np.linalg.inv(x.T @ x)))
+    return np.append(beta, sigma), np.append(errors, sigma / np.sqrt(2 * len(x)))
+
+
+def distance(posterior: nw.Posterior, known: tuple[Array, Array]) -> tuple[float, float, float]:
+    """How far from the known one: means of coefficients (z by Monte Carlo error), sigma's mean (in sd), sds (ratio).
+
+    The likelihoods take the sum of squared residuals for normal, and `laplace` takes the mode for the mean: errors of order 1/√n
+    of sigma's standard deviation, so sigma's mean is not compared by Monte Carlo error alone.
+    """
+    estimates, errors = known
+    draws = posterior.samples.reshape(-1, posterior.samples.shape[2])
+    away = (draws.mean(axis=0) - estimates) / errors
+    z = np.abs(away[:-1]) * np.sqrt(ess_bulk(posterior.samples)[:-1])
+    ratio = np.abs(np.log(draws.std(axis=0) / errors))
+    return float(z.max()), float(np.abs(away[-1])), float(np.exp(ratio.max()))
+
+
+def assert_as_without_noise(posterior: nw.Posterior, known: tuple[Array, Array]) -> None:
+    z, sigma, ratio = distance(posterior, known)
+    assert z < 5.0  # a few coefficients per fit: by chance alone once in 300 000
+    assert sigma < 10 / np.sqrt(ROWS)
+    assert ratio < 1.1  # the Monte Carlo error of an sd is about 1.5 % here
+
+
+@pytest.mark.parametrize("method", ["conditional", "collapsed", "laplace"])
+def test_with_almost_no_noise_the_posterior_is_the_one_without_privacy(method: str, release: nw.Release) -> None:
+    posterior = fitted(FORMULA, release, method=method, seed=7)
+    assert posterior.terms == ("Intercept", "age", "dose", "sigma")
+    assert posterior.info.divergences == 0
+    assert posterior.info.notes == ()
+    assert_as_without_noise(posterior, least_squares(STAY, ONE, AGE, DOSE))
+
+
+@pytest.mark.parametrize("method", ["conditional", "collapsed", "laplace"])
+def test_the_same_for_laplace_noise(method: str) -> None:
+    posterior = fitted(FORMULA, released(delta=None), method=method, seed=7)
+    assert_as_without_noise(posterior, least_squares(STAY, ONE, AGE, DOSE))
+
+
+@pytest.mark.parametrize("method", ["conditional", "laplace"])
+def test_the_same_where_the_number_of_rows_is_private(method: str) -> None:
+    posterior = fitted(FORMULA, released(schema=schema_with("add-remove")), method=method, seed=7)
+    assert_as_without_noise(posterior, least_squares(STAY, ONE, AGE, DOSE))
+
+
+def test_noise_widens_the_posterior(noisy: nw.Release) -> None:
+    """The comparison above can fail."""
+    assert distance(fitted(FORMULA, noisy, method="laplace", seed=7), least_squares(STAY, ONE, AGE, DOSE))[2] > 1.3
+
+
+RESPONSES: dict[str, tuple[Array, ...]] = {
+    "dose ~ stay + age": (DOSE, ONE, STAY, AGE),
+    "age ~ sex + stay": (AGE, ONE, MALE, STAY),
+    "sex ~ age + dose": (MALE, ONE, AGE, DOSE),
+}
+
+
+@pytest.mark.parametrize("method", ["conditional", "laplace"])
+@pytest.mark.parametrize("formula", RESPONSES)
+def test_any_released_column_can_be_the_response(formula: str, method: str, release: nw.Release) -> None:
+    assert_as_without_noise(fitted(formula, release, method=method, seed=3), least_squares(*RESPONSES[formula]))
+
+
+def test_interactions_and_powers_that_were_released_can_be_used() -> None:
+    release = released(terms=ADDED)
+    posterior = fitted("stay ~ age:dose + I(age**2)", release, seed=3)
+    assert_as_without_noise(posterior, least_squares(STAY, ONE, AGE**2, AGE * DOSE)
+                            if posterior.terms[1] == "I(age**2)" else least_squares(STAY, ONE, AGE * DOSE, AGE**2))
+    with pytest.raises(FormulaError, match="not in the release"):
+        fitted("stay ~ I(dose**2)", release, method="laplace")
+
+
+def test_no_intercept() -> None:
+    posterior = fitted("stay ~ 0 + age + dose", released(), method="laplace", seed=3)
+    assert_as_without_noise(posterior, least_squares(STAY, AGE, DOSE))
+
+
+def test_several_holders_with_other_numbers_of_rows_and_other_noise() -> None:
+    parts = [released(rows=slice(0, 700)), released(epsilon=ALMOST_NO_NOISE / 4, rows=slice(700, None))]
+    posterior = fitted(FORMULA, parts, seed=3)
+    assert posterior.info.holders == 2
+    assert_as_without_noise(posterior, least_squares(STAY, ONE, AGE, DOSE))
+    assert distance(fitted(FORMULA, parts[0], method="laplace", seed=3), least_squares(STAY, ONE, AGE, DOSE))[2] > 1.5
+
+
+def test_a_holder_with_much_noise_does_no_harm() -> None:
+    good, bad = released(rows=slice(0, 2000)), released(epsilon=0.1, rows=slice(2000, None))
+    alone, together = (fitted(FORMULA, parts, method="laplace", seed=3, draws=4000) for parts in (good, [good, bad]))
+    ratio = together.samples.std(axis=(0, 1)) / alone.samples.std(axis=(0, 1))
+    assert np.all(ratio < 1.05)
+
+
+def test_a_matrix_that_is_not_positive_definite_still_fits() -> None:
+    release = released(epsilon=0.5, rows=slice(0, 10))
+    assert np.linalg.eigvalsh(release.parts[0].matrix)[0] < 0  # ten rows under noise of sd 20 and more on every entry
+    posterior = fitted(FORMULA, release, seed=3)
+    assert np.isfinite(posterior.samples).all()
+    # Ten rows under this noise say next to nothing: the posterior is wide, of the size of the prior.
+    assert posterior.prior is not None
+    assert posterior.draws("age").std() > 0.1 * posterior.prior.sd["age"]
+
+
+@pytest.mark.parametrize("method", ["conditional", "collapsed", "laplace"])
+def test_draws_are_reproducible_by_seed(method: str, noisy: nw.Release) -> None:
+    once, again, other = (fitted(FORMULA, noisy, method=method, seed=seed).samples for seed in (5, 5, 6))
+    assert np.array_equal(once, again)
+    assert not np.isclose(once, other, rtol=1e-12).any()
+
+
+def test_without_a_seed_one_is_drawn_and_told(noisy: nw.Release) -> None:
+    one, two = (fitted(FORMULA, noisy, method="laplace") for _ in range(2))
+    assert one.info.seed != two.info.seed
+    assert np.array_equal(fitted(FORMULA, noisy, method="laplace", seed=one.info.seed).samples, one.samples)
+
+
+def test_the_largest_seed_works(noisy: nw.Release) -> None:
+    one, other = (fitted(FORMULA, noisy, seed=seed).samples for seed in (2**63 - 1, 2**63 - 2))
+    assert not np.array_equal(one, other)
+
+
+def test_the_fit_tells_what_it_did(noisy: nw.Release) -> None:
+    posterior = fitted(FORMULA, noisy, method="laplace", seed=4, draws=500, chains=3)
+    assert posterior.samples.shape == (3, 500, 4)
+    info = posterior.info
+    assert (info.method, info.family, info.formula, info.seed, info.chains, info.draws, info.holders) == (
+        "laplace", "gaussian", FORMULA, 4, 3, 500, 1)
+    assert info.seconds > 0
+    assert posterior.prior is not None
+    assert posterior.prior.sd["age"] == pytest.approx(2.5 * 30 / 40)
+    assert posterior.prior.sigma_scale == 15.0
+
+
+def test_progress_is_told(noisy: nw.Release) -> None:
+    told: list[tuple[int, int | None]] = []
+    fitted(FORMULA, noisy, seed=4, progress=lambda done, total: told.append((done, total)))
+    assert told == [(done, 23) for done in range(1, 24)]
+
+
+def test_a_prior_is_used_and_in_users_units(release: nw.Release) -> None:
+    """A prior as sharp as the likelihood: the posterior mean lies half way, in the one-coefficient problem nearly so."""
+    known, errors = least_squares(STAY, AGE)
+    prior = nw.Prior(mean={"age": float(known[0] + 4 * errors[0])}, sd={"age": float(errors[0])})
+    posterior = fitted("stay ~ 0 + age", release, method="laplace", seed=1, prior=prior)
+    age = posterior.draws("age")
+    assert (age.mean() - known[0]) / errors[0] == pytest.approx(2.0, abs=0.15)
+    assert age.std() / errors[0] == pytest.approx(np.sqrt(0.5), rel=0.05)
+
+
+def test_too_few_draws_warn_in_words_at_the_callers_line(noisy: nw.Release) -> None:
+    with pytest.warns(ConvergenceWarning, match="do not trust these draws yet.*draws=80") as caught:
+        posterior = nw.fit(FORMULA, noisy, seed=4, draws=20)
+    assert caught[0].filename == __file__
+    assert posterior.samples.shape == (4, 20, 4)
+
+
+def test_double_precision_stays_at_home(noisy: nw.Release) -> None:
+    import jax
+
+    before = dict(jax.config.values)
+    fitted(FORMULA, noisy, seed=4)
+    assert jax.numpy.ones(2).dtype == np.float32
+    assert dict(jax.config.values)["jax_enable_x64"] is before["jax_enable_x64"] is False
+
+
+WITHOUT_JAX = """
+import sys
+import numpy as np
+import noisewise as nw
+schema = nw.Schema.from_dict({"adjacency": "replace-one", "columns": {"y": {"bounds": [-1, 1]}, "x": {"bounds": [-1, 1]}}})
+x = np.linspace(-1, 1, 500)
+release = nw.release({"y": x / 2, "x": x}, schema, epsilon=1, delta=1e-6)
+post = nw.fit("y ~ x", release, method="laplace", seed=1)
+print(post.samples.shape, *sorted({"jax", "blackjax"} & set(sys.modules)))
+"""
+
+
+def test_laplace_needs_no_jax() -> None:
+    finished = subprocess.run([sys.executable, "-c", WITHOUT_JAX], capture_output=True, text=True, check=True, timeout=60)
+    assert finished.stdout.strip() == "(4, 1000, 3)"
+
+
+WRONG: dict[str, tuple[Mapping[str, Any], str]] = {
+    "family": ({"family": "poisson"}, "family is not known.*poisson.*gaussian"),
+    "method": ({"method": "gibbs"}, "method is not known.*gibbs.*conditional, collapsed, laplace"),
+    "no draws": ({"draws": 0}, "draws must be a whole number.*0"),
+    "half a draw": ({"draws": 0.5}, "draws must be a whole number.*0.5"),
+    "draws of truth": ({"draws": True}, "draws must be a whole number.*True"),
+    "no chains": ({"chains": -1}, "chains must be a whole number.*-1"),
+    "negative seed": ({"seed": -1}, "seed must be a whole number.*-1"),
+    "huge seed": ({"seed": 2**63}, "seed must be a whole number"),
+    "text as seed": ({"seed": "1"}, "seed must be a whole number.*'1'"),
+    "prior of another term": ({"prior": nw.Prior(sd={"ages": 1.0})}, "not in the formula.*ages"),
+    "prior that is none": ({"prior": {"age": 1.0}}, "a prior is a Prior.*dict"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_wrong_arguments_are_refused(case: str, noisy: nw.Release) -> None:
+    arguments, message = WRONG[case]
+    with pytest.raises(FitError, match=message):
+        nw.fit(FORMULA, noisy, **arguments)
+
+
+@pytest.mark.parametrize("formula", [
+    "stay ~ height", "height ~ age", "stay ~ log(age)", "stay ~ __import__('os')", "stay ~ stay", "~ age", "stay ~ 0",
+    "stay ~ I(age**2)", "stay ~ age + I(2 * age)", 5,
+])
+def test_wrong_formulas_are_refused(formula: Any, noisy: nw.Release) -> None:
+    with pytest.raises(FormulaError):
+        nw.fit(formula, noisy, method="laplace")
+
+
+@pytest.mark.parametrize("other", [
+    schema_with("add-remove"), schema_with(age={"bounds": [0, 98]}), schema_with(sex={"levels": ["f", "m", "x"]}),
+])
+def test_releases_of_different_schemas_are_not_combined(other: nw.Schema, noisy: nw.Release) -> None:
+    with pytest.raises(IncompatibleReleasesError):
+        nw.fit(FORMULA, [noisy, released(schema=other)], method="laplace")
+
+
+@pytest.mark.parametrize("release", [[], 5, None, "patients.nwr", ["patients.nwr"]])
+def test_what_is_not_a_release_is_refused(release: Any) -> None:
+    with pytest.raises(IncompatibleReleasesError):
+        nw.fit(FORMULA, release)
+
+
+def test_the_same_release_does_not_count_twice(noisy: nw.Release) -> None:
+    with pytest.raises(IncompatibleReleasesError, match="fake precision"):
+        nw.fit(FORMULA, [noisy, noisy])

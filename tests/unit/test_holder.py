@@ -1,0 +1,186 @@
+"""The holder's side: what happens in which order, and what the release then says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import noisewise as nw
+import noisewise.data
+from noisewise.errors import BudgetError, DataError, DeclarationError, FormulaError, PrivacyError
+from noisewise.privacy.mechanisms import SymmetricGaussian, SymmetricLaplace
+
+ROWS = 300
+
+
+def made_rows(count: int = ROWS) -> dict[str, NDArray[Any]]:
+    generator = np.random.default_rng(12)
+    return {
+        "stay": generator.uniform(0, 60, count),
+        "age": generator.uniform(18, 98, count),
+        "patient": np.repeat(np.arange(count), 3)[:count],
+    }
+
+
+def schema_with(adjacency: str = "replace-one", unit: Any = "row") -> nw.Schema:
+    return nw.Schema.from_dict({"adjacency": adjacency, "unit": unit, "columns": {
+        "stay": {"bounds": [0, 60]}, "age": {"bounds": [18, 98]}}})
+
+
+class Recorder:
+    """A ledger that writes down when it was charged, and refuses if it is told to."""
+
+    def __init__(self, events: list[str], refuse: bool = False) -> None:
+        self.events, self.refuse = events, refuse
+        self.charges: list[tuple[float, float, str]] = []
+
+    def charge(self, *, epsilon: float, delta: float, description: str) -> None:
+        self.events.append("charge")
+        self.charges.append((epsilon, delta, description))
+        if self.refuse:
+            raise BudgetError("the budget of this table is spent", found=str(epsilon))
+
+
+@pytest.fixture
+def events(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What happened in which order: rows read, ledger charged, noise drawn."""
+    happened: list[str] = []
+    for mechanism in (SymmetricGaussian, SymmetricLaplace):
+        original = mechanism.perturb
+
+        def perturb(self: Any, matrix: Any, original: Any = original) -> Any:
+            happened.append("noise")
+            return original(self, matrix)
+
+        monkeypatch.setattr(mechanism, "perturb", perturb)
+    read = noisewise.data.gram_sum
+
+    def gram_sum(*arguments: Any, **options: Any) -> Any:
+        happened.append("rows")
+        return read(*arguments, **options)
+
+    monkeypatch.setattr(noisewise.data, "gram_sum", gram_sum)
+    return happened
+
+
+@pytest.mark.parametrize("delta", [1e-6, None])
+def test_the_budget_is_charged_after_reading_and_before_noise(delta: float | None, events: list[str]) -> None:
+    ledger = Recorder(events)
+    nw.release(made_rows(), schema_with(), epsilon=0.7, delta=delta, ledger=ledger, progress=False)
+    assert events == ["rows", "charge", "noise"]
+    [(epsilon, charged_delta, description)] = ledger.charges
+    assert (epsilon, charged_delta) == (0.7, delta or 0.0)
+    assert "stay" in description and "age" in description
+
+
+@pytest.mark.parametrize("delta", [1e-6, None])
+def test_a_refused_charge_draws_no_noise(delta: float | None, events: list[str]) -> None:
+    with pytest.raises(BudgetError, match="is spent"):
+        nw.release(made_rows(), schema_with(), epsilon=0.7, delta=delta, ledger=Recorder(events, refuse=True), progress=False)
+    assert "noise" not in events
+
+
+def test_laplace_noise_is_not_charged_a_delta_that_it_does_not_spend(events: list[str]) -> None:
+    ledger = Recorder(events)
+    nw.release(made_rows(), schema_with(), epsilon=0.7, delta=1e-6, mechanism="laplace", ledger=ledger, progress=False)
+    assert ledger.charges[0][:2] == (0.7, 0.0)
+
+
+WRONG: dict[str, tuple[dict[str, Any], type[Exception]]] = {
+    "epsilon of 0": ({"epsilon": 0}, PrivacyError),
+    "negative epsilon": ({"epsilon": -1.0}, PrivacyError),
+    "epsilon that is no number": ({"epsilon": float("nan")}, PrivacyError),
+    "infinite epsilon": ({"epsilon": float("inf")}, PrivacyError),
+    "delta of 0": ({"delta": 0.0}, PrivacyError),
+    "delta of 1": ({"delta": 1.0}, PrivacyError),
+    "mechanism": ({"mechanism": "uniform"}, PrivacyError),
+    "gaussian without delta": ({"mechanism": "gaussian", "delta": None}, PrivacyError),
+    "kind": ({"kind": "histogram"}, DeclarationError),
+    "terms": ({"terms": "age:height"}, FormulaError),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_what_can_be_refused_without_rows_is_refused_before_they_are_opened(case: str, events: list[str], tmp_path: Path) -> None:
+    changes, error = WRONG[case]
+    missing = tmp_path / "not there.parquet"  # opening it would be another error
+    request: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-6, "ledger": Recorder(events)}
+    with pytest.raises(error):
+        nw.release(missing, schema_with(), **(request | changes))
+    assert events == []
+
+
+def test_data_that_do_not_fit_charge_nothing(events: list[str]) -> None:
+    with pytest.raises(DataError):
+        nw.release({"stay": np.zeros(3)}, schema_with(), epsilon=1.0, delta=1e-6, ledger=Recorder(events), progress=False)
+    assert events == ["rows"]
+
+
+def test_rows_are_exact_where_they_are_public() -> None:
+    [part] = nw.release(made_rows(), schema_with(), epsilon=1.0, delta=1e-6, progress=False).parts
+    assert part.rows == part.matrix[0, 0] == ROWS
+    assert part.noise.corner == 0.0
+    assert part.noise.diagonal > 1.0
+
+
+@pytest.mark.parametrize("delta", [1e-6, None])
+def test_rows_are_noisy_where_they_are_private(delta: float | None) -> None:
+    corners = []
+    for _ in range(8):
+        [part] = nw.release(made_rows(), schema_with("add-remove"), epsilon=0.1, delta=delta, progress=False).parts
+        assert part.rows is None
+        assert part.noise.corner == part.noise.diagonal
+        corners.append(part.matrix[0, 0])
+    # All eight within ±0.01 of the truth has probability below (0.01 / sd)⁸ < 1e-24.
+    assert max(abs(corner - ROWS) for corner in corners) > 0.01
+    assert max(abs(corner - ROWS) for corner in corners) < 40 * part.noise.corner
+
+
+@pytest.mark.parametrize(("adjacency", "delta", "words"), [
+    ("replace-one", 1e-6, ["Replacing any one row", "epsilon = 0.5 and delta = 1e-06", "Gaussian"]),
+    ("replace-one", None, ["Replacing any one row", "epsilon = 0.5 and delta = 0", "Laplace"]),
+    ("add-remove", 1e-6, ["Adding or removing any one row", "epsilon = 0.5"]),
+])
+def test_the_statement_says_what_is_guaranteed(adjacency: str, delta: float | None, words: list[str]) -> None:
+    [part] = nw.release(made_rows(), schema_with(adjacency), epsilon=0.5, delta=delta, progress=False).parts
+    assert all(word in part.statement for word in words)
+    assert (part.epsilon, part.delta) == (0.5, delta or 0.0)
+    assert part.mechanism == part.noise.distribution == ("laplace" if delta is None else "gaussian")
+    assert part.library == f"noisewise {nw.__version__}"
+
+
+def test_a_unit_column_bounds_the_rows_of_one_unit_and_costs_noise() -> None:
+    by_row = nw.release(made_rows(), schema_with("add-remove"), epsilon=1e6, delta=1e-6, progress=False).parts[0]
+    unit = {"column": "patient", "max_rows": 2}
+    by_patient = nw.release(made_rows(), schema_with("add-remove", unit), epsilon=1e6, delta=1e-6, progress=False).parts[0]
+    assert "any one value of patient (at most 2 rows)" in by_patient.statement
+    assert by_patient.sensitivity == pytest.approx(2 * by_row.sensitivity, rel=1e-3)
+    assert by_patient.noise.diagonal == pytest.approx(2 * by_row.noise.diagonal, rel=1e-2)
+    # 100 patients with 3 rows each, of which 2 are used; the noise at this epsilon has an sd of about 0.01.
+    assert by_patient.matrix[0, 0] == pytest.approx(200, abs=1.0)
+    assert by_row.matrix[0, 0] == pytest.approx(300, abs=1.0)
+
+
+def test_the_matrix_is_the_statistic_and_noise_of_the_stated_size() -> None:
+    rows = made_rows()
+    u = np.column_stack([np.ones(ROWS), rows["stay"] / 30 - 1, (rows["age"] - 58) / 40])
+    [part] = nw.release(rows, schema_with(), epsilon=1e6, delta=1e-6, progress=False).parts
+    # Rounding to 2**-20 per value and 2**-16 per entry is far below the noise; 5 noisy entries within 6 sd.
+    error = np.abs(part.matrix - u.T @ u)
+    assert np.all(error <= 6 * np.sqrt(part.noise.variances(3)) + 1e-3)
+
+
+def test_only_what_the_schema_declares_is_read() -> None:
+    rows = made_rows() | {"name": np.array(["secret"] * ROWS)}
+    release = nw.release(rows, schema_with(), epsilon=1.0, delta=1e-6, progress=False)
+    assert release.basis.names[1:] == ("stay", "age")
+
+
+def test_progress_is_told() -> None:
+    told: list[tuple[int, int | None]] = []
+    nw.release(made_rows(), schema_with(), epsilon=1.0, delta=1e-6, progress=lambda done, total: told.append((done, total)))
+    assert told[-1][0] == ROWS
