@@ -1,8 +1,8 @@
 """Many fits of the same shape, one after the other, by the product's own mode search and NUTS kernel.
 
-A model is anything with ``log_density``, ``data`` and ``start()``. Compiled code is shared by all models of a shape. One chain of a few
-hundred draws is enough for a study; batching the chains with ``vmap`` was slower, also on a GPU, because every step then waits for
-the longest tree of thousands.
+A model is anything with ``log_density``, ``data`` and ``start()``. Compiled code is shared by all models of a shape. One chain
+of a few hundred draws is enough for a study; batching the chains with ``vmap`` was slower, also on a GPU, because every step
+then waits for the longest tree of thousands.
 """
 
 from __future__ import annotations

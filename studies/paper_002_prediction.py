@@ -2,13 +2,13 @@
 
     python -m studies.paper_002_prediction DIRECTORY [--runs 50] [--holders 1 10]
 
-DIRECTORY holds ``power_plant_energy.csv.gz``, ``bike_sharing.csv.gz`` and ``air_quality.csv.gz`` after the paper's preprocessing (last
-column is the response; the columns are standardised over all rows, the response is divided by its largest value).
+DIRECTORY holds ``power_plant_energy.csv.gz``, ``bike_sharing.csv.gz`` and ``air_quality.csv.gz`` after the paper's preprocessing
+(last column is the response; the columns are standardised over all rows, the response is divided by its largest value).
 
-The setting is the paper's: no intercept, the first 80 % of the rows train and the rest test, holders are contiguous blocks, ε = 1,
-δ = 1 / (training rows), the add-remove sensitivity, and bounds that are the maxima over the training rows. Bounds taken from the data are not
-private: this is a comparison of estimators and not something to do with confidential rows. The noise is the correct analytic Gaussian one; the
-authors' published figures used less (see the errata page).
+The setting is the paper's: no intercept, the first 80 % of the rows train and the rest test, holders are contiguous blocks,
+ε = 1, δ = 1 / (training rows), the add-remove sensitivity, and bounds that are the maxima over the training rows. Bounds taken
+from the data are not private: this is a comparison of estimators and not something to do with confidential rows. The noise
+is the correct analytic Gaussian one; the authors' published figures used less (see the errata page).
 
 `fast` is their Bayes-fixedS-fast with their prior θ ~ N(0, 0.0263); ours use the same prior for the coefficients.
 """
@@ -176,7 +176,8 @@ def main() -> None:
             cells = []
             for method, estimate in METHODS.items():
                 runs = 1 if method == "no privacy" else arguments.runs
-                errors = [problem.error(estimate(problem, number, arguments.epsilon, np.random.default_rng(run))) for run in range(runs)]
+                estimates = [estimate(problem, number, arguments.epsilon, np.random.default_rng(run)) for run in range(runs)]
+                errors = [problem.error(theta) for theta in estimates]
                 cells.append(f"{np.mean(errors):.4f} ± {np.std(errors) / math.sqrt(runs):.4f}")
                 print(name, number, method, cells[-1], file=sys.stderr, flush=True)
             print(f"| {name} | {number} | " + " | ".join(cells) + " |", flush=True)

@@ -9,14 +9,14 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from noisewise.privacy.calibration import analytic_gaussian_sigma, laplace_scale
 from noisewise.privacy.sensitivity.gram import gram_sensitivity
-from noisewise.release.model import EntryNoise
+from noisewise.release.model import Distribution, EntryNoise
 
 Array = npt.NDArray[np.float64]
 DELTA = 1e-6
@@ -47,7 +47,7 @@ class Setting:
             off_diagonal = sd / math.sqrt(2)
         else:
             sd = off_diagonal = math.sqrt(2) * laplace_scale(self.epsilon, sensitivity.l1)
-        return EntryNoise(self.mechanism, sd, off_diagonal, 0.0 if sensitivity.corner_is_public else sd)
+        return EntryNoise(cast(Distribution, self.mechanism), sd, off_diagonal, 0.0 if sensitivity.corner_is_public else sd)
 
 
 @dataclass(frozen=True)

@@ -6,18 +6,19 @@ and summed; then the budget is charged; then, and only then, noise is drawn.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from dataclasses import replace
+from typing import Any, cast
+
+import numpy as np
 
 from noisewise import __version__
-from noisewise.errors import DeclarationError
+from noisewise.errors import DeclarationError, PrivacyError
 from noisewise.privacy.ledger import BudgetLedger
 from noisewise.privacy.mechanisms import SymmetricMechanism, choose_mechanism
 from noisewise.privacy.sensitivity.gram import gram_sensitivity
+from noisewise.progress import Tick
 from noisewise.release.model import KINDS, Distribution, EntryNoise, GramPart, Release, today
 from noisewise.schema import Basis, Schema
-
-if TYPE_CHECKING:
-    from noisewise.data.progress import ProgressCallback
 
 
 def release(
@@ -31,7 +32,7 @@ def release(
     mechanism: str | None = None,
     ledger: BudgetLedger | None = None,
     threads: int | None = None,
-    progress: ProgressCallback | bool | None = None,
+    progress: Tick | bool | None = None,
 ) -> Release:
     """Release a noisy summary of a table under differential privacy.
 
@@ -48,33 +49,55 @@ def release(
     """
     if kind not in KINDS:
         raise DeclarationError("this kind of release is not known", found=repr(kind), remedy="known are " + ", ".join(KINDS))
+    if not isinstance(schema, Schema):
+        raise DeclarationError("a release needs a Schema", found=type(schema).__name__,
+                               remedy="use Schema.load(path) or Schema.from_dict({...})")
+    if ledger is not None and not callable(getattr(ledger, "charge", None)):
+        raise PrivacyError("a ledger must be able to charge", found=type(ledger).__name__)
+    terms = terms.strip() if isinstance(terms, str) else terms
     basis = Basis.of(schema, terms)
-    chosen = choose_mechanism(_sensitivity(basis), epsilon, delta, mechanism)
+    chosen = plan(basis, epsilon, delta, mechanism)
+    blank = _blank(schema, terms, basis, chosen)
 
     from noisewise.data import gram_sum
 
     statistic = gram_sum(data, schema, basis, threads=threads, progress=progress).to_grid()
     if ledger is not None:
-        ledger.charge(epsilon=chosen.epsilon, delta=chosen.delta, description=f"gram release of {', '.join(basis.names[1:])}")
+        ledger.charge(epsilon=chosen.epsilon, delta=chosen.delta,
+                      description=f"gram release of {', '.join(basis.names[1:])}")
     noisy = chosen.perturb(statistic)
+    part = replace(blank.parts[0], matrix=noisy, rows=int(noisy[0, 0]) if schema.rows_are_public else None)
+    return replace(blank, parts=(part,))
+
+
+def _blank(schema: Schema, terms: str | None, basis: Basis, mechanism: SymmetricMechanism) -> Release:
+    """The release as it will be, with zeros for numbers, and proof that it can be written.
+
+    Whatever a release or its file would refuse is refused here: before a row is read, before the budget is charged.
+    """
+    from noisewise.release.format import encode
+
     part = GramPart(
-        rows=int(noisy[0, 0]) if schema.rows_are_public else None,
-        matrix=noisy,
-        noise=EntryNoise(cast(Distribution, chosen.name), *chosen.entry_sd()),
-        epsilon=chosen.epsilon,
-        delta=chosen.delta,
-        mechanism=chosen.name,
-        sensitivity=_norm(chosen),
-        statement=chosen.statement(schema.unit.column),
+        rows=0 if schema.rows_are_public else None,
+        matrix=np.zeros((basis.size, basis.size)),
+        noise=EntryNoise(cast(Distribution, mechanism.name), *mechanism.entry_sd()),
+        epsilon=mechanism.epsilon,
+        delta=mechanism.delta,
+        mechanism=mechanism.name,
+        sensitivity=_norm(mechanism),
+        statement=mechanism.statement(schema.unit.column),
         created=today(),
         library=f"noisewise {__version__}",
     )
-    return Release(kind, schema, terms, (part,))
+    blank = Release("gram", schema, terms, (part,))
+    encode(blank)
+    return blank
 
 
-def _sensitivity(basis: Basis) -> Any:
+def plan(basis: Basis, epsilon: float, delta: float | None = None, mechanism: str | None = None) -> SymmetricMechanism:
+    """The mechanism that a release would use, with its noise; from public declarations alone, and it spends nothing."""
     schema = basis.schema
-    return gram_sensitivity(
+    sensitivity = gram_sensitivity(
         scalars=basis.scalars,
         blocks=basis.blocks,
         size=basis.size,
@@ -84,6 +107,7 @@ def _sensitivity(basis: Basis) -> Any:
         max_rows=schema.unit.max_rows,
         unit_is_row=schema.unit.is_row,
     )
+    return choose_mechanism(sensitivity, epsilon, delta, mechanism)
 
 
 def _norm(mechanism: SymmetricMechanism) -> float:

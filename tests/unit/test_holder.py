@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 import noisewise as nw
 import noisewise.data
-from noisewise.errors import BudgetError, DataError, DeclarationError, FormulaError, PrivacyError
+from noisewise.errors import BudgetError, DataError, DeclarationError, FormulaError, NoisewiseError, PrivacyError
 from noisewise.privacy.mechanisms import SymmetricGaussian, SymmetricLaplace
 
 ROWS = 300
@@ -184,3 +184,45 @@ def test_progress_is_told() -> None:
     told: list[tuple[int, int | None]] = []
     nw.release(made_rows(), schema_with(), epsilon=1.0, delta=1e-6, progress=lambda done, total: told.append((done, total)))
     assert told[-1][0] == ROWS
+
+
+class CountingLedger:
+    def __init__(self) -> None:
+        self.charges = 0
+
+    def charge(self, *, epsilon: float, delta: float, description: str) -> None:
+        self.charges += 1
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        {"epsilon": 1e-20},  # noise that 64 bits cannot hold
+        {"epsilon": 1e-30, "delta": 1e-16},
+        {"epsilon": 1e40},
+        {"epsilon": 10**400},
+        {"epsilon": 1, "terms": 5},
+        {"epsilon": 1, "terms": "I(x**2)\x1b"},  # a text that no release file can hold
+    ],
+)
+def test_what_the_release_or_its_file_would_refuse_is_refused_before_the_budget_is_charged(request_: dict[str, Any]) -> None:
+    schema = nw.Schema.from_dict({"adjacency": "replace-one", "columns": {"x": {"bounds": [0, 10]}}})
+    ledger = CountingLedger()
+    with pytest.raises(NoisewiseError):
+        nw.release({"x": np.array([1.0, 2.0])}, schema, ledger=ledger, **request_)
+    assert ledger.charges == 0
+    nw.release({"x": np.array([1.0, 2.0])}, schema, epsilon=1, ledger=ledger)
+    assert ledger.charges == 1
+
+
+@pytest.mark.parametrize(("schema", "ledger"), [({"columns": {}}, None), (None, object())])
+def test_things_that_are_no_schema_or_no_ledger_are_refused(schema: Any, ledger: Any) -> None:
+    declared = schema or nw.Schema.from_dict({"adjacency": "replace-one", "columns": {"x": {"bounds": [0, 10]}}})
+    with pytest.raises(NoisewiseError):
+        nw.release({"x": np.array([1.0])}, declared, epsilon=1, ledger=ledger)
+
+
+def test_the_statement_does_not_round_what_was_spent() -> None:
+    schema = nw.Schema.from_dict({"adjacency": "replace-one", "columns": {"x": {"bounds": [0, 10]}}})
+    made = nw.release({"x": np.array([1.0])}, schema, epsilon=1.0000004, delta=1.0000004e-6)
+    assert "epsilon = 1.0000004 and delta = 1.0000004e-06" in made.parts[0].statement

@@ -105,11 +105,10 @@ def _tell(talk: Talk, made: Release, output: Path, delta: float | None) -> None:
 
 def _saving(made: Release) -> str:
     """What a small delta would have saved, if anything: with few columns Laplace noise is the smaller one."""
-    from noisewise.holder import _sensitivity
-    from noisewise.privacy.mechanisms import choose_mechanism
+    from noisewise.holder import plan
 
     part = made.parts[0]
-    gaussian = choose_mechanism(_sensitivity(made.basis), part.epsilon, 1e-6, None).entry_sd()[0]
+    gaussian = plan(made.basis, part.epsilon, 1e-6).entry_sd()[0]
     if gaussian >= part.noise.diagonal:
         return ""
     return f" With --delta 1e-6 the noise would have a standard deviation of {gaussian:.4g} instead of {part.noise.diagonal:.4g}."

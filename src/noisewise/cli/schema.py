@@ -85,13 +85,12 @@ def check(
     Example: noisewise schema check schema.toml patients.parquet
     """
     talk = Talk.of(context)
-    from noisewise.holder import _sensitivity
-    from noisewise.privacy.mechanisms import choose_mechanism
+    from noisewise.holder import plan
     from noisewise.schema import Basis, Schema
 
     declared = Schema.load(schema)
     basis = Basis.of(declared, terms)
-    mechanism = choose_mechanism(_sensitivity(basis), epsilon, delta, None)
+    mechanism = plan(basis, epsilon, delta)
     undeclared = None if data is None else _compare(declared, basis, data)
     if not talk.quiet:
         _describe(talk, schema, declared, basis, mechanism)

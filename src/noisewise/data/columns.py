@@ -44,8 +44,10 @@ def require_columns(source: Source, wanted: Sequence[Wanted]) -> None:
     types = source.column_types()
     for column in wanted:
         if column.name not in types:
+            # Without a header the first row of a CSV file would be taken for names: they are not shown.
+            found = source.description if source.untyped == set(types) else "columns " + ", ".join(types)
             raise DataError(f"the data have no column '{column.name}', which the schema declares",
-                            found="columns " + ", ".join(types), remedy="correct the name in the schema or in the data")
+                            found=found, remedy="correct the name in the schema or in the data")
         kind = types[column.name]
         if column.name not in source.untyped and not _fits(kind, column):
             needed = {"number": "a number", "level": "a category (text, number or boolean)", "unit": "an identifier"}[column.role]

@@ -20,11 +20,12 @@ from noisewise.data.block import Block
 from noisewise.data.columns import numbers, require_columns, wanted_columns
 from noisewise.data.exact import BLOCK_ROWS, Accumulator, GramSum
 from noisewise.data.plan import Plan
-from noisewise.data.progress import ProgressCallback, reporting
+from noisewise.data.progress import reporting
 from noisewise.data.sources import open_source
 from noisewise.data.sources.base import Task, slices
 from noisewise.data.units import UnitLimit
 from noisewise.errors import DataError
+from noisewise.progress import Tick
 from noisewise.schema.basis import Basis
 from noisewise.schema.schema import Schema
 
@@ -34,12 +35,12 @@ if TYPE_CHECKING:
 
 
 def gram_sum(
-    source: Any, schema: Schema, basis: Basis, *, threads: int | None = None, progress: ProgressCallback | bool | None = None
+    source: Any, schema: Schema, basis: Basis, *, threads: int | None = None, progress: Tick | bool | None = None
 ) -> GramSum:
     """Sum a aᵀ over the rows of a source (or of anything that `open_source` takes).
 
     ``threads``: at most so many (default: one per processor); with a unit column always one, in the order of the rows.
-    ``progress``: a callback ``(rows_done, rows_total)``; None or True shows a bar on a terminal, False does not.
+    ``progress``: a callback ``(rows_done, rows_total)``; True shows a bar, None only on a terminal, False does not.
 
     >>> import numpy as np
     >>> schema = Schema.from_dict({"adjacency": "replace-one", "columns": {"age": {"bounds": [0, 100]}}})

@@ -89,7 +89,7 @@ def fit(
     resolved = ResolvedPrior.of(design, prior)
     used_seed = secrets.randbelow(2**31) if seed is None else seed
     started = time.perf_counter()
-    with progress_bar(progress, "Sampling", "steps") as tick:
+    with progress_bar(progress, "Sampling", "steps of each chain") as tick:
         request = Request(together, Coordinates.of(design), resolved, draws, chains, used_seed, tick)
         sampled = METHODS[method](request)
     info = FitInfo(

@@ -27,6 +27,7 @@ SIGMA_MARGIN = 1 + 2.0**-30
 LATTICE_VARIANCE = 16
 """C3. What integer noise must have in excess of the variance of the continuous noise that it stands for."""
 
+LARGEST_EPSILON = 1e9
 SMALLEST_DELTA = 1e-100
 LARGEST_USEFUL_DELTA = 1 - 1e-6
 
@@ -128,11 +129,17 @@ def _usable(scale: Fraction) -> float:
 
 def check_epsilon(epsilon: float) -> None:
     """Refuse an epsilon that is not positive and finite."""
-    if not (_is_number(epsilon) and math.isfinite(epsilon) and epsilon > 0):
+    if not (_is_number(epsilon) and 0 < epsilon < math.inf):
         raise PrivacyError(
             "epsilon must be positive and finite",
             found=repr(epsilon),
             remedy="give epsilon > 0, for example 1.0",
+        )
+    if epsilon > LARGEST_EPSILON:
+        raise PrivacyError(
+            f"epsilon must be at most {LARGEST_EPSILON:g}",
+            found="a larger one",
+            remedy="a promise as weak as that needs no noise at all; give for example 1.0",
         )
 
 

@@ -8,8 +8,8 @@ from typing import Protocol
 class BudgetLedger(Protocol):
     """A record of the privacy budget that was spent on one table.
 
-    A release charges the ledger after everything else was checked and before any noise is drawn. If the charge is
-    refused nothing was looked at, and nothing is released.
+    A release charges the ledger after the rows were summed and before any noise is drawn. If the charge is refused,
+    nothing is released; the sum never leaves the holder's process.
     """
 
     def charge(self, *, epsilon: float, delta: float, description: str) -> None:

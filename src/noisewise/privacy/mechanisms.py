@@ -15,7 +15,7 @@ import numpy as np
 
 from noisewise.errors import PrivacyError
 from noisewise.privacy.calibration import analytic_gaussian_sigma, check_delta, laplace_scale, widen_for_grid
-from noisewise.privacy.noise import gaussian_integers, laplace_integers
+from noisewise.privacy.noise import check_scale, gaussian_integers, laplace_integers
 from noisewise.privacy.rounding import sqrt_round_up
 from noisewise.privacy.sensitivity.gram import GramSensitivity
 from noisewise.schema.basis import STATISTIC_GRID
@@ -46,6 +46,7 @@ class SymmetricGaussian:
         """The least noise that guarantees (epsilon, delta) for this sensitivity."""
         sigma = analytic_gaussian_sigma(epsilon, delta, sensitivity.frobenius)
         sd = widen_for_grid(sigma, STATISTIC_GRID)
+        check_scale(sd / STATISTIC_GRID)
         return cls(sensitivity=sensitivity, epsilon=float(epsilon), delta=float(delta), sd=sd)
 
     def perturb(self, grid_matrix: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -69,7 +70,7 @@ class SymmetricGaussian:
         """The guarantee in one sentence; `unit` names the unit column, if there is one."""
         return (
             f"{_neighbours(self.sensitivity, unit)} changes the probability of any result of this release by at most "
-            f"a factor exp(epsilon) and a further delta, with epsilon = {self.epsilon:g} and delta = {self.delta:g} "
+            f"a factor exp(epsilon) and a further delta, with epsilon = {_exactly(self.epsilon)} and delta = {_exactly(self.delta)} "
             f"({self.sensitivity.adjacency}, Gaussian noise)."
         )
 
@@ -98,9 +99,9 @@ class SymmetricLaplace:
     @classmethod
     def calibrate(cls, sensitivity: GramSensitivity, epsilon: float) -> SymmetricLaplace:
         """The least noise that guarantees epsilon for this sensitivity."""
-        return cls(
-            sensitivity=sensitivity, epsilon=float(epsilon), scale=laplace_scale(epsilon, sensitivity.l1)
-        )
+        scale = laplace_scale(epsilon, sensitivity.l1)
+        check_scale(scale / STATISTIC_GRID)
+        return cls(sensitivity=sensitivity, epsilon=float(epsilon), scale=scale)
 
     def perturb(self, grid_matrix: NDArray[np.int64]) -> NDArray[np.float64]:
         """Add noise to a symmetric matrix of multiples of the grid step; a public corner passes unchanged."""
@@ -122,7 +123,7 @@ class SymmetricLaplace:
         """The guarantee in one sentence; `unit` names the unit column, if there is one."""
         return (
             f"{_neighbours(self.sensitivity, unit)} changes the probability of any result of this release by at most "
-            f"a factor exp(epsilon), with epsilon = {self.epsilon:g} and delta = 0 "
+            f"a factor exp(epsilon), with epsilon = {_exactly(self.epsilon)} and delta = 0 "
             f"({self.sensitivity.adjacency}, Laplace noise)."
         )
 
@@ -170,6 +171,11 @@ def _accounting() -> Any:
     import dp_accounting
 
     return dp_accounting
+
+
+def _exactly(value: float) -> str:
+    """A number without rounding: a statement may not promise more than was spent."""
+    return repr(value).removesuffix(".0")
 
 
 def _neighbours(sensitivity: GramSensitivity, unit: str | None) -> str:

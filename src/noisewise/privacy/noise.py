@@ -39,7 +39,7 @@ def laplace_integers(values: NDArray[np.int64], scale_units: float) -> NDArray[n
 def _add_noise(
     distribution: Literal["gaussian", "laplace"], values: NDArray[np.int64], scale_units: float
 ) -> NDArray[np.int64]:
-    _check_scale(scale_units)
+    check_scale(scale_units)
     _check_values(values)
     if values.size == 0:
         return values.copy()
@@ -57,7 +57,8 @@ def _measurement(distribution: Literal["gaussian", "laplace"], scale: float) -> 
     return dp.m.make_laplace(domain, dp.l1_distance(T="i64"), scale)
 
 
-def _check_scale(scale: float) -> None:
+def check_scale(scale: float) -> None:
+    """Refuse noise that the grid cannot hold; mechanisms ask when they are calibrated, before anything is read or charged."""
     if not (math.isfinite(scale) and 0 < scale <= LARGEST_SCALE):
         raise PrivacyError(
             "the noise scale must be positive, and must fit the 64-bit grid of the statistic",

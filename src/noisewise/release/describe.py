@@ -30,14 +30,14 @@ def describe(release: Release) -> str:
 
 
 def _describe_part(part: GramPart) -> list[str]:
-    delta = f", delta {part.delta:g}" if part.delta else ""
+    delta = f", delta {part.delta!r}" if part.delta else ""  # exact: a description may not promise more than was spent
     noise = part.noise
     corner = (
         "none on the number of rows" if noise.corner == 0 else f"{noise.corner:.4g} on the number of rows"
     )
     return [
         *_wrap("rows", "noisy: their number is not public" if part.rows is None else f"{part.rows} (public)"),
-        *_wrap("privacy", f"epsilon {part.epsilon:g}{delta}. {part.statement}"),
+        *_wrap("privacy", f"epsilon {repr(part.epsilon).removesuffix('.0')}{delta}. {part.statement}"),
         *_wrap(
             "noise",
             f"{part.mechanism}; standard deviation {noise.diagonal:.4g} on the diagonal, "

@@ -90,7 +90,7 @@ def _release(fields: ReleaseFields) -> Release:
         raise ReleaseError("a release has columns", found="none")
     extra = _unknown(fields)
     extra.pop("parts", None)  # each part keeps its own
-    release = Release(
+    return Release(
         kind=fields.kind,
         schema=schema,
         terms=fields.terms,
@@ -99,8 +99,6 @@ def _release(fields: ReleaseFields) -> Release:
         version=fields.version,
         columns=columns,
     )
-    _ = release.basis.radius  # a norm bound too large to square shows here
-    return release
 
 
 def _column(reader: FactorReader, fields: ReleasedColumnFields) -> BasisColumn:

@@ -146,6 +146,8 @@ class Posterior:
 
     def diagnose(self) -> list[str]:
         """Reasons not to trust the draws yet, in plain words; an empty list is good news."""
+        if self.info.method == "laplace":
+            return summaries.too_few_independent(self.samples)
         return summaries.problems(self.samples, self.terms, self.info.divergences)
 
     def warn_if_bad(self, stacklevel: int = 1) -> None:

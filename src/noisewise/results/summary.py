@@ -48,6 +48,12 @@ def summary_table(samples: NDArray[np.float64], terms: Sequence[str], interval: 
     return pandas.DataFrame(columns, index=pandas.Index(list(terms), name="term"))
 
 
+def too_few_independent(samples: NDArray[np.float64]) -> list[str]:
+    """The one problem that independent draws can have: there is no chain that could disagree or lag."""
+    total = samples.shape[0] * samples.shape[1]
+    return [] if total >= ESS_LIMIT else [f"too few draws ({total}, should be at least {ESS_LIMIT:.0f})"]
+
+
 def problems(samples: NDArray[np.float64], terms: Sequence[str], divergences: int) -> list[str]:
     """Reasons not to trust the draws yet, each one sentence; empty when there is none."""
     found = []
@@ -60,7 +66,7 @@ def problems(samples: NDArray[np.float64], terms: Sequence[str], divergences: in
         worst = np.nanmax(np.where(disagree, np.nan_to_num(ratio, nan=np.inf), -np.inf))
         found.append(
             f"the chains disagree on {_names(terms, disagree)} "
-            f"(R-hat up to {worst:.2f}, should be at most {R_HAT_LIMIT})"
+            f"(R-hat up to {worst:.3f}, should be at most {R_HAT_LIMIT})"
         )
     size = np.fmin(diagnostics.ess_bulk(samples), diagnostics.ess_tail(samples))
     few = moved & ~(size >= ESS_LIMIT)

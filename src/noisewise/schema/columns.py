@@ -8,6 +8,7 @@ because of a value in it.
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias
 
@@ -203,16 +204,16 @@ def column_from_dict(name: str, declared: object) -> Column:
 
 
 def is_finite_number(value: object) -> bool:
-    """Whether this is an int or a float, no boolean, that a finite double can hold."""
+    """Whether this is an int or a float, no boolean, that a release file can hold."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return False
     try:
-        return math.isfinite(value)
+        return math.isfinite(value) and (isinstance(value, float) or abs(value) < 2**63)
     except OverflowError:  # a whole number beyond the largest double
         return False
 
 
 def _check_text(value: object, what: str) -> None:
-    """Refuse text that no file can hold: half of a surrogate pair."""
-    if isinstance(value, str) and any("\ud800" <= character <= "\udfff" for character in value):
-        raise DeclarationError(f"{what} must be text that UTF-8 can hold", found=ascii(value))
+    """Refuse text that a release file cannot hold: control characters and halves of surrogate pairs."""
+    if isinstance(value, str) and re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]", value):
+        raise DeclarationError(f"{what} must be text without control characters", found=ascii(value))

@@ -60,7 +60,7 @@ def parse_formula(text: str) -> Formula:
 
 def parse_terms(text: str) -> tuple[tuple[FactorText, ...], ...]:
     """Parse a list of terms without a response, such as ``a:b + I(a**2)``."""
-    if "~" in text:
+    if isinstance(text, str) and "~" in text:
         raise FormulaError("terms have no response", found=text, remedy="leave out everything up to and with the ~")
     tree = _parse(text)
     return _split_intercept(getattr(tree, "root", tree), text)[1]

@@ -23,8 +23,8 @@ class Unit:
     max_rows: int = 1
 
     def __post_init__(self) -> None:
-        if isinstance(self.max_rows, bool) or not isinstance(self.max_rows, int) or self.max_rows < 1:
-            raise DeclarationError("unit: max_rows must be a whole number of at least 1", found=repr(self.max_rows),
+        if isinstance(self.max_rows, bool) or not isinstance(self.max_rows, int) or not 1 <= self.max_rows < 2**31:
+            raise DeclarationError("unit: max_rows must be a whole number of at least 1 and below 2**31", found=repr(self.max_rows),
                                    remedy="declare how many rows of one unit may be used; further rows are left out")
         if self.column is None and self.max_rows != 1:
             raise DeclarationError("unit: max_rows goes with the column that tells whose a row is", found=repr(self.max_rows),
@@ -70,8 +70,8 @@ class Schema:
         if any(column.name == self.unit.column for column in self.columns):
             raise DeclarationError("the unit column identifies people and cannot be an analysed column",
                                    found=repr(self.unit.column), remedy="remove it from columns")
-        if self.norm_bound is not None and (not is_finite_number(self.norm_bound) or self.norm_bound <= 0):
-            raise DeclarationError("norm_bound must be a positive finite number", found=repr(self.norm_bound),
+        if self.norm_bound is not None and not (is_finite_number(self.norm_bound) and 2**-20 <= self.norm_bound <= 2**20):
+            raise DeclarationError("norm_bound must be a number between 2**-20 and 2**20", found=repr(self.norm_bound),
                                    remedy="leave it out to use the bound that the columns imply")
         if self.adjacency == "replace-one":
             for column in self.columns:

@@ -14,7 +14,7 @@ TEMPLATE_HEAD = f"""\
 # a regulation), never from the data: a bound read off the data is a leak. Delete the columns that need not be released:
 # each further column makes the noise larger.
 
-adjacency = "{UNFILLED}"   # "replace-one": the number of rows is public; "add-remove": it is not
+adjacency = "{UNFILLED}"   # "replace-one": the number of people is public; "add-remove": it is not
 unit = "row"      # or {{column = "person", max_rows = 5}} if one person can have several rows
 """
 

@@ -163,7 +163,7 @@ def _remove(*path: str | int) -> Callable[[dict[str, Any]], None]:
         (_set("schema", "adjacency", to="sometimes"), "adjacency"),
         (_set("schema", "adjacency", to="add-remove"), "noisy and not stated"),
         (_set("schema", "unit", to="person"), "unit"),
-        (_set("schema", "norm_bound", to=1e200), "cannot be computed"),
+        (_set("schema", "norm_bound", to=1e200), "between 2\\*\\*-20 and"),
         (_set("schema", "columns", "age", "bounds", to=[98, 18]), "below the upper"),
         (_set("schema", "columns", "age", "bounds", to=[-1e308, 1e308]), "distance between the bounds"),
         (_set("schema", "columns", "age", "bounds", to=None), "schema.columns.age.bounds"),

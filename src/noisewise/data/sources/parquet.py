@@ -55,6 +55,7 @@ class ParquetSource:
     description: str
     files: tuple[ParquetFileFooter, ...]
     untyped: frozenset[str] = frozenset()
+    header_is_text: bool = False
 
     @property
     def rows(self) -> int:

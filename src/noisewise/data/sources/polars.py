@@ -23,6 +23,7 @@ class PolarsSource:
     types: dict[str, pa.DataType]
     description: str = "polars data frame"
     untyped: frozenset[str] = frozenset()
+    header_is_text: bool = False
 
     @property
     def rows(self) -> int:
@@ -43,16 +44,21 @@ def open_polars(data: Any) -> PolarsSource:
     if not isinstance(data, pl.DataFrame):
         raise DataError("polars data must be a DataFrame", found=type(data).__name__,
                         remedy="call .collect() or .to_frame() first")
-    pairs = ((name, _type(data.get_column(name).clear())) for name in data.columns)
+    pairs = ((name, series_type(data.get_column(name).clear())) for name in data.columns)
     return PolarsSource(data, unique_types(pairs, "polars data frame"))
 
 
-def _type(column: pl.Series) -> pa.DataType:
+def series_type(column: pl.Series) -> pa.DataType:
+    """The Arrow type of a series without rows."""
     import polars as pl
+    import pyarrow as pa
 
     if column.dtype == pl.Object:
         return unusable("Object")
-    return column.to_arrow().type
+    try:
+        return column.to_arrow().type
+    except (pa.ArrowException, pl.exceptions.PolarsError, TypeError, ValueError):  # Int128, for example
+        return unusable(str(column.dtype))
 
 
 def _slice(frame: pl.DataFrame, start: int, stop: int) -> Iterator[pa.RecordBatch]:

@@ -66,7 +66,7 @@ def sample_nuts(
                 kept.append(visited)
                 divergences += int(diverged.sum())
             if tick is not None:
-                tick(index + 1, len(rounds))
+                tick((index + 1) * CHUNK, len(rounds) * CHUNK)
         whitened = np.concatenate(kept, axis=1)[:, :draws]
     return NutsDraws(mode.point + whitened @ mode.scale.T, divergences)
 

@@ -1,0 +1,110 @@
+"""The physical lines of a CSV file, in blocks that are safe to parse.
+
+A row is a line: text up to a line feed, a carriage return, or both. Were a quoted cell allowed to go on over lines, one
+stray quote would swallow the rows after it, so one person's cell would decide over other people's rows. Instead a line that
+is no record by itself is replaced by one that has the wrong number of cells, which counts as a row with everything missing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any, Final
+
+BLOCK_BYTES: Final = 1 << 22
+
+LINE_BYTES: Final = 1 << 20
+"""A longer line is not a record: it could not be read in constant memory."""
+
+BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
+
+_CELL: Final = rb'(?:"[^"]*(?:""[^"]*)*"|[^",]*)'
+_RECORD: Final = re.compile(rb"%s(?:,%s)*" % (_CELL, _CELL))
+_CELLS: Final = re.compile(rb"(?:^|,)(%s)" % _CELL)
+_QUOTED: Final = re.compile(rb'"[^"]*"')
+
+
+def header_cells(line: bytes) -> list[str] | None:
+    """The names in a header line; None if it is not a record of UTF-8 text."""
+    if len(line) > LINE_BYTES or not _RECORD.fullmatch(line):
+        return None
+    cells = [match[1] for match in _CELLS.finditer(line)]
+    plain = [cell[1:-1].replace(b'""', b'"') if cell.startswith(b'"') else cell for cell in cells]
+    try:
+        return [cell.decode() for cell in plain]
+    except UnicodeDecodeError:
+        return None
+
+
+def blocks(stream: Any) -> Iterator[bytes]:
+    """The bytes of a stream, cut at ends of lines; what follows the limit in a line that is too long is left out."""
+    rest = b""
+    while chunk := stream.read(BLOCK_BYTES):
+        data = rest + chunk
+        end = data.rfind(b"\n") + 1
+        # A carriage return at the very end may be the first half of a line end.
+        end = max(end, data.rfind(b"\r", end, len(data) - 1) + 1)
+        rest = data[end:]
+        if len(rest) > LINE_BYTES + 2:
+            rest = rest[: LINE_BYTES + 1] + rest[-1:]
+        if end:
+            yield data[:end]
+    if rest:
+        yield rest
+
+
+def split_header(pieces: Iterator[bytes]) -> tuple[bytes, bytes]:
+    """The first line that is not empty, and what follows it in its block; takes the blocks up to there."""
+    first = True
+    for piece in pieces:
+        if first and piece.startswith(BYTE_ORDER_MARK):
+            piece = piece[len(BYTE_ORDER_MARK) :]
+        first = False
+        body = piece.lstrip(b"\r\n")
+        if body:
+            line = re.match(rb"[^\r\n]*", body)
+            assert line is not None
+            return line[0], re.sub(rb"\A(?:\r\n|\r|\n)", b"", body[line.end() :])
+    return b"", b""
+
+
+def repair(block: bytes, cells: int) -> bytes:
+    """A block of whole lines, in which every line that is no record became one with the wrong number of cells.
+
+    Rows that are records stay as they are, and so does the number of lines.
+    """
+    if b'"' not in block and not _has_long_line(block) and _is_unicode(block):
+        return block
+    malformed = b"," if cells == 1 else b"?"
+    return b"".join(
+        line if _is_record(text := line.rstrip(b"\r\n"), cells) else malformed + line[len(text) :]
+        for line in block.splitlines(keepends=True)
+    )
+
+
+def _is_record(line: bytes, cells: int) -> bool:
+    if len(line) > LINE_BYTES:
+        return False
+    if b'"' in line and not _RECORD.fullmatch(line):
+        return False
+    # The parser reports a wrong number of cells as text, which fails for what is not UTF-8: it must not see such a line.
+    return line.isascii() or _is_unicode(line) or _QUOTED.sub(b"", line).count(b",") + 1 == cells
+
+
+def _is_unicode(text: bytes) -> bool:
+    try:
+        text.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _has_long_line(block: bytes) -> bool:
+    """Jumps from the last line end within reach to the next."""
+    start = 0
+    while len(block) - start > LINE_BYTES:
+        reach = start + LINE_BYTES + 1
+        start = max(block.rfind(b"\n", start, reach), block.rfind(b"\r", start, reach)) + 1
+        if not start:
+            return True
+    return False
