@@ -25,8 +25,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from noisewise.posterior.conditional import ConditionalModel
+from noisewise.posterior.conditional import ConditionalModel, weighted_model
 from noisewise.posterior.coordinates import Coordinates
+from noisewise.posterior.kernels.gradients import jax_density
 from noisewise.posterior.kernels.jax_setup import double_precision
 from noisewise.posterior.prior import COEFFICIENT_SCALE, SIGMA_SCALE, ResolvedPrior
 from studies.batch import sample_batch
@@ -72,7 +73,7 @@ def simulated_models(setting: Setting, replicates: int, seed: int) -> tuple[list
         share = matrix / setting.holders  # holders whose tables are alike: only their sum matters to the fit
         rows = None if noise.corner else setting.rows // setting.holders
         parts = [SimulatedPart(share + simulated_noise(rng, noise, len(share)), rows, noise) for _ in range(setting.holders)]
-        models.append(ConditionalModel.of(parts, coordinates, prior))
+        models.append(weighted_model(parts, coordinates, prior, jax_density))
         errors.append(SIGMA * np.sqrt(np.diag(np.linalg.inv(matrix[:-1, :-1]))))
     return models, np.array(errors)
 

@@ -28,7 +28,7 @@ import numpy as np
 import numpy.typing as npt
 
 from noisewise.posterior.collapsed import CollapsedModel
-from noisewise.posterior.conditional import ConditionalModel
+from noisewise.posterior.conditional import ConditionalModel, weighted_model
 from noisewise.posterior.coordinates import Coordinates
 from noisewise.posterior.kernels.gradients import jax_density
 from noisewise.posterior.kernels.mode import find_mode
@@ -130,7 +130,7 @@ def _setup(problem: Problem) -> tuple[Coordinates, ResolvedPrior]:
 def conditional(problem: Problem, number: int, epsilon: float, rng: np.random.Generator) -> Array:
     """The default method."""
     coordinates, prior = _setup(problem)
-    model = ConditionalModel.of(released_parts(problem, number, epsilon, rng), coordinates, prior)
+    model = weighted_model(released_parts(problem, number, epsilon, rng), coordinates, prior, jax_density)
     return _posterior_mean(model, model.start(), problem)
 
 

@@ -101,6 +101,7 @@ def test_the_table_is_skewed_and_correlated(patients: pd.DataFrame) -> None:
     assert procedures["surgery"] > 2 * procedures["general"]
 
 
+@pytest.mark.filterwarnings("ignore::noisewise.errors.ConvergenceWarning")  # fifty rows say little
 def test_the_formula_has_the_terms_of_the_truth(patients: pd.DataFrame) -> None:
     release = noisewise.release(patients.head(50), noisewise.Schema.from_dict(tomllib.loads(SCHEMA)), epsilon=1, delta=1e-6)
     assert noisewise.fit(FORMULA, release, method="laplace").terms == tuple(TRUTH)

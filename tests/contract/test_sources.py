@@ -181,6 +181,11 @@ SOURCES: dict[str, Callable[[pa.Table, Path], Any]] = {
     "polars, categories": lambda table, _: pl.from_arrow(table).with_columns(pl.col("ward").cast(pl.Categorical)),  # type: ignore[union-attr]
     "dictionary of arrays": lambda table, _: _masked_arrays(table),
     "dictionary of lists": lambda table, _: table.to_pydict(),
+    "dictionary of Arrow columns": lambda table, _: dict(zip(table.column_names, table.columns, strict=True)),
+    "dictionary of Arrow arrays": lambda table, _: {name: table[name].combine_chunks() for name in table.column_names},
+    "dictionary of pandas series": lambda table, _: dict(table.to_pandas().items()),
+    "dictionary of nullable series": lambda table, _: dict(table.drop_columns("unused").to_pandas().convert_dtypes().items()),
+    "dictionary of polars series": lambda table, _: pl.from_arrow(table).to_dict(),  # type: ignore[union-attr]
     "structured array": lambda table, _: _structured(table),
 }
 

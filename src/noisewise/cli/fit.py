@@ -106,7 +106,7 @@ def tell_fit(talk: Talk, posterior: Posterior, interval: float) -> None:
     talk.result(_table(posterior, interval))
     problems = posterior.diagnose()
     if problems:
-        remedy = f"--draws {4 * info.draws}"
+        remedy = "--method conditional" if info.doubts and info.method == "laplace" else f"--draws {4 * info.draws}"
         if info.divergences:
             remedy += "; if divergent transitions remain, a simpler formula (the data may say too little for this one)"
         found = (("found", problem) for problem in problems)
@@ -115,8 +115,6 @@ def tell_fit(talk: Talk, posterior: Posterior, interval: float) -> None:
         talk.explain("A normal approximation of the posterior. For final results leave --method out.", style="dim")
     else:
         talk.explain(_all_well(posterior), style="dim")
-    for note in info.notes:
-        talk.warn(note)
     if not problems:
         talk.explain(
             f"Each interval holds its coefficient with probability {100 * interval:g} %, given the release: it accounts for the "
@@ -179,5 +177,4 @@ def fit_document(posterior: Posterior, interval: float) -> dict[str, Any]:
         ],
         "divergences": info.divergences,
         "problems": posterior.diagnose(),
-        "notes": list(info.notes),
     }

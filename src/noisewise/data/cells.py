@@ -19,16 +19,31 @@ if TYPE_CHECKING:
 
 
 def number_from_text(text: str | bytes) -> float | None:
-    """The number that a text spells, or None.
+    """The number that a text spells in ASCII, or None.
 
-    >>> number_from_text(" 1e3 "), number_from_text("abc"), number_from_text("1_000")
-    (1000.0, None, None)
+    >>> number_from_text(" 1e3 "), number_from_text("abc"), number_from_text("1_000"), number_from_text("\u0663")
+    (1000.0, None, None, None)
     """
     try:
         plain = text.decode("ascii") if isinstance(text, bytes) else text
-        return None if "_" in plain else float(plain)
+        return float(plain) if plain.isascii() and "_" not in plain else None
     except (ValueError, OverflowError):
         return None
+
+
+def exact_number_from_text(text: str | bytes) -> int | float | None:
+    """The same, but a whole number that is written without point and exponent is not rounded to a double.
+
+    >>> exact_number_from_text("9007199254740993"), exact_number_from_text("2.50")
+    (9007199254740993, 2.5)
+    """
+    number = number_from_text(text)
+    if number is None or not math.isfinite(number):
+        return number
+    try:
+        return int(text)
+    except ValueError:
+        return number
 
 
 def numbers_from_text(texts: pa.Array) -> pa.Array:

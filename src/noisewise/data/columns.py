@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from noisewise.data.cells import number_from_text
+from noisewise.data.cells import exact_number_from_text
 from noisewise.data.sources.base import Source, Wanted
 from noisewise.errors import DataError
 from noisewise.schema.columns import DROP, Categorical, Level, Numeric
@@ -31,7 +31,7 @@ Codes = npt.NDArray[np.int32]
 def wanted_columns(columns: Sequence[Numeric | Categorical], unit: str | None) -> list[Wanted]:
     """What to ask of a source for these declarations."""
     wanted = [
-        Wanted(column.name, "level", frozenset(map(str, column.levels)))
+        Wanted(column.name, "level", frozenset(map(str, column.levels)), column.levels)
         if isinstance(column, Categorical)
         else Wanted(column.name, "number")
         for column in columns
@@ -45,14 +45,20 @@ def require_columns(source: Source, wanted: Sequence[Wanted]) -> None:
     for column in wanted:
         if column.name not in types:
             # Without a header the first row of a CSV file would be taken for names: they are not shown.
-            found = source.description if source.untyped == set(types) else "columns " + ", ".join(types)
+            found = source.description if source.header_is_text else "columns " + ", ".join(types)
             raise DataError(f"the data have no column '{column.name}', which the schema declares",
                             found=found, remedy="correct the name in the schema or in the data")
         kind = types[column.name]
-        if column.name not in source.untyped and not _fits(kind, column):
+        if column.name in source.untyped:
+            continue
+        if not _fits(kind, column):
             needed = {"number": "a number", "level": "a category (text, number or boolean)", "unit": "an identifier"}[column.role]
             raise DataError(f"column '{column.name}' is declared as {needed} but has another type",
                             found=str(kind), remedy=f"convert '{column.name}' before the release, or declare it otherwise")
+        if not _can_occur(column.declared, kind):
+            raise DataError(f"no declared level of '{column.name}' can occur in its type",
+                            found=f"{kind}, levels {list(column.declared)}",
+                            remedy=f"declare the levels of '{column.name}' as they are in the table, or convert the column")
 
 
 def _fits(kind: pa.DataType, column: Wanted) -> bool:
@@ -66,7 +72,21 @@ def _fits(kind: pa.DataType, column: Wanted) -> bool:
         return False
     if _is_text(kind):
         return True
-    return column.role == "unit" and bool(t.is_temporal(kind) or t.is_fixed_size_binary(kind))
+    return column.role == "unit" and bool((t.is_temporal(kind) and not t.is_interval(kind)) or t.is_fixed_size_binary(kind))
+
+
+def _can_occur(levels: Sequence[Level], kind: pa.DataType) -> bool:
+    """Whether a column of this type can hold any of the levels: if not, every row would silently become the same level."""
+    import pyarrow.types as t
+
+    if t.is_dictionary(kind):
+        kind = kind.value_type
+    if not levels or _is_text(kind) or t.is_null(kind):
+        return True
+    known = [number for level in levels if (number := _level_number(level, boolean=t.is_boolean(kind))) is not None]
+    if t.is_boolean(kind):
+        return not {0, 1}.isdisjoint(known)
+    return bool(known) and (not t.is_integer(kind) or any(number % 1 == 0 for number in known))
 
 
 def _is_text(kind: pa.DataType) -> bool:
@@ -108,13 +128,13 @@ class LevelReader:
             return np.full(len(array), self._missing, dtype=np.int32)
         if not t.is_dictionary(array.type):
             if not _is_text(kind):
-                return self._number_codes(numbers(array), boolean=bool(t.is_boolean(kind)))
+                return self._value_codes(array)
             array = _hashable_text(array).dictionary_encode()
         dictionary = array.dictionary
         if _is_text(kind):
             of_dictionary = self._text_codes(dictionary)
         else:
-            of_dictionary = self._number_codes(numbers(dictionary), boolean=bool(t.is_boolean(kind)))
+            of_dictionary = self._value_codes(dictionary)
         # A missing cell points one past the dictionary.
         table = np.append(of_dictionary, np.int32(self._missing))
         indices = array.indices
@@ -149,8 +169,8 @@ class LevelReader:
         return texts
 
     @cached_property
-    def _by_number(self) -> Mapping[float, int]:
-        return {float(level): index for index, level in enumerate(self.column.levels) if not isinstance(level, str)}
+    def _by_number(self) -> Mapping[int | float, int]:
+        return {level: index for index, level in enumerate(self.column.levels) if not isinstance(level, str)}
 
     def _text_codes(self, dictionary: pa.Array) -> Codes:
         import pyarrow as pa
@@ -163,23 +183,37 @@ class LevelReader:
             return self._missing
         found = self._by_text.get(text)
         if found is None and self._by_number:
-            number = number_from_text(text)
+            number = exact_number_from_text(text)
             found = None if number is None else self._by_number.get(number)
         return self._unseen if found is None else found
 
-    def _number_codes(self, values: npt.NDArray[Any], *, boolean: bool) -> Codes:
-        """Compare by number; in the precision of the column, so that 0.1 is found in a column of single precision."""
-        kind = values.dtype if values.dtype.kind == "f" else np.dtype(np.float64)
+    def _value_codes(self, array: pa.Array) -> Codes:
+        """Compare by number: whole numbers exactly, others in the precision of the column.
+
+        So 0.1 is found in a column of single precision; a level that such a column cannot hold is rounded to one it can.
+        """
+        import pyarrow.types as t
+
+        if not t.is_integer(array.type):
+            cells = numbers(array)
+            if cells.dtype.kind != "f":
+                cells = cells.astype(np.float64)
+            return self._number_codes(cells, np.isnan(cells), boolean=bool(t.is_boolean(array.type)))
+        missing = array.is_null().to_numpy(zero_copy_only=False) if array.null_count else np.zeros(len(array), dtype=bool)
+        whole = array.fill_null(0) if array.null_count else array
+        return self._number_codes(whole.to_numpy(zero_copy_only=False), missing, boolean=False)
+
+    def _number_codes(self, cells: npt.NDArray[Any], missing: npt.NDArray[np.bool_], *, boolean: bool) -> Codes:
         pairs = [(_level_number(level, boolean), index) for index, level in enumerate(self.column.levels)]
-        known = sorted((number, index) for number, index in pairs if number is not None)
-        cells = values.astype(kind, copy=False)
+        known = sorted((number, index) for number, index in pairs if number is not None and _holds(cells.dtype, number))
         result = np.full(len(cells), self._unseen, dtype=np.int32)
         if known:
-            levels = np.array([number for number, _ in known], dtype=kind)
+            with np.errstate(over="ignore"):  # a level beyond the range of a narrow type is infinite there
+                levels = np.array([number for number, _ in known], dtype=cells.dtype)
             places = np.searchsorted(levels, cells).clip(max=len(levels) - 1)
             positions = np.array([index for _, index in known], dtype=np.int32)
             result = np.where(levels[places] == cells, positions[places], result)
-        result[np.isnan(cells)] = self._missing
+        result[missing] = self._missing
         return result
 
 
@@ -197,9 +231,19 @@ def _level_text(level: Level) -> str:
     return str(level).lower() if isinstance(level, bool) else str(level)
 
 
-def _level_number(level: Level, boolean: bool) -> float | None:
+def _level_number(level: Level, boolean: bool) -> int | float | None:
+    """The number that a level is or spells; None for other texts and for "NaN", which no cell equals."""
     if not isinstance(level, str):
-        return float(level)
+        return level
     if boolean and level.lower() in ("true", "false"):
-        return float(level.lower() == "true")
-    return number_from_text(level)
+        return int(level.lower() == "true")
+    number = exact_number_from_text(level)
+    return None if number is None or number != number else number
+
+
+def _holds(kind: np.dtype[Any], number: int | float) -> bool:
+    """Whether a type can hold a number; a fractional type holds them all, rounded."""
+    if kind.kind == "f":
+        return True
+    limits = np.iinfo(kind)
+    return bool(number % 1 == 0 and limits.min <= number <= limits.max)

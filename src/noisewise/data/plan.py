@@ -11,17 +11,22 @@ import sys
 from dataclasses import dataclass
 from fractions import Fraction
 from math import floor
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
 from noisewise.data.columns import Codes, LevelReader
 from noisewise.data.exact import ONE
+from noisewise.errors import DeclarationError
 from noisewise.schema.basis import Basis
 from noisewise.schema.columns import DROP, Categorical, Numeric
 from noisewise.schema.polynomial import Factor, Product
 
 Matrix = npt.NDArray[np.float64]
+
+NORM_COLUMNS: Final = 8191
+"""Squared norms of more columns, in units of 2**-40, could reach 2**53, and would not be exact."""
 
 
 @dataclass(frozen=True)
@@ -106,8 +111,8 @@ class NormBound:
     def clip(self, block: Matrix) -> None:
         """Shorten, rounding towards zero.
 
-        Squared norms are whole numbers below 2**53 (for less than 8192 columns), so the comparison is exact. The factor is
-        made smaller by more than the four roundings in it can have made it larger (4 * 2**-53), so each shortened value is
+        Squared norms are whole numbers below 2**53 (for `NORM_COLUMNS` columns at most), so the comparison is exact. The factor
+        is made smaller by more than the four roundings in it can have made it larger (4 * 2**-53), so each shortened value is
         at most its exact one, and rounding towards zero makes it smaller still: the norm cannot exceed the bound.
         """
         released = block[self.rows]
@@ -137,6 +142,10 @@ class Plan:
         order = np.array([layout.row(column.factors) for column in basis.columns], dtype=np.intp)
         bound = basis.schema.norm_bound
         norm = NormBound.of(order[1:], bound) if basis.norm_clipped and bound is not None else None
+        if norm is not None and len(norm.rows) > NORM_COLUMNS:
+            raise DeclarationError(f"a norm bound needs at most {NORM_COLUMNS} released columns",
+                                   found=f"{len(norm.rows)} columns",
+                                   remedy="declare fewer columns, levels or terms, or leave norm_bound out")
         return cls(
             numbers=tuple(ScaledNumber.of(column) for column in layout.numbers),
             categories=tuple(LevelReader(column) for column in layout.categories),

@@ -64,12 +64,17 @@ def _comparable(array: pa.Array) -> pa.Array:
     import pyarrow.types as t
 
     if t.is_dictionary(array.type):
+        if t.is_string_view(array.type.value_type) or t.is_binary_view(array.type.value_type):  # cannot be decoded as such
+            array = pa.DictionaryArray.from_arrays(array.indices, array.dictionary.cast(pa.large_binary()))
         array = array.dictionary_decode()
     kind = array.type
+    if t.is_decimal32(kind) or t.is_decimal64(kind):
+        return array.cast(pa.decimal128(kind.precision, kind.scale))
     if t.is_string(kind) or t.is_large_string(kind) or t.is_string_view(kind) or t.is_binary_view(kind):
         return array.cast(pa.large_binary())
     if t.is_floating(kind):
-        wide = array.cast(pa.float64())
+        # Adding zero makes -0.0 into 0.0: one number, one unit.
+        wide = pc.add(array.cast(pa.float64()), 0.0)
         return pc.if_else(pc.is_nan(wide), pa.scalar(None, pa.float64()), wide)
     if t.is_temporal(kind):
         return array.view(pa.int64() if kind.bit_width == 64 else pa.int32())

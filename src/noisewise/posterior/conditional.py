@@ -163,13 +163,14 @@ class ConditionalModel:
         return np.append(g, np.sqrt(variance)), np.append(np.full(len(g), min(scale, 1.0)), 0.1 * np.sqrt(variance))
 
 
-def weighted_model(parts: Sequence[Part], coordinates: Coordinates, prior: ResolvedPrior) -> ConditionalModel:
+def weighted_model(parts: Sequence[Part], coordinates: Coordinates, prior: ResolvedPrior,
+                   with_gradient: Any = autograd_density) -> ConditionalModel:
     """The model of all parts together; parts that differ in noise per row are weighed by what a first fit says they are worth."""
     weights = holder_weights(parts, variance=0.1, norm2=1.5, spread=0.3)
     model = ConditionalModel.of(parts, coordinates, prior, weights)
     if weights is None:
         return model
-    point = find_mode(autograd_density(model.log_density, model.data), *model.start()).point
+    point = find_mode(with_gradient(model.log_density, model.data), *model.start()).point
     g, variance = point[:-1], float(point[-1] ** 2)
     spread = float(np.trace(model.data["gram"]) / len(g) / max(float(model.data["rows"]), 1.0))
     norm2 = float(model.coordinates.residual @ model.coordinates.residual + g @ g)

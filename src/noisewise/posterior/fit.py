@@ -28,6 +28,8 @@ from noisewise.schema import Design
 Array = npt.NDArray[np.float64]
 
 FAMILIES: Final = ("gaussian",)
+NORMALITY_DRAWS: Final = 200
+NORMALITY_SHARE: Final = 0.1
 
 
 @dataclass(frozen=True)
@@ -48,8 +50,8 @@ class Sampled:
     """Draws in the user's units (chains, draws, coefficients and sigma) and what is to be said about them."""
 
     samples: Array
-    divergences: int = 0
-    notes: tuple[str, ...] = ()
+    diverging: npt.NDArray[np.bool_] | None = None
+    doubts: tuple[str, ...] = ()
 
 
 def fit(
@@ -79,34 +81,38 @@ def fit(
         raise FitError("the family is not known", found=repr(family), remedy="known are " + ", ".join(FAMILIES))
     if method not in METHODS:
         raise FitError("the method is not known", found=repr(method), remedy="known are " + ", ".join(METHODS))
-    for name, value in (("draws", draws), ("chains", chains)):
-        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-            raise FitError(f"{name} must be a whole number of at least 1", found=repr(value))
-    if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 2**63):
-        raise FitError("seed must be a whole number from 0 to 2**63 - 1", found=repr(seed))
+    draws, chains = _whole("draws", draws, 1), _whole("chains", chains, 1)
+    seed = secrets.randbelow(2**31) if seed is None else _whole("seed", seed, 0)
     together = release if isinstance(release, Release) else combine(release)
     design = Design.of(formula, together.basis, together.terms)
     resolved = ResolvedPrior.of(design, prior)
-    used_seed = secrets.randbelow(2**31) if seed is None else seed
     started = time.perf_counter()
     with progress_bar(progress, "Sampling", "steps of each chain") as tick:
-        request = Request(together, Coordinates.of(design), resolved, draws, chains, used_seed, tick)
+        request = Request(together, Coordinates.of(design), resolved, draws, chains, seed, tick)
         sampled = METHODS[method](request)
     info = FitInfo(
         method=method,
         family=family,
         formula=formula,
-        seed=used_seed,
+        seed=seed,
         chains=chains,
         draws=draws,
-        divergences=sampled.divergences,
+        divergences=0 if sampled.diverging is None else int(sampled.diverging.sum()),
         holders=together.holders,
         seconds=time.perf_counter() - started,
-        notes=sampled.notes,
+        doubts=sampled.doubts,
     )
-    posterior = Posterior(sampled.samples, (*design.terms, "sigma"), design, info, _prior_summary(design, resolved))
+    posterior = Posterior(sampled.samples, (*design.terms, "sigma"), design, info, _prior_summary(design, resolved),
+                          sampled.diverging)
     posterior.warn_if_bad(stacklevel=2)
     return posterior
+
+
+def _whole(name: str, value: int, least: int) -> int:
+    """A whole number, also one of NumPy's."""
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not least <= value < 2**63:
+        raise FitError(f"{name} must be a whole number of at least {least}", found=repr(value))
+    return int(value)
 
 
 def _conditional(request: Request) -> Sampled:
@@ -119,7 +125,7 @@ def _laplace(request: Request) -> Sampled:
     model, mode = _conditional_mode(request)
     standard = np.random.default_rng(request.seed).normal(size=(request.chains, request.draws, len(mode.point)))
     draws = mode.point + standard @ mode.scale.T
-    return Sampled(model.coordinates.to_user(draws), notes=_notes(mode))
+    return Sampled(model.coordinates.to_user(draws), doubts=_doubts(mode) + _normality_doubts(model, mode, request.seed))
 
 
 def _collapsed(request: Request) -> Sampled:
@@ -147,11 +153,24 @@ def _nuts(request: Request, model: Any, mode: Mode, size: int) -> Sampled:
     """Sample; the first ``size`` parameters are the coefficients and ±sigma."""
     result = sample_nuts(model.log_density, model.data, mode, seed=request.seed, chains=request.chains, draws=request.draws,
                          tick=request.tick)
-    return Sampled(model.coordinates.to_user(result.draws[..., :size]), result.divergences, _notes(mode))
+    return Sampled(model.coordinates.to_user(result.draws[..., :size]), result.diverging, _doubts(mode))
 
 
-def _notes(mode: Mode) -> tuple[str, ...]:
+def _doubts(mode: Mode) -> tuple[str, ...]:
     return () if mode.converged else ("the search for the posterior's mode did not settle",)
+
+
+def _normality_doubts(model: ConditionalModel, mode: Mode, seed: int) -> tuple[str, ...]:
+    """Whether a normal approximation may stand for the posterior: the effective share of importance weights."""
+    z = np.random.default_rng(seed).normal(size=(NORMALITY_DRAWS, len(mode.point)))
+    with np.errstate(all="ignore"):
+        logs = np.array([model.log_density(mode.point + mode.scale @ row, model.data, np) + 0.5 * row @ row for row in z])
+    weights = np.exp(np.nan_to_num(logs, nan=-np.inf) - np.nanmax(logs))
+    share = np.sum(weights) ** 2 / np.sum(weights**2) / NORMALITY_DRAWS
+    if share >= NORMALITY_SHARE:
+        return ()
+    return (f"the posterior is not close to a normal one (effective share of importance weights {share:.0%}): "
+            "its intervals may be too short here",)
 
 
 def _prior_summary(design: Design, prior: ResolvedPrior) -> PriorSummary:

@@ -55,10 +55,21 @@ def holder_weights(parts: Sequence[Part], variance: float, norm2: float, spread:
     Per predictor, a holder's h has signal n·v and variance σ²·n·v + s²‖c‖²/2 (v: the predictor's mean square), so that the
     best linear combination weighs it by signal over variance: 1 / (σ² + s²‖c‖² / (2 n v)).
     """
-    rows = np.array([max(row_count(part), 1.0) for part in parts])
+    rows = np.maximum(_steady_counts(parts), 1.0)
     noise = np.array([part.noise.off_diagonal**2 for part in parts])
     ratio = noise / rows
     if np.ptp(ratio) <= 1e-9 * np.max(ratio):
         return None
     weights: Array = 1.0 / (variance + ratio * norm2 / spread)
     return weights / np.max(weights)
+
+
+def _steady_counts(parts: Sequence[Part]) -> Array:
+    """Numbers of rows; noisy ones are drawn together as far as their differences may be noise (James and Stein)."""
+    counts = np.array([row_count(part) for part in parts])
+    noise = np.mean([part.noise.corner**2 for part in parts])
+    if noise == 0 or len(parts) < 2:
+        return counts
+    kept = max(0.0, 1.0 - noise / max(float(np.var(counts, ddof=1)), 1e-300))
+    steady: Array = counts.mean() + kept * (counts - counts.mean())
+    return steady

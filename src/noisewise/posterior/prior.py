@@ -2,9 +2,9 @@
 
 The default for a coefficient is a normal with mean 0 and standard deviation 2.5 · (half width of the response) / (half width
 of the predictor): a move of the predictor from the middle of its declared range to its end changes the response by about its
-declared half width, give or take a factor 2.5. The intercept's prior is put on the response's value in the middle of all
-predictors' ranges. Sigma has a half-normal prior whose scale is half of the response's half width (the standard deviation of
-anything that stays within its bounds is at most the half width).
+declared half width, give or take a factor 2.5. The intercept's prior (without an intercept: that of each category's mean) is
+put on the response's value in the middle of all predictors' ranges. Sigma has a half-normal prior whose scale is half of the
+response's half width (the standard deviation of anything that stays within its bounds is at most the half width).
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Prior:
 
 
 def _is_finite(value: object) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool) and math.isfinite(value)
 
 
 @dataclass(frozen=True)
@@ -77,17 +77,18 @@ class ResolvedPrior:
         half_width = (upper - lower) / 2
         centres = np.array([(low + high) / 2 for low, high in design.term_bounds])
         widths = np.array([(high - low) / 2 for low, high in design.term_bounds])
+        constant = _shares_of_constant(design)
         functionals = np.eye(len(design.terms))
         mean = np.zeros(len(design.terms))
         sd = np.zeros(len(design.terms))
         for index, name in enumerate(design.terms):
-            if widths[index] > 0:
+            if constant[index] == 0:
                 sd[index] = COEFFICIENT_SCALE * half_width / widths[index]
-            else:  # a constant column: its coefficient is the level of the response in the middle of the other ranges
-                sd[index] = COEFFICIENT_SCALE * half_width
+            else:  # a level of the response: the intercept, or one mean per category; in the middle of the other ranges
+                sd[index] = COEFFICIENT_SCALE * half_width * abs(constant[index])
                 if name not in given.sd and name not in given.mean:
-                    functionals[index] = centres
-                    mean[index] = (lower + upper) / 2
+                    functionals[index] += np.where(constant == 0, centres, 0.0)
+                    mean[index] = (lower + upper) / 2 * constant[index]
             sd[index] = given.sd.get(name, sd[index])
             mean[index] = given.mean.get(name, mean[index])
         return cls(functionals, mean, sd, given.sigma or SIGMA_SCALE * half_width)
@@ -96,3 +97,17 @@ class ResolvedPrior:
         """Mean and standard deviation of each coefficient under the prior, for showing it."""
         inverse = np.linalg.inv(self.functionals)
         return inverse @ self.mean, np.sqrt((inverse**2) @ self.sd**2)
+
+
+def _shares_of_constant(design: Design) -> Array:
+    """Weights with which the formula's columns add up to the constant 1; all zero if they do not.
+
+    ``y ~ ward`` has the intercept; ``y ~ 0 + ward`` is the same model with one mean for each ward, and is to get the same prior.
+    """
+    if "Intercept" in design.terms:
+        return np.array([float(name == "Intercept") for name in design.terms])
+    one = np.eye(design.basis.size)[0]
+    weights, *_ = np.linalg.lstsq(design.features, one, rcond=None)
+    weights[np.abs(weights) < 1e-9] = 0.0
+    spanned = np.allclose(design.features @ weights, one, rtol=0, atol=1e-9)
+    return weights if spanned else np.zeros(len(design.terms))

@@ -70,8 +70,8 @@ class SymmetricGaussian:
         """The guarantee in one sentence; `unit` names the unit column, if there is one."""
         return (
             f"{_neighbours(self.sensitivity, unit)} changes the probability of any result of this release by at most "
-            f"a factor exp(epsilon) and a further delta, with epsilon = {_exactly(self.epsilon)} and delta = {_exactly(self.delta)} "
-            f"({self.sensitivity.adjacency}, Gaussian noise)."
+            f"a factor exp(epsilon) and a further delta, with epsilon = {_exactly(self.epsilon)} and "
+            f"delta = {_exactly(self.delta)} ({self.sensitivity.adjacency}, Gaussian noise)."
         )
 
     def event(self) -> Any:

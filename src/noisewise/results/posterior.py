@@ -147,8 +147,8 @@ class Posterior:
     def diagnose(self) -> list[str]:
         """Reasons not to trust the draws yet, in plain words; an empty list is good news."""
         if self.info.method == "laplace":
-            return summaries.too_few_independent(self.samples)
-        return summaries.problems(self.samples, self.terms, self.info.divergences)
+            return [*self.info.doubts, *summaries.too_few_independent(self.samples)]
+        return list(self.info.doubts) + summaries.problems(self.samples, self.terms, self.info.divergences)
 
     def warn_if_bad(self, stacklevel: int = 1) -> None:
         """Emit one ConvergenceWarning with all that `diagnose` finds and what to do about it.
@@ -159,6 +159,8 @@ class Posterior:
         if found:
             more = 4 * self.info.draws
             remedy = f"fit again with more draws (draws={more}), and look at plot(kind='posterior')"
+            if self.info.doubts and self.info.method == "laplace":
+                remedy = "use method='conditional'"
             if self.info.divergences:
                 remedy += "; if divergences stay, give a narrower prior or a simpler formula"
             message = f"do not trust these draws yet: {'; '.join(found)}. What to do: {remedy}"

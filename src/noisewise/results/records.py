@@ -27,7 +27,8 @@ class FitInfo:
     divergences: int = 0
     holders: int = 1
     seconds: float = 0.0
-    notes: tuple[str, ...] = ()
+    doubts: tuple[str, ...] = ()
+    """Reasons found while fitting not to trust the draws."""
 
 
 @dataclass(frozen=True)

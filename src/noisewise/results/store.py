@@ -130,7 +130,7 @@ def info_from_dict(document: Mapping[str, Any]) -> FitInfo:
     """A FitInfo from JSON; fields that a later version added are ignored."""
     known = {field.name for field in dataclasses.fields(FitInfo)}
     values = {name: value for name, value in document.items() if name in known}
-    values["notes"] = tuple(str(note) for note in values.get("notes", ()))
+    values["doubts"] = tuple(str(doubt) for doubt in values.get("doubts", ()))
     for name in ("method", "family", "formula"):
         if not isinstance(values.get(name), str):
             raise ValueError(f"info.{name} is not text")

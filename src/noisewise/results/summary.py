@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 R_HAT_LIMIT = 1.01  # Vehtari et al. (2021), section 4
 ESS_LIMIT = 400.0  # enough for a stable R-hat and for intervals to about 0.1 sd in the tails
+DIVERGENCE_LIMIT = 0.002
+"""Of all transitions; a few occur by chance where sigma is hardly told from 0, and do no harm."""
 NAMED_TERMS = 5
 
 
@@ -76,11 +78,10 @@ def problems(samples: NDArray[np.float64], terms: Sequence[str], divergences: in
             f"too few effective draws for {_names(terms, few)} "
             f"(as few as {least:.0f}, should be at least {ESS_LIMIT:.0f})"
         )
-    if divergences > 0:
-        total = samples.shape[0] * samples.shape[1]
-        noun = "transition" if divergences == 1 else "transitions"
+    total = samples.shape[0] * samples.shape[1]
+    if divergences > DIVERGENCE_LIMIT * total:
         found.append(
-            f"{divergences} divergent {noun} in {total} draws: part of the posterior may not have been reached"
+            f"{divergences} divergent transitions in {total} draws: part of the posterior may not have been reached"
         )
     return found
 

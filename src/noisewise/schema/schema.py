@@ -24,7 +24,8 @@ class Unit:
 
     def __post_init__(self) -> None:
         if isinstance(self.max_rows, bool) or not isinstance(self.max_rows, int) or not 1 <= self.max_rows < 2**31:
-            raise DeclarationError("unit: max_rows must be a whole number of at least 1 and below 2**31", found=repr(self.max_rows),
+            raise DeclarationError("unit: max_rows must be a whole number of at least 1 and below 2**31",
+                                   found=repr(self.max_rows),
                                    remedy="declare how many rows of one unit may be used; further rows are left out")
         if self.column is None and self.max_rows != 1:
             raise DeclarationError("unit: max_rows goes with the column that tells whose a row is", found=repr(self.max_rows),

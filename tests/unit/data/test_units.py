@@ -7,6 +7,8 @@ import decimal
 from typing import Any
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -59,7 +61,13 @@ def test_removing_a_unit_removes_at_most_its_rows_and_no_other(people: list[int 
     pa.array(["a", "b", "a", None, None, "a"], pa.string_view()),
     pa.array(["a", "b", "a", None, None, "a"]).dictionary_encode(),
     pa.array([1.0, 2.0, 1.0, float("nan"), None, 1.0]),
+    pa.array([0.0, 2.0, -0.0, float("nan"), None, -0.0]),
+    pa.array([0.0, 2.0, -0.0, float("nan"), None, -0.0], pa.float16()),
     pa.array([True, False, True, None, None, True]),
+    pa.array([decimal.Decimal(n) if n else None for n in (1, 2, 1, 0, 0, 1)], pa.decimal32(3, 0)),
+    pa.array([decimal.Decimal(n) if n else None for n in (1, 2, 1, 0, 0, 1)], pa.decimal64(12, 2)),
+    pa.array([decimal.Decimal(n) if n else None for n in (1, 2, 1, 0, 0, 1)], pa.decimal256(50, 2)),
+    pa.DictionaryArray.from_arrays(pa.array([0, 1, 0, None, 2, 0]), pa.array(["a", "b", None], pa.string_view())),
     pa.array([datetime.date(2026, 1, day) if day else None for day in (1, 2, 1, 0, 0, 1)]),
     pa.array([datetime.datetime(2026, 1, day) if day else None for day in (1, 2, 1, 0, 0, 1)], pa.timestamp("ns", "UTC")),
     pa.array([decimal.Decimal(n) if n else None for n in (1, 2, 1, 0, 0, 1)], pa.decimal128(3, 0)),
@@ -89,5 +97,22 @@ def test_many_units_over_many_batches_and_threads() -> None:
 def test_an_identifier_must_be_in_the_data_and_comparable() -> None:
     with pytest.raises(DataError, match="'person'"):
         statistic({"x": [1.0]}, 1)
+    interval = pa.array([pa.MonthDayNano([1, 2, 3])], pa.month_day_nano_interval())
+    with pytest.raises(DataError, match="identifier"):
+        statistic(pa.table({"x": [1.0], "person": interval}), 1)
     with pytest.raises(DataError, match="identifier"):
         statistic(pa.table({"x": [1.0], "person": [[1]]}), 1)
+
+
+LARGE = [2**53, 2**53 + 1, None, 2**53 + 2, None]
+
+
+@pytest.mark.parametrize("people", [
+    pd.Series(LARGE, dtype="Int64"), pd.array(LARGE, dtype="Int64"), pd.Series(LARGE, dtype="int64[pyarrow]"),
+    pl.Series(LARGE, dtype=pl.Int64), pa.array(LARGE), pa.chunked_array([LARGE[:2], LARGE[2:]]), LARGE,
+], ids=["pandas", "pandas array", "pandas with Arrow", "polars", "Arrow", "Arrow chunks", "list"])
+def test_large_identifiers_with_gaps_stay_distinct_in_a_dictionary(people: Any) -> None:
+    """As doubles 2**53 and 2**53 + 1 would be one person."""
+    data = {"person": people, "x": [1.0] * 5}
+    assert statistic(data, 1).rows == 4
+    assert statistic(data, 2).rows == 5

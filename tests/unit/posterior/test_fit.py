@@ -5,15 +5,28 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from tests.unit.posterior.noisy_matrices import MadePart
 
 import noisewise as nw
+import noisewise.posterior.fit as fit_module
 from noisewise.errors import ConvergenceWarning, FitError, FormulaError, IncompatibleReleasesError
+from noisewise.posterior.conditional import ConditionalModel
+from noisewise.posterior.coordinates import Coordinates
+from noisewise.posterior.fit import _normality_doubts
+from noisewise.posterior.kernels.gradients import autograd_density
+from noisewise.posterior.kernels.mode import find_mode
+from noisewise.posterior.prior import ResolvedPrior
+from noisewise.release.model import EntryNoise
 from noisewise.results.diagnostics import ess_bulk
+
+# The noise is real and differs from run to run, so that a fit may now and then have something to warn about.
+pytestmark = pytest.mark.filterwarnings("ignore::noisewise.errors.ConvergenceWarning")
 
 Array = NDArray[np.float64]
 ROWS = 4000
@@ -103,7 +116,7 @@ def test_with_almost_no_noise_the_posterior_is_the_one_without_privacy(method: s
     posterior = fitted(FORMULA, release, method=method, seed=7)
     assert posterior.terms == ("Intercept", "age", "dose", "sigma")
     assert posterior.info.divergences == 0
-    assert posterior.info.notes == ()
+    assert posterior.info.doubts == ()
     assert_as_without_noise(posterior, least_squares(STAY, ONE, AGE, DOSE))
 
 
@@ -209,7 +222,7 @@ def test_the_fit_tells_what_it_did(noisy: nw.Release) -> None:
 def test_progress_is_told(noisy: nw.Release) -> None:
     told: list[tuple[int, int | None]] = []
     fitted(FORMULA, noisy, seed=4, progress=lambda done, total: told.append((done, total)))
-    assert told == [(done, 23) for done in range(1, 24)]
+    assert told == [(100 * done, 2300) for done in range(1, 24)]
 
 
 def test_a_prior_is_used_and_in_users_units(release: nw.Release) -> None:
@@ -303,3 +316,30 @@ def test_what_is_not_a_release_is_refused(release: Any) -> None:
 def test_the_same_release_does_not_count_twice(noisy: nw.Release) -> None:
     with pytest.raises(IncompatibleReleasesError, match="fake precision"):
         nw.fit(FORMULA, [noisy, noisy])
+
+
+def test_a_normal_approximation_says_where_it_should_not_be_used() -> None:
+    """With 12 predictors and noise of the order of their moments the posterior is far from normal; with little noise not."""
+    generator = np.random.default_rng(5)
+    doubts = []
+    for rows, sd in ((1000, 30.0), (20_000, 5.0)):
+        table = np.column_stack([np.ones(rows), generator.normal(0, 0.3, (rows, 13))])
+        square = generator.normal(0, sd, (14, 14))
+        square[0, 0] = 0.0
+        part = MadePart(table.T @ table + (square + square.T) / 2, rows, EntryNoise("gaussian", sd, sd / 2**0.5, 0.0))
+        prior = ResolvedPrior(np.eye(13), np.zeros(13), np.full(13, 2.5), 0.5)
+        model = ConditionalModel.of([part], Coordinates.from_arrays(np.eye(14)[:, :13], np.eye(14)[-1], 1.0), prior)
+        mode = find_mode(autograd_density(model.log_density, model.data), *model.start())
+        doubts.append(_normality_doubts(model, mode, seed=1))
+    assert "not close to a normal one" in doubts[0][0] and not doubts[1]
+
+
+def test_doubts_about_a_fit_are_told(noisy: nw.Release, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fit_module, "find_mode", lambda *args: replace(find_mode(*args), converged=False))
+    with pytest.warns(ConvergenceWarning, match="mode did not settle"):
+        nw.fit(FORMULA, noisy, method="laplace", seed=1)
+
+
+def test_numbers_of_numpy_are_numbers(noisy: nw.Release) -> None:
+    posterior = nw.fit(FORMULA, noisy, method="laplace", draws=np.int64(500), seed=np.int64(3))
+    assert posterior.info.draws == 500 and posterior.info.seed == 3

@@ -105,3 +105,20 @@ def test_means_and_scales_are_named(wrong: Any) -> None:
 def test_a_term_that_is_not_in_the_formula_is_named(prior: Prior) -> None:
     with pytest.raises(FitError, match="not in the formula.*(ages|sigma).*Intercept, age"):
         ResolvedPrior.of(design_of("stay ~ age"), prior)
+
+
+def test_one_mean_per_category_has_the_prior_of_an_intercept() -> None:
+    """``y ~ 0 + ward`` is ``y ~ ward``: a response far from 0 must not be pulled to 0."""
+    with_intercept = ResolvedPrior.of(design_of("stay ~ ward + age", stay=(1000.0, 1060.0)), None)
+    means = ResolvedPrior.of(design_of("stay ~ 0 + ward + age", stay=(1000.0, 1060.0)), None)
+    assert np.allclose(means.mean, [1030.0, 1030.0, 1030.0, 0.0])
+    assert np.allclose(means.sd[:3], with_intercept.sd[0])
+    assert np.allclose(means.functionals[:3], [[1, 0, 0, 58.0], [0, 1, 0, 58.0], [0, 0, 1, 58.0]])
+    # Columns that do not add up to the constant say that the line goes through 0, and are taken at their word.
+    assert np.allclose(ResolvedPrior.of(design_of("stay ~ 0 + age", stay=(1000.0, 1060.0)), None).mean, 0.0)
+
+
+def test_a_named_mean_of_a_category_keeps_what_it_is_given() -> None:
+    named = Prior(mean={"ward[B]": 7.0}, sd={"ward[B]": 2.0})
+    prior = ResolvedPrior.of(design_of("stay ~ 0 + ward", stay=(1000.0, 1060.0)), named)
+    assert prior.mean[1] == 7.0 and prior.sd[1] == 2.0 and np.allclose(prior.functionals[1], [0, 1, 0])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -77,7 +78,7 @@ def test_other_shapes_types_and_names_are_other_programs(other: dict[str, Any], 
 def test_other_sources_or_versions_are_other_programs(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     build = Built()
     run(build)
-    monkeypatch.setattr(stored_program, "_origin", lambda: ("another digest", "0", "0", "0"))
+    monkeypatch.setattr(stored_program, "ORIGIN", ("another digest", "0", "0", "0"))
     run(build)
     assert (build.times, len(list(folder.iterdir()))) == (2, 2)
 
@@ -118,3 +119,29 @@ def test_densities_of_others_are_not_stored(folder: Path) -> None:
 
     assert nuts._step(density, ()) is nuts.stepper(density)
     assert not folder.exists()
+
+
+def test_a_file_that_jax_does_not_understand_is_replaced(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    build = Built()
+    run(build)
+    [path] = folder.iterdir()
+    path.write_bytes(hashlib.sha256(b"abc").digest() + b"abc")
+    forget(monkeypatch)
+    assert run(build) == [1.5, 2.5, 4.5] and build.times == 2
+
+
+def test_a_failed_write_leaves_nothing_behind(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "replace", full)
+    assert run(Built()) == [1.5, 2.5, 4.5]
+    assert not folder.exists() or not list(folder.iterdir())
+
+
+def test_sources_that_are_edited_after_import_do_not_lend_their_name_to_old_programs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The digest was taken when the code was imported; files that changed since then change nothing."""
+    before = stored_program.ORIGIN
+    monkeypatch.setattr(stored_program, "SOURCES", Path(__file__).parent)
+    assert stored_program._origin() != before  # other sources have another digest
+    assert before == stored_program.ORIGIN  # and what this process stores goes by the old one

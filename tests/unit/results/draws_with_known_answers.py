@@ -46,7 +46,7 @@ def info(**changes: Any) -> FitInfo:
         "chains": 4,
         "draws": 1000,
         "seconds": 1.25,
-        "notes": ("noise matched by moments",),
+        "doubts": (),
     }
     return FitInfo(**{**values, **changes})
 

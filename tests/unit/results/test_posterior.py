@@ -138,9 +138,10 @@ def test_few_draws_are_a_problem() -> None:
 
 
 def test_divergences_are_counted() -> None:
-    assert known.posterior(divergences=1).diagnose() == [
-        "1 divergent transition in 4000 draws: part of the posterior may not have been reached"
+    assert known.posterior(divergences=9).diagnose() == [
+        "9 divergent transitions in 4000 draws: part of the posterior may not have been reached"
     ]
+    assert known.posterior(divergences=8).diagnose() == []  # two in a thousand are nothing to worry about
     with pytest.warns(ConvergenceWarning, match="narrower prior"):
         known.posterior(divergences=12).warn_if_bad()
 
@@ -166,12 +167,12 @@ def test_short_forms() -> None:
     assert "<td>" in html
     assert "ward[T.B]" in html
     assert "<li>" not in html
-    assert "<li>3 divergent" in known.posterior(divergences=3)._repr_html_()
+    assert "<li>30 divergent" in known.posterior(divergences=30)._repr_html_()
 
 
 def test_a_function_that_fits_can_blame_its_caller() -> None:
     def fit() -> None:
-        known.posterior(divergences=1).warn_if_bad(stacklevel=2)
+        known.posterior(divergences=30).warn_if_bad(stacklevel=2)
 
     with pytest.warns(ConvergenceWarning) as caught:
         line = sys._getframe().f_lineno + 1

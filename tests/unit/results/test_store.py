@@ -31,7 +31,7 @@ def test_everything_comes_back_exactly(tmp_path: Path) -> None:
     samples[0, 0, 0] = np.nextafter(0.1, 1)
     diverging = np.zeros((4, 30), dtype=bool)
     diverging[1, 2] = True
-    info = known.info(seed=None, divergences=1, holders=3, seconds=0.1 + 0.2, notes=("é", "two"))
+    info = known.info(seed=None, divergences=1, holders=3, seconds=0.1 + 0.2, doubts=("é", "two"))
     post = Posterior(samples, known.TERMS, known.design(), info, known.prior(), diverging)
     post.save(tmp_path / "fit.npz")
     back = Posterior.load(tmp_path / "fit.npz")

@@ -181,7 +181,8 @@ def _column(name: str, values: Any) -> Column:
 
 def _objects(name: str, values: Any) -> npt.NDArray[Any]:
     if isinstance(values, (str, bytes, Mapping, AbstractSet)) or not hasattr(values, "__iter__"):
-        raise DataError(f"column '{name}' must hold one value per row, in order", found=f"an object of type {type(values).__name__}",
+        raise DataError(f"column '{name}' must hold one value per row, in order",
+                        found=f"an object of type {type(values).__name__}",
                         remedy=f"pass a list or an array, for example {{'{name}': [value, ...]}}")
     items = list(values)
     result = np.empty(len(items), dtype=object)

@@ -4,9 +4,10 @@ Every cell is text, so reading is a total function of the text: what is not a nu
 the wrong number of cells counts as a row in which everything is missing. (An exception there would tell the world that
 someone's row has such a cell; leaving the line out would change a public number of rows.)
 
-A row is a physical line. Cells may be quoted (``"a, b"``, ``"say ""yes"""``), but a quoted cell that goes on over several
-lines is not read: each of its lines counts as a row in which everything is missing, and so do a line with a stray quote and
-a line of more than 1 MiB. See `noisewise.data.sources.lines`. Parquet has none of these limits and is the better choice.
+A row is a physical line. Cells may be quoted (``"a, b"``, with a quote inside doubled), but a quoted cell that goes on over
+several lines is not read as one: each of its lines is a row, and those with an opening or closing quote count as malformed.
+So do a line with a stray quote and a line of more than 1 MiB. See `noisewise.data.sources.lines`. Parquet has none of these
+limits and is the better choice.
 """
 
 from __future__ import annotations

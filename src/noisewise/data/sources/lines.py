@@ -21,6 +21,7 @@ BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 _CELL: Final = rb'(?:"[^"]*(?:""[^"]*)*"|[^",]*)'
 _RECORD: Final = re.compile(rb"%s(?:,%s)*" % (_CELL, _CELL))
 _CELLS: Final = re.compile(rb"(?:^|,)(%s)" % _CELL)
+_PLAIN_QUOTED_CELL: Final = re.compile(rb'"(?<![^,\r\n]")[^"\r\n]*"(?![^,\r\n])')
 _QUOTED: Final = re.compile(rb'"[^"]*"')
 
 
@@ -73,7 +74,11 @@ def repair(block: bytes, cells: int) -> bytes:
 
     Rows that are records stay as they are, and so does the number of lines.
     """
-    if b'"' not in block and not _has_long_line(block) and _is_unicode(block):
+    # Whole blocks first, because looking at every line is slow. If each quote belongs to a cell that begins and ends with one,
+    # and has none within, all lines are records.
+    quotes = block.count(b'"')
+    plain = not quotes or quotes == 2 * len(_PLAIN_QUOTED_CELL.findall(block))
+    if plain and not _has_long_line(block) and _is_unicode(block):
         return block
     malformed = b"," if cells == 1 else b"?"
     return b"".join(
@@ -88,10 +93,12 @@ def _is_record(line: bytes, cells: int) -> bool:
     if b'"' in line and not _RECORD.fullmatch(line):
         return False
     # The parser reports a wrong number of cells as text, which fails for what is not UTF-8: it must not see such a line.
-    return line.isascii() or _is_unicode(line) or _QUOTED.sub(b"", line).count(b",") + 1 == cells
+    return _is_unicode(line) or _QUOTED.sub(b"", line).count(b",") + 1 == cells
 
 
 def _is_unicode(text: bytes) -> bool:
+    if text.isascii():
+        return True
     try:
         text.decode()
     except UnicodeDecodeError:

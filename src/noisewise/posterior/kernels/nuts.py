@@ -32,10 +32,10 @@ MAX_DOUBLINGS = 8
 
 @dataclass(frozen=True)
 class NutsDraws:
-    """Draws (chains, draws, parameters), and how many of the transitions diverged."""
+    """Draws (chains, draws, parameters), and which of the transitions diverged (chains, draws)."""
 
     draws: Array
-    divergences: int
+    diverging: npt.NDArray[np.bool_]
 
 
 def sample_nuts(
@@ -56,7 +56,7 @@ def sample_nuts(
         adaptation: Any = _first_step_sizes(chains, 0.5 * size**-0.25)
         rest = mode.point, mode.scale, dict(data)
         rounds = [True] * -(-warmup // CHUNK) + [False] * -(-draws // CHUNK)
-        kept, divergences = [], 0
+        kept, diverging = [], []
         for index, adapting in enumerate(rounds):
             arguments = positions, adaptation, np.int64(seed), np.int64(index), np.bool_(adapting), *rest
             # As NumPy arrays again, or the second call would be compiled anew for arguments that lie on a device.
@@ -64,11 +64,12 @@ def sample_nuts(
             positions, adaptation, (visited, diverged) = _as_numpy(found)
             if not adapting:
                 kept.append(visited)
-                divergences += int(diverged.sum())
+                diverging.append(diverged)
             if tick is not None:
                 tick((index + 1) * CHUNK, len(rounds) * CHUNK)
         whitened = np.concatenate(kept, axis=1)[:, :draws]
-    return NutsDraws(mode.point + whitened @ mode.scale.T, divergences)
+        diverged_draws = np.concatenate(diverging, axis=1)[:, :draws]
+    return NutsDraws(mode.point + whitened @ mode.scale.T, diverged_draws)
 
 
 def _step(log_density: LogDensity, arguments: tuple[Any, ...]) -> Any:

@@ -15,16 +15,29 @@ import importlib.util
 import os
 import tempfile
 from collections.abc import Callable
-from functools import cache
 from pathlib import Path
 from typing import Any
 
+from noisewise import __version__
 from noisewise.posterior.kernels.jax_setup import cache_folder
 
 CHECKSUM_BYTES = 32
 SOURCES = Path(__file__).parent.parent
 
 _loaded: dict[str, Any] = {}
+
+
+def _origin() -> tuple[str, ...]:
+    """What a traced program depends on besides its arguments."""
+    sources = hashlib.sha256()
+    for path in sorted(SOURCES.rglob("*.py")):
+        sources.update(path.read_bytes())
+    packages = (importlib.metadata.version(package) for package in ("jax", "jaxlib", "blackjax"))
+    return sources.hexdigest(), __version__, *packages
+
+
+ORIGIN = _origin()
+"""Of the sources as they are imported: if they are edited later, what this process traces still goes by its true name."""
 
 
 def stored_program(name: str, build: Callable[[], Any], arguments: tuple[Any, ...]) -> Any:
@@ -35,7 +48,7 @@ def stored_program(name: str, build: Callable[[], Any], arguments: tuple[Any, ..
     import jax
 
     key = _digest(name, jax.default_backend(), str(jax.tree.structure(arguments)),
-                  str([(leaf.shape, str(leaf.dtype)) for leaf in jax.tree.leaves(arguments)]), *_origin())
+                  str([(leaf.shape, str(leaf.dtype)) for leaf in jax.tree.leaves(arguments)]), *ORIGIN)
     if key not in _loaded:
         _loaded[key] = _load_or_build(key, build, arguments)
     return _loaded[key]
@@ -48,42 +61,39 @@ def _load_or_build(key: str, build: Callable[[], Any], arguments: tuple[Any, ...
     if importlib.util.find_spec("flatbuffers") is None:  # jax.export writes with it
         return build()
     path = Path(cache_folder(), "programs", key)
-    stored = _read(path)
-    if stored is None:
+    exported = _read(path)
+    if exported is None:
         exported = jax.export.export(build())(*arguments)
         _write(path, bytes(exported.serialize()))
-    else:
-        exported = jax.export.deserialize(bytearray(stored))
     return jax.jit(exported.call)
-
-
-@cache
-def _origin() -> tuple[str, ...]:
-    """What a traced program depends on besides its arguments."""
-    sources = hashlib.sha256()
-    for path in sorted(SOURCES.rglob("*.py")):
-        sources.update(path.read_bytes())
-    return sources.hexdigest(), *(importlib.metadata.version(package) for package in ("jax", "jaxlib", "blackjax"))
 
 
 def _digest(*parts: str) -> str:
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
 
-def _read(path: Path) -> bytes | None:
+def _read(path: Path) -> Any:
+    """The stored program, or None: no file, a damaged one, or one that this JAX does not understand."""
+    import jax.export
+
     try:
         content = path.read_bytes()
-    except OSError:
+        checksum, program = content[:CHECKSUM_BYTES], content[CHECKSUM_BYTES:]
+        if hashlib.sha256(program).digest() != checksum:
+            return None
+        return jax.export.deserialize(bytearray(program))
+    except Exception:  # whatever is wrong with a cache, it can be made anew
         return None
-    checksum, program = content[:CHECKSUM_BYTES], content[CHECKSUM_BYTES:]
-    return program if hashlib.sha256(program).digest() == checksum else None
 
 
 def _write(path: Path, program: bytes) -> None:
     """Whole or not at all: another process may be reading or writing the same file."""
     with contextlib.suppress(OSError):  # no cache is no harm
-        path.parent.mkdir(parents=True, exist_ok=True)
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(dir=path.parent)
-        with os.fdopen(handle, "wb") as file:
-            file.write(hashlib.sha256(program).digest() + program)
-        os.replace(name, path)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(hashlib.sha256(program).digest() + program)
+            os.replace(name, path)
+        except OSError:
+            os.unlink(name)
