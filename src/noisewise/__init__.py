@@ -9,8 +9,6 @@
     post.summary()
 """
 
-__version__ = "0.1.0"
-
 from noisewise.errors import NoisewiseError
 from noisewise.holder import release
 from noisewise.posterior.fit import fit
@@ -18,6 +16,7 @@ from noisewise.posterior.prior import Prior
 from noisewise.release import Release, combine, load
 from noisewise.results import Posterior
 from noisewise.schema import Schema
+from noisewise.version import __version__
 
 __all__ = [
     "NoisewiseError",

@@ -11,7 +11,6 @@ from typing import Any, cast
 
 import numpy as np
 
-from noisewise import __version__
 from noisewise.errors import DeclarationError, PrivacyError
 from noisewise.privacy.ledger import BudgetLedger
 from noisewise.privacy.mechanisms import SymmetricMechanism, choose_mechanism
@@ -19,6 +18,7 @@ from noisewise.privacy.sensitivity.gram import gram_sensitivity
 from noisewise.progress import Tick
 from noisewise.release.model import KINDS, Distribution, EntryNoise, GramPart, Release, today
 from noisewise.schema import Basis, Schema
+from noisewise.version import __version__
 
 
 def release(

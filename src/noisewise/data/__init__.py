@@ -6,6 +6,7 @@ warning ever depends on a value: errors name columns and types only.
 
     sources/    parquet, csv, arrow, pandas, polars, arrays -> Arrow record batches of the wanted columns
     cells       untyped cells (text, Python objects) -> numbers or texts, by a total function
+    series      series of pandas and polars -> Arrow arrays
     columns     Arrow columns -> numbers to be scaled, or codes of declared levels
     plan        basis -> the rows of a block and how each is computed
     block       8192 rows at a time -> their exact Gram matrix

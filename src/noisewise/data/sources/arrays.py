@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from noisewise.data.cells import from_numpy, numpy_type
+from noisewise.data.series import pandas_array, pandas_is_object, pandas_type, polars_type
 from noisewise.data.sources.base import BATCH_ROWS, Role, Task, Wanted, slices
-from noisewise.data.sources.pandas import is_object, series_array, series_type
 from noisewise.errors import DataError
 
 if TYPE_CHECKING:
@@ -68,13 +68,13 @@ class PandasColumn:
 
     @property
     def untyped(self) -> bool:
-        return is_object(self.values)
+        return pandas_is_object(self.values)
 
     def kind(self) -> pa.DataType:
-        return series_type(self.values.iloc[:0])
+        return pandas_type(self.values.iloc[:0])
 
     def part(self, start: int, stop: int, role: Role) -> pa.Array:
-        return series_array(self.values.iloc[start:stop], role)
+        return pandas_array(self.values.iloc[start:stop], role)
 
 
 @dataclass(frozen=True)
@@ -88,8 +88,6 @@ class PolarsColumn:
         return len(self.values)
 
     def kind(self) -> pa.DataType:
-        from noisewise.data.sources.polars import series_type as polars_type
-
         return polars_type(self.values.clear())
 
     def part(self, start: int, stop: int, role: Role) -> pa.Array:

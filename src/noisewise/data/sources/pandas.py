@@ -7,10 +7,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from noisewise.data.cells import from_numpy, numpy_type
-from noisewise.data.sources.base import BATCH_ROWS, Role, Task, Wanted, slices, unique_types, unusable
+from noisewise.data.series import pandas_array, pandas_is_object, pandas_type
+from noisewise.data.sources.base import BATCH_ROWS, Task, Wanted, slices, unique_types
 from noisewise.errors import DataError
 
 if TYPE_CHECKING:
@@ -49,50 +47,13 @@ def open_pandas(data: Any) -> PandasSource:
         raise DataError("pandas data must be a DataFrame", found=type(data).__name__,
                         remedy="pass a DataFrame, for example series.to_frame()")
     columns = [(str(name), data.iloc[:0, index]) for index, name in enumerate(data.columns)]
-    types = unique_types(((name, series_type(column)) for name, column in columns), "pandas data frame")
-    return PandasSource(data, types, frozenset(name for name, column in columns if is_object(column)))
-
-
-def is_object(column: pd.Series[Any]) -> bool:
-    """Whether the cells are Python objects, whose types are known only by looking at them."""
-    import pandas as pd
-
-    dtype = column.dtype
-    return (dtype.categories.dtype if isinstance(dtype, pd.CategoricalDtype) else dtype) == np.dtype(object)
-
-
-def series_type(column: pd.Series[Any]) -> pa.DataType:
-    """The Arrow type of a series without rows."""
-    import pyarrow as pa
-
-    if is_object(column):
-        return pa.string()
-    if isinstance(column.dtype, np.dtype):
-        return numpy_type(column.dtype)
-    try:
-        return pa.array(column, from_pandas=True).type
-    except (pa.ArrowException, TypeError, ValueError):
-        return unusable(str(column.dtype))
+    types = unique_types(((name, pandas_type(column)) for name, column in columns), "pandas data frame")
+    return PandasSource(data, types, frozenset(name for name, column in columns if pandas_is_object(column)))
 
 
 def _read(columns: list[tuple[Wanted, pd.Series[Any]]], start: int, stop: int) -> Iterator[pa.RecordBatch]:
     import pyarrow as pa
 
     for first, last in slices(stop - start, BATCH_ROWS):
-        arrays = [series_array(series.iloc[start + first : start + last], column.role) for column, series in columns]
+        arrays = [pandas_array(series.iloc[start + first : start + last], column.role) for column, series in columns]
         yield pa.RecordBatch.from_arrays(arrays, names=[column.name for column, _ in columns])
-
-
-def series_array(part: pd.Series[Any], role: Role) -> pa.Array:
-    """The cells of a series as an Arrow array, in a type that depends on the type of the series only."""
-    import pyarrow as pa
-
-    if is_object(part):
-        return from_numpy(part.to_numpy(dtype=object), role)
-    if isinstance(part.dtype, np.dtype):
-        return from_numpy(part.to_numpy(), role)
-    try:
-        array = pa.array(part, from_pandas=True)
-    except (pa.ArrowException, ValueError, TypeError):  # a text that is not Unicode, for example
-        return from_numpy(part.to_numpy(dtype=object), role)
-    return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array

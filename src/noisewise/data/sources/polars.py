@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from noisewise.data.sources.base import BATCH_ROWS, Task, Wanted, slices, unique_types, unusable
+from noisewise.data.series import polars_type
+from noisewise.data.sources.base import BATCH_ROWS, Task, Wanted, slices, unique_types
 from noisewise.errors import DataError
 
 if TYPE_CHECKING:
@@ -44,21 +45,8 @@ def open_polars(data: Any) -> PolarsSource:
     if not isinstance(data, pl.DataFrame):
         raise DataError("polars data must be a DataFrame", found=type(data).__name__,
                         remedy="call .collect() or .to_frame() first")
-    pairs = ((name, series_type(data.get_column(name).clear())) for name in data.columns)
+    pairs = ((name, polars_type(data.get_column(name).clear())) for name in data.columns)
     return PolarsSource(data, unique_types(pairs, "polars data frame"))
-
-
-def series_type(column: pl.Series) -> pa.DataType:
-    """The Arrow type of a series without rows."""
-    import polars as pl
-    import pyarrow as pa
-
-    if column.dtype == pl.Object:
-        return unusable("Object")
-    try:
-        return column.to_arrow().type
-    except (pa.ArrowException, pl.exceptions.PolarsError, TypeError, ValueError):  # Int128, for example
-        return unusable(str(column.dtype))
 
 
 def _slice(frame: pl.DataFrame, start: int, stop: int) -> Iterator[pa.RecordBatch]:

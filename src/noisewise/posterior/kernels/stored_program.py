@@ -18,8 +18,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from noisewise import __version__
 from noisewise.posterior.kernels.jax_setup import cache_folder
+from noisewise.version import __version__
 
 CHECKSUM_BYTES = 32
 SOURCES = Path(__file__).parent.parent
