@@ -11,7 +11,6 @@ import numpy.typing as npt
 
 from noisewise.errors import FormulaError
 from noisewise.schema.basis import Array, Basis, BasisColumn
-from noisewise.schema.columns import Categorical, Level
 from noisewise.schema.formula import parse_formula
 from noisewise.schema.polynomial import Polynomial
 from noisewise.schema.schema import Schema
@@ -68,12 +67,6 @@ class Design:
             features=features,
             target=_combination(basis, response.polynomial, parsed.response),
         )
-
-    @property
-    def levels(self) -> dict[str, tuple[Level, ...]]:
-        """The declared levels of the categories among ``columns_needed``."""
-        declared = (self.basis.schema.column(name) for name in self.columns_needed)
-        return {column.name: column.levels for column in declared if isinstance(column, Categorical)}
 
     def matrix(self, columns: Mapping[str, npt.NDArray[Any]]) -> Array:
         """The predictors of new rows in the user's units, one array for each of ``columns_needed``."""
