@@ -56,4 +56,4 @@ bench: $(VENV)/.installed-dev
 	@for file in benchmarks/[a-z]*.py; do echo "== $$file"; PYTHONPATH=. $(BIN)/python $$file || exit 1; done
 
 clean:
-	rm -rf $(VENV) site build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) site build dist .test-cache .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache

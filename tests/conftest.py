@@ -1,9 +1,12 @@
-"""What all tests share: one BLAS thread, no window for pictures, and how hard Hypothesis looks."""
+"""What all tests share: a cache of their own, one BLAS thread, no window for pictures, and how hard Hypothesis looks."""
 
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
+# Compiled code of the tests is kept beside them: what a user's own cache holds must not decide whether they pass.
+os.environ.setdefault("NOISEWISE_CACHE_DIR", str(Path(__file__).parent.parent / ".test-cache"))
 for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(variable, "1")
 os.environ.setdefault("MPLBACKEND", "Agg")
