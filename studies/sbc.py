@@ -31,10 +31,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from noisewise.posterior.collapsed import CollapsedModel, _row_basis
+from noisewise.posterior.collapsed import CollapsedModel
 from noisewise.posterior.conditional import ConditionalModel
 from noisewise.posterior.kernels.jax_setup import double_precision
 from noisewise.posterior.prior import COEFFICIENT_SCALE, SIGMA_SCALE
+from noisewise.posterior.row_basis import RowBasis
 from noisewise.release.model import EntryNoise
 from studies.batch import sample_batch
 from studies.coverage import default_prior
@@ -139,7 +140,7 @@ def collapsed_replicates(case: Case, replicates: int, rng: np.random.Generator) 
     """All parameters from the prior, the released matrix from the central-limit law."""
     noise, d = case.setting().noise(), case.d
     coordinates, prior = default_prior(d)
-    basis = _row_basis(coordinates)[1:-1, 1:-1]
+    basis = RowBasis.of(coordinates).matrix[1:-1, 1:-1]
     models, truths, starts = [], [], []
     for _ in range(replicates):
         beta, sigma = draw_from_prior(rng, d)

@@ -23,6 +23,7 @@ from noisewise.posterior.coordinates import Coordinates
 from noisewise.posterior.kernels.clt_density import clt_log_density, dense_covariance, np_triangle
 from noisewise.posterior.parts import Part, rotation_invariant, row_count
 from noisewise.posterior.prior import ResolvedPrior
+from noisewise.posterior.row_basis import RowBasis
 
 Array = npt.NDArray[np.float64]
 
@@ -101,19 +102,17 @@ class CollapsedModel:
 
     @classmethod
     def of(cls, parts: Sequence[Part], coordinates: Coordinates, prior: ResolvedPrior) -> CollapsedModel:
-        basis = _row_basis(coordinates)
-        matrices = np.array([basis.T @ part.matrix @ basis for part in parts])
+        basis = RowBasis.of(coordinates)
+        matrices = np.array([basis.project(part) for part in parts])
         exact = parts[0].rows is not None
         rotated = all(rotation_invariant(part.noise) for part in parts)
-        features = basis.shape[1] - 2
-        # residual = c·a = e·a − gᵀQᵀa and e·a = ω v + (share of e in (1, x)), so v = (gᵀQᵀa − share + residual) / ω.
-        others, omega = basis[:, :-1], float(basis[:, -1] @ coordinates.residual)
+        features = basis.features
         data: dict[str, Any] = {
             "matrices": matrices,
             "rows": np.array([row_count(part) for part in parts]),
-            "effects": others.T @ coordinates.directions / omega,
-            "effects_offset": -(others.T @ coordinates.residual) / omega,
-            "residual_norm2": omega**2,
+            "effects": basis.effects,
+            "effects_offset": basis.effects_offset,
+            "residual_norm2": basis.response_scale**2,
             "mean_scale": np.ones(features),
             "wishart_scale2": 1.0 / (3.0 * (features + 1)),
             "prior_slope": (prior.functionals @ coordinates.slope) / prior.sd[:, None],
@@ -123,7 +122,7 @@ class CollapsedModel:
         if rotated:
             data["noise"] = np.array([part.noise.diagonal**2 for part in parts])
         else:
-            data["noise_covariance"] = np.array([_projected_noise(part, basis) for part in parts])
+            data["noise_covariance"] = np.array([basis.noise_covariance(part) for part in parts])
             data["skip"] = np.zeros(1 if exact else 0)
         return cls({key: np.asarray(value, dtype=float) for key, value in data.items()}, rotated, exact, coordinates)
 
@@ -143,24 +142,3 @@ class CollapsedModel:
         tail = np.zeros(0) if self.exact_rows else np.log(rows)
         point = np.concatenate([g, [sigma], mean, np.log(np.diag(lower)), lower[np.tril_indices(features, -1)], tail])
         return point, np.full(len(point), 0.05)
-
-
-def _row_basis(coordinates: Coordinates) -> Array:
-    """An orthonormal basis of all columns in use: the constant, then the predictors' other directions, then the response's."""
-    constant = np.eye(len(coordinates.residual))[:, :1]
-    left, singular, _ = np.linalg.svd(coordinates.directions - constant @ coordinates.directions[:1], full_matrices=False)
-    others = np.column_stack([constant, left[:, singular > 1e-9]])
-    response = coordinates.residual - others @ (others.T @ coordinates.residual)
-    return np.column_stack([others, response / np.linalg.norm(response)])
-
-
-def _projected_noise(part: Part, basis: Array) -> Array:
-    """Covariance of the noise in the entries i ≤ j of basisᵀ E basis, for independent noise on the upper triangle of E."""
-    size = basis.shape[0]
-    variances = part.noise.variances(size)
-    row, column = np.triu_indices(size)
-    i, j = np_triangle(basis.shape[1])
-    both = basis[row][:, i] * basis[column][:, j] + basis[column][:, i] * basis[row][:, j]
-    both[row == column] /= 2.0
-    result: Array = (both.T * variances[row, column]) @ both
-    return result

@@ -19,9 +19,10 @@ from tests.unit.posterior.noisy_matrices import (
     numeric_gradient,
 )
 
-from noisewise.posterior.collapsed import CollapsedModel, _projected_noise, _row_basis, _second_moments
+from noisewise.posterior.collapsed import CollapsedModel, _second_moments
 from noisewise.posterior.kernels.gradients import jax_density
 from noisewise.posterior.kernels.jax_setup import double_precision
+from noisewise.posterior.row_basis import RowBasis
 from noisewise.release.model import EntryNoise
 
 Array = NDArray[np.float64]
@@ -48,7 +49,7 @@ def test_parameters_mean_what_they_say(intercept: bool) -> None:
 
     model, regression = made_model(41, [gaussian(9.0, False)], intercept)
     coordinates = regression.coordinates
-    basis = _row_basis(coordinates)
+    basis = RowBasis.of(coordinates).matrix
     features = basis.shape[1] - 2
     assert features == (2 if intercept else 3)
     assert np.allclose(basis.T @ basis, np.eye(features + 2), atol=1e-12)
@@ -119,7 +120,7 @@ def test_projected_noise_agrees_with_simulation(make: object) -> None:
     generator = np.random.default_rng(48)
     noise = make(2.0, False)
     basis = np.linalg.qr(generator.normal(size=(SIZE, 3)))[0]
-    known = _projected_noise(MadePart(np.eye(SIZE), 1, noise), basis)
+    known = RowBasis(basis, np.zeros((2, 1)), np.zeros(2), 1.0).noise_covariance(MadePart(np.eye(SIZE), 1, noise))
     draws = basis.T @ noise_draws(generator, noise, SIZE, 100_000) @ basis
     entries = draws[:, *np.triu_indices(3)]
     products = entries[:, :, None] * entries[:, None, :]

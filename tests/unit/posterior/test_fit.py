@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 from tests.unit.posterior.noisy_matrices import MadePart
 
 import noisewise as nw
-import noisewise.posterior.fit as fit_module
+import noisewise.posterior.methods as methods_module
 from noisewise.errors import ConvergenceWarning, FitError, FormulaError, IncompatibleReleasesError
 from noisewise.posterior.conditional import ConditionalModel
 from noisewise.posterior.coordinates import Coordinates
-from noisewise.posterior.fit import _normality_doubts
 from noisewise.posterior.kernels.gradients import autograd_density
 from noisewise.posterior.kernels.mode import find_mode
+from noisewise.posterior.methods import _normality_doubts
 from noisewise.posterior.prior import ResolvedPrior
 from noisewise.release.model import EntryNoise
 from noisewise.results.diagnostics import ess_bulk
@@ -335,7 +335,7 @@ def test_a_normal_approximation_says_where_it_should_not_be_used() -> None:
 
 
 def test_doubts_about_a_fit_are_told(noisy: nw.Release, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fit_module, "find_mode", lambda *args: replace(find_mode(*args), converged=False))
+    monkeypatch.setattr(methods_module, "find_mode", lambda *args: replace(find_mode(*args), converged=False))
     with pytest.warns(ConvergenceWarning, match="mode did not settle"):
         nw.fit(FORMULA, noisy, method="laplace", seed=1)
 

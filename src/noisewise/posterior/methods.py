@@ -1,0 +1,79 @@
+"""The methods by name: each takes a request and returns draws."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from noisewise.posterior.collapsed import CollapsedModel
+from noisewise.posterior.conditional import ConditionalModel, weighted_model
+from noisewise.posterior.kernels.gradients import autograd_density, jax_density
+from noisewise.posterior.kernels.mode import Mode, find_mode
+from noisewise.posterior.kernels.nuts import sample_nuts
+from noisewise.posterior.request import Request, Sampled
+
+Array = npt.NDArray[np.float64]
+
+NORMALITY_DRAWS: Final = 200
+NORMALITY_SHARE: Final = 0.1
+
+
+def _conditional(request: Request) -> Sampled:
+    model, mode = _conditional_mode(request)
+    return _nuts(request, model, mode, len(mode.point))
+
+
+def _laplace(request: Request) -> Sampled:
+    """Independent draws from the normal approximation of the conditional posterior."""
+    model, mode = _conditional_mode(request)
+    standard = np.random.default_rng(request.seed).normal(size=(request.chains, request.draws, len(mode.point)))
+    draws = mode.point + standard @ mode.scale.T
+    return Sampled(model.coordinates.to_user(draws), doubts=_doubts(mode) + _normality_doubts(model, mode, request.seed))
+
+
+def _collapsed(request: Request) -> Sampled:
+    rough, rough_mode = _conditional_mode(request)
+    beta = rough.coordinates.to_user(rough_mode.point)[:-1]
+    g: Array = np.linalg.solve(request.coordinates.slope, beta - request.coordinates.offset).astype(np.float64)
+    model = CollapsedModel.of(request.release.parts, request.coordinates, request.prior)
+    mode = find_mode(jax_density(model.log_density, model.data), *model.start(g, float(rough_mode.point[-1])))
+    return _nuts(request, model, mode, len(g) + 1)
+
+
+METHODS: Final[dict[str, Callable[[Request], Sampled]]] = {
+    "conditional": _conditional,
+    "collapsed": _collapsed,
+    "laplace": _laplace,
+}
+
+
+def _conditional_mode(request: Request) -> tuple[ConditionalModel, Mode]:
+    model = weighted_model(request.release.parts, request.coordinates, request.prior)
+    return model, find_mode(autograd_density(model.log_density, model.data), *model.start())
+
+
+def _nuts(request: Request, model: Any, mode: Mode, size: int) -> Sampled:
+    """Sample; the first ``size`` parameters are the coefficients and ±sigma."""
+    result = sample_nuts(model.log_density, model.data, mode, seed=request.seed, chains=request.chains, draws=request.draws,
+                         tick=request.tick)
+    return Sampled(model.coordinates.to_user(result.draws[..., :size]), result.diverging, _doubts(mode))
+
+
+def _doubts(mode: Mode) -> tuple[str, ...]:
+    return () if mode.converged else ("the search for the posterior's mode did not settle",)
+
+
+def _normality_doubts(model: ConditionalModel, mode: Mode, seed: int) -> tuple[str, ...]:
+    """Whether a normal approximation may stand for the posterior: the effective share of importance weights."""
+    z = np.random.default_rng(seed).normal(size=(NORMALITY_DRAWS, len(mode.point)))
+    with np.errstate(all="ignore"):
+        logs = np.array([model.log_density(mode.point + mode.scale @ row, model.data, np) + 0.5 * row @ row for row in z])
+    weights = np.exp(np.nan_to_num(logs, nan=-np.inf) - np.nanmax(logs))
+    share = np.sum(weights) ** 2 / np.sum(weights**2) / NORMALITY_DRAWS
+    if share >= NORMALITY_SHARE:
+        return ()
+    return (f"the posterior is not close to a normal one (effective share of importance weights {share:.0%}): "
+            "its intervals may be too short here",)
