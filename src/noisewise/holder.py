@@ -10,11 +10,13 @@ from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
+import numpy.typing as npt
 
 from noisewise.errors import DeclarationError, PrivacyError
 from noisewise.privacy.ledger import BudgetLedger
 from noisewise.privacy.mechanisms import SymmetricMechanism, choose_mechanism
-from noisewise.privacy.sensitivity.gram import gram_sensitivity
+from noisewise.privacy.sensitivity.averaged import averaged_sensitivity, check_group
+from noisewise.privacy.sensitivity.gram import GramSensitivity, gram_sensitivity
 from noisewise.progress import Tick
 from noisewise.release.model import KINDS, Distribution, EntryNoise, GramPart, Release, today
 from noisewise.schema import Basis, Schema
@@ -27,9 +29,11 @@ def release(
     *,
     kind: str = "gram",
     terms: str | None = None,
+    formula: str | None = None,
     epsilon: float,
     delta: float | None = None,
     mechanism: str | None = None,
+    average: int | None = None,
     ledger: BudgetLedger | None = None,
     threads: int | None = None,
     progress: Tick | bool | None = None,
@@ -39,6 +43,12 @@ def release(
     ``data`` is a path (Parquet file, folder or glob; CSV), a pandas or polars DataFrame, an Arrow table or a dict of arrays. Only
     what ``schema`` declares is read. ``terms`` adds columns to the statistic, such as ``"age:ward + I(age**2)"``: an analyst can
     use only what was released. With ``delta`` the noise is Gaussian; without it, Laplace, for pure epsilon.
+
+    ``kind="gram"`` (default) serves any regression on the released columns. ``kind="adassp"`` serves one, whose ``formula`` is
+    given here (``"stay ~ age + ward"``), and only by a point estimate; it needs a ``delta``.
+
+    ``average=k`` averages the rows in random groups of k first (with a ``delta``, under replace-one, where a row is a unit): for
+    methods that need nearly normal predictors. It costs information and noise.
 
     >>> import numpy as np
     >>> schema = Schema.from_dict({"adjacency": "replace-one", "unit": "row",
@@ -55,13 +65,20 @@ def release(
     if ledger is not None and not callable(getattr(ledger, "charge", None)):
         raise PrivacyError("a ledger must be able to charge", found=type(ledger).__name__)
     terms = terms.strip() if isinstance(terms, str) else terms
+    if average is not None and kind != "gram":
+        raise DeclarationError("rows are averaged in releases of kind gram only", found=repr(kind), remedy="leave average out")
+    if kind == "adassp":
+        from noisewise.holder_adassp import release_adassp
+
+        return release_adassp(data, schema, formula=formula, terms=terms, epsilon=epsilon, delta=delta, mechanism=mechanism,
+                              ledger=ledger, threads=threads, progress=progress)
+    if formula is not None:
+        raise DeclarationError(f"a release of kind {kind} serves every formula, so none is given", found=repr(formula),
+                               remedy='leave formula out, or give kind="adassp"')
     basis = Basis.of(schema, terms)
-    chosen = plan(basis, epsilon, delta, mechanism)
-    blank = _blank(schema, terms, basis, chosen)
-
-    from noisewise.data import gram_sum
-
-    statistic = gram_sum(data, schema, basis, threads=threads, progress=progress).to_grid()
+    chosen = plan(basis, epsilon, delta, mechanism, average)
+    blank = _blank(schema, terms, basis, chosen, average or 1)
+    statistic = _statistic(data, basis, average or 1, threads, progress)
     if ledger is not None:
         ledger.charge(epsilon=chosen.epsilon, delta=chosen.delta,
                       description=f"gram release of {', '.join(basis.names[1:])}")
@@ -70,7 +87,18 @@ def release(
     return replace(blank, parts=(part,))
 
 
-def _blank(schema: Schema, terms: str | None, basis: Basis, mechanism: SymmetricMechanism) -> Release:
+def _statistic(
+    data: Any, basis: Basis, average: int, threads: int | None, progress: Tick | bool | None
+) -> npt.NDArray[np.int64]:
+    """Read the rows: the exact statistic, in whole multiples of its grid."""
+    import noisewise.data as rows
+
+    if average > 1:
+        return rows.averaged_gram_sum(data, basis.schema, basis, average, threads=threads, progress=progress).to_grid()
+    return rows.gram_sum(data, basis.schema, basis, threads=threads, progress=progress).to_grid()
+
+
+def _blank(schema: Schema, terms: str | None, basis: Basis, mechanism: SymmetricMechanism, average: int = 1) -> Release:
     """The release as it will be, with zeros for numbers, and proof that it can be written.
 
     Whatever a release or its file would refuse is refused here: before a row is read, before the budget is charged.
@@ -88,15 +116,22 @@ def _blank(schema: Schema, terms: str | None, basis: Basis, mechanism: Symmetric
         statement=mechanism.statement(schema.unit.column),
         created=today(),
         library=f"noisewise {__version__}",
+        average=average,
     )
     blank = Release("gram", schema, terms, (part,))
     encode(blank)
     return blank
 
 
-def plan(basis: Basis, epsilon: float, delta: float | None = None, mechanism: str | None = None) -> SymmetricMechanism:
+def plan(
+    basis: Basis, epsilon: float, delta: float | None = None, mechanism: str | None = None, average: int | None = None
+) -> SymmetricMechanism:
     """The mechanism that a release would use, with its noise; from public declarations alone, and it spends nothing."""
     schema = basis.schema
+    if average is not None and (average is True or average != 1):
+        check_group(average)
+        _check_averaging(schema, delta, mechanism)
+        return choose_mechanism(_averaged_sensitivity(basis, average), epsilon, delta, mechanism)
     sensitivity = gram_sensitivity(
         scalars=basis.scalars,
         blocks=basis.blocks,
@@ -108,6 +143,35 @@ def plan(basis: Basis, epsilon: float, delta: float | None = None, mechanism: st
         unit_is_row=schema.unit.is_row,
     )
     return choose_mechanism(sensitivity, epsilon, delta, mechanism)
+
+
+def _check_averaging(schema: Schema, delta: float | None, mechanism: str | None) -> None:
+    """What has no proof is refused: see averaged.md beside the sensitivity."""
+    if not schema.rows_are_public:
+        raise PrivacyError(
+            "rows can be averaged only under replace-one with a row as the unit: only that has a proven sensitivity",
+            found=f"adjacency {schema.adjacency}, unit {schema.unit.to_dict()!r}",
+            remedy="leave average out; the default method of fit does not need averaged rows",
+        )
+    if delta is None or mechanism == "laplace":
+        raise PrivacyError(
+            "rows can be averaged only with Gaussian noise: only that has a proven sensitivity",
+            found=f"delta={delta!r}, mechanism={mechanism!r}",
+            remedy="give a delta well below one over the number of rows, for example 1e-6, or leave average out",
+        )
+
+
+def _averaged_sensitivity(basis: Basis, average: int) -> GramSensitivity:
+    blocks = {column.block for column in basis.columns if column.block is not None}
+    return averaged_sensitivity(
+        group=average,
+        scalars=basis.scalars,
+        blocks=basis.blocks,
+        size=basis.size,
+        radius=basis.radius,
+        norm_clipped=basis.norm_clipped,
+        indicators=sum(1 for _, numbers in blocks if not numbers),  # products of indicators alone are 0 or 1
+    )
 
 
 def _norm(mechanism: SymmetricMechanism) -> float:

@@ -11,6 +11,7 @@ import pytest
 from tests.cli.command_line import make_release, one_error
 
 import noisewise
+import noisewise.posterior.methods as methods_module
 
 FORMULA = "stay ~ age + ward"
 
@@ -149,3 +150,31 @@ def test_an_error_is_also_a_document(nw, release) -> None:
     result = nw("fit", release, "stay ~ beds", "--json")
     assert result.exit_code == 1
     assert json.loads(result.stdout)["error"]["kind"] == "FormulaError"
+
+
+@pytest.fixture
+def two_methods(monkeypatch) -> None:
+    """The sampler takes seconds to compile; a quick method stands for the default here."""
+    laplace = methods_module.METHODS["laplace"]
+    for name in list(methods_module.METHODS):
+        monkeypatch.delitem(methods_module.METHODS, name)
+    for name in ("conditional", "laplace"):
+        monkeypatch.setitem(methods_module.METHODS, name, laplace)
+
+
+def test_methods_side_by_side(nw, release, tmp_path, two_methods) -> None:
+    picture, table = tmp_path / "m.png", tmp_path / "m.csv"
+    result = nw("fit", release, FORMULA, "--compare-methods", "--seed", 1, "--plot", picture, "--csv", table)
+    assert result.exit_code == 0, result.stderr
+    for words in ("conditional *", "laplace", "width", "ESS per second", "the default", "normal approximation"):
+        assert words in result.stdout
+    assert picture.read_bytes().startswith(b"\x89PNG") and list(pd.read_csv(table).columns[:3]) == ["term", "method", "mean"]
+    found = nw.json("fit", release, FORMULA, "--compare-methods", "--seed", 1)
+    assert [row["method"] for row in found["methods"]] == ["conditional", "laplace"] and found["default"] == "conditional"
+    assert len(found["terms"]) == 10 and found["methods"][1]["caution"] and found["methods"][0]["refused"] is None
+
+
+def test_a_comparison_takes_no_method_and_keeps_no_draws(nw, release, tmp_path) -> None:
+    for options in (["--method", "laplace"], ["--save", tmp_path / "x.npz"]):
+        result = nw("fit", release, FORMULA, "--compare-methods", *options)
+        assert result.exit_code == 2 and "--compare-methods" in result.stderr

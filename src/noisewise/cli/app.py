@@ -7,6 +7,7 @@ from typing import Annotated, Any, Final
 import typer
 from typer.core import TyperGroup
 
+from noisewise.cli.check import check
 from noisewise.cli.demo import demo
 from noisewise.cli.fit import fit
 from noisewise.cli.options import Quiet, Traceback
@@ -15,7 +16,7 @@ from noisewise.cli.schema import schema_app
 from noisewise.cli.show import show
 from noisewise.cli.talk import Switches
 
-ORDER: Final = ("demo", "schema", "release", "show", "fit")
+ORDER: Final = ("demo", "schema", "release", "show", "fit", "check")
 """The way of the data, which is also the order in which a new user needs them."""
 
 
@@ -66,3 +67,4 @@ app.add_typer(schema_app, name="schema")
 app.command()(release)
 app.command()(show)
 app.command()(fit)
+app.command()(check)

@@ -7,9 +7,12 @@ import os
 import tempfile
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Any, Final
 
 from noisewise.errors import NoisewiseError, ReleaseWriteError, ResultError
+
+if TYPE_CHECKING:
+    from noisewise.schema import Schema
 
 INPUT_ENDINGS: Final = (".parquet", ".pq", ".csv", ".csv.gz", ".toml")
 
@@ -29,6 +32,17 @@ def check_release_target(target: Path, *, force: bool, room: int) -> None:
             remedy="choose another name, or give --force to replace it; nothing was released",
         )
     check_folder(target, ReleaseWriteError, room)
+
+
+def check_batch_target(target: Path, schema: Schema, terms: str | None, *, room: int, **more: Any) -> None:
+    """Refuse a release file to which a batch could not be added, before the budget is spent; ``more``: its kind and formula."""
+    from noisewise.release.batches import check_append
+
+    if not target.exists():
+        raise ReleaseWriteError("a batch is added to a release file that is there", found=f"no file {target}",
+                                remedy=f"begin it with the first batch: -o {target}; nothing was released")
+    check_append(target, schema, terms, **more)
+    check_folder(target.resolve(), ReleaseWriteError, target.stat().st_size + room)
 
 
 def check_results(targets: Iterable[Path | None], inputs: Iterable[Path]) -> None:

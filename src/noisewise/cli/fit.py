@@ -12,12 +12,14 @@ from noisewise.cli.files import check_results, write_text
 from noisewise.cli.guard import guarded
 from noisewise.cli.numbers import aligned, decimals_for, fixed
 from noisewise.cli.options import AsJson, Quiet, Traceback
+from noisewise.cli.sites import Sites, expand
 from noisewise.cli.talk import Talk, visible
 from noisewise.errors import ConvergenceWarning, ResultError
 
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from noisewise.release import Release
     from noisewise.results import Posterior
 
 
@@ -37,6 +39,10 @@ def fit(
     plot: Annotated[Path | None, typer.Option(help="Write a picture (.png, .svg or .pdf).", show_default=False)] = None,
     save: Annotated[Path | None, typer.Option(help="Write all draws (.npz, for Posterior.load).", show_default=False)] = None,
     csv: Annotated[Path | None, typer.Option(help="Write the table as CSV.", show_default=False)] = None,
+    sites: Annotated[bool, typer.Option("--sites", metavar="", help="Also show each file's rows, epsilon, delta and noise.")]
+    = False,
+    compare: Annotated[bool, typer.Option("--compare-methods", metavar="", help="Fit by every method, shown side by side.")]
+    = False,
     as_json: AsJson = False,
     quiet: Quiet = False,
     traceback: Traceback = False,
@@ -48,25 +54,56 @@ def fit(
     Several files must be releases of different rows, for example of different hospitals.
 
     Example: noisewise fit patients.nwr "stay ~ age + ward" --plot stay.png
+
+    Example: noisewise fit site-*.nwr "stay ~ age + ward" --sites --save stay.npz
     """
     talk = Talk.of(context)
-    files = _in_order(files or [], formula)
+    files = expand(_in_order(files or [], formula))
+    if compare:
+        _check_comparison(context, save)
     import noisewise
     from noisewise.results.records import check_interval
 
     check_interval(interval)
     check_results((plot, save, csv), files)
     _check_endings(plot, save)
-    releases = [noisewise.load(file) for file in files]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # told below, in the words of the command line
-        posterior = noisewise.fit(formula, releases, method=method, draws=draws, chains=chains, seed=seed, progress=talk.progress)
-    _write(posterior, interval, plot, save, csv)
-    tell_fit(talk, posterior, interval)
+    found = Sites.load(files)
+    together = found.together()
+    if sites:
+        talk.result(found.table())
+    settings: dict[str, Any] = {"draws": draws, "chains": chains, "seed": seed, "progress": talk.progress}
     written = {"plot": plot, "save": save, "csv": csv}
+    if compare:
+        document = _compare(talk, formula, together, interval, plot, csv, settings)
+    else:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # told below, in the words of the command line
+            posterior = noisewise.fit(formula, together, method=method, **settings)
+        _write(posterior, interval, plot, save, csv)
+        tell_fit(talk, posterior, interval)
+        document = fit_document(posterior, interval)
     for path in filter(None, written.values()):
         talk.note(f"Wrote {path}")
-    talk.document({**fit_document(posterior, interval), "files": written})
+    talk.document({**document, "sites": found.documents(), "files": written})
+
+
+def _check_comparison(context: typer.Context, save: Path | None) -> None:
+    given = context.get_parameter_source("method")
+    if given is not None and given.name == "COMMANDLINE":
+        raise typer.BadParameter("--compare-methods fits by every method, so it takes no --method")
+    if save is not None:
+        raise typer.BadParameter("--save keeps the draws of one method, so it cannot go with --compare-methods")
+
+
+def _compare(talk: Talk, formula: str, together: Release, interval: float, plot: Path | None, csv: Path | None,
+             settings: dict[str, Any]) -> dict[str, Any]:
+    from noisewise.cli.compare_methods import comparison_document, tell_comparison, write_comparison
+    from noisewise.posterior.compare import compare_methods
+
+    found = compare_methods(formula, together, **settings)
+    write_comparison(found, interval, plot, csv)
+    tell_comparison(talk, found, interval)
+    return comparison_document(found, interval)
 
 
 def _in_order(files: list[Path], formula: str) -> list[Path]:

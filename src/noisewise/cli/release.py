@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from noisewise.cli.files import check_release_target
+from noisewise.cli.files import check_batch_target, check_release_target
 from noisewise.cli.guard import guarded
 from noisewise.cli.options import TABLE, AsJson, Force, Quiet, Traceback
 from noisewise.cli.table import open_table
 from noisewise.cli.talk import Talk
-from noisewise.errors import ReleaseWriteError
+from noisewise.errors import ReleaseError, ReleaseWriteError
 
 if TYPE_CHECKING:
     from noisewise.release import Release
+
+Kept = TypeVar("Kept")
 
 
 @guarded(holder=True)
@@ -26,14 +29,20 @@ def release(
     schema: Annotated[Path, typer.Option("--schema", "-s", help="The public declarations (TOML).", show_default=False)],
     epsilon: Annotated[float, typer.Option("--epsilon", "-e", help="How much privacy may be spent, for example 1.",
                                            show_default=False)],
-    output: Annotated[Path, typer.Option("--output", "-o", help="The release file to write, for example patients.nwr.",
-                                         show_default=False)],
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="The release file to write, for example patients.nwr.",
+                                                show_default=False)] = None,
+    append: Annotated[Path | None, typer.Option("--append", help="Instead of --output: a release file to add this batch to. "
+                                                "Schema and terms must be those of the file, its people others.",
+                                                show_default=False)] = None,
     delta: Annotated[float | None, typer.Option("--delta", "-d", help="With it Gaussian noise, for example 1e-6; without it "
                                                 "Laplace noise and pure epsilon.", show_default=False)] = None,
     mechanism: Annotated[str | None, typer.Option(help="gaussian or laplace; by default as --delta says.",
                                                   show_default=False)] = None,
     terms: Annotated[str | None, typer.Option(help="More columns for analysts to use, for example \"age:ward + I(age**2)\".",
                                               show_default=False)] = None,
+    average: Annotated[int | None, typer.Option(help="Average the rows in random groups of so many, for methods that need nearly "
+                                                "normal predictors. It costs precision; the default method does not need it.",
+                                                min=1, show_default=False)] = None,
     threads: Annotated[int | None, typer.Option(help="At most so many; by default one per processor.", min=1,
                                                 show_default=False)] = None,
     force: Force = False,
@@ -47,14 +56,21 @@ def release(
     The file may be given to anyone: its guarantee holds whatever they know and do.
 
     Example: noisewise release patients.parquet -s schema.toml --epsilon 1 --delta 1e-6 -o patients.nwr
+
+    Rows that come in batches are released batch by batch, each once, and may then be erased:
+    noisewise release may.parquet -s schema.toml -e 1 -d 1e-6 --append patients.nwr
     """
     talk = Talk.of(context)
     import noisewise
     from noisewise.schema import Basis
 
+    target = _target(output, append, force)
     declared = noisewise.Schema.load(schema)
-    size = Basis.of(declared, terms).size
-    check_release_target(output, force=force, room=65_536 + 32 * size * size)
+    room = 65_536 + 32 * Basis.of(declared, terms).size ** 2
+    if append is None:
+        check_release_target(target, force=force, room=room)
+    else:
+        check_batch_target(target, declared, terms, room=room)
     made = noisewise.release(
         open_table(data),
         declared,
@@ -62,28 +78,64 @@ def release(
         epsilon=epsilon,
         delta=delta,
         mechanism=mechanism,
+        average=average,
         threads=threads,
         progress=talk.progress,
     )
-    _keep(made, output)
-    _tell(talk, made, output, delta)
+    if append is None:
+        _keep(made, target, lambda: made.save(target))
+        _tell(talk, made, target)
+    else:
+        _tell_batch(talk, made, _keep(made, target, lambda: add_to_file(target, made)), target)
+    _tell_about_delta(talk, made, delta)
 
 
-def _keep(made: Release, output: Path) -> None:
-    """Save; if that fails, the release, whose budget is spent, is rescued to the folder for temporary files."""
+def _target(output: Path | None, append: Path | None, force: bool) -> Path:
+    """The one file that this release goes to."""
+    target = output if append is None else append
+    if target is None or (output is not None and append is not None):
+        raise typer.BadParameter("give either --output, for a new file, or --append, for one that is there",
+                                 param_hint="'--output' / '-o'")
+    if append is not None and force:
+        raise typer.BadParameter("--append replaces nothing, so it takes no --force", param_hint="'--force'")
+    return target
+
+
+def add_to_file(target: Path, made: Release) -> Release:
+    """All that is in the file once this batch is added."""
+    from noisewise.release.batches import append
+
+    return append(target, made)
+
+
+def _keep(made: Release, target: Path, write: Callable[[], Kept]) -> Kept:
+    """Write; if that fails, the release, whose budget is spent, is rescued to the folder for temporary files."""
     try:
-        made.save(output)
-    except ReleaseWriteError as error:
-        rescue = Path(tempfile.mkdtemp(prefix="noisewise-")) / (output.stem + ".nwr")
+        return write()
+    except (ReleaseError, KeyboardInterrupt) as error:
+        rescue = Path(tempfile.mkdtemp(prefix="noisewise-")) / (target.stem + ".nwr")
         made.save(rescue)
         raise ReleaseWriteError(
             "the release could not be written where it was wanted, but it is kept elsewhere: its budget is spent",
-            found=error.found,
+            found=f"{error.rule}: {error.found}" if isinstance(error, ReleaseError) else "stopped by Ctrl-C",
             remedy=f"move it to a safe place: {rescue}",
         ) from error
 
 
-def _tell(talk: Talk, made: Release, output: Path, delta: float | None) -> None:
+def _tell_batch(talk: Talk, made: Release, together: Release, target: Path) -> None:
+    from shlex import quote
+
+    if not talk.quiet:
+        talk.line(f"Added a batch to {target}, which now holds {together.holders}", style="bold green")
+        talk.line(made.describe())
+        talk.explain()
+        talk.explain("Each person must be in one batch only: for someone who is in several, their epsilons and deltas add up.")
+        talk.explain("This batch is not needed again: its rows may be erased now.")
+        talk.suggest(f"noisewise show {quote(str(target))}")
+    talk.document({"file": target, **release_document(together)})
+
+
+def _tell(talk: Talk, made: Release, output: Path) -> None:
     from shlex import quote
 
     if not talk.quiet:
@@ -95,12 +147,15 @@ def _tell(talk: Talk, made: Release, output: Path, delta: float | None) -> None:
         names = [name if name.isidentifier() else f"`{name}`" for name in made.schema.names]
         formula = f"{names[0]} ~ {names[1] if len(names) > 1 else 1}"
         talk.suggest(f"noisewise fit {quote(str(output))} {quote(formula)}")
+    talk.document({"file": output, **release_document(made)})
+
+
+def _tell_about_delta(talk: Talk, made: Release, delta: float | None) -> None:
     rows = made.parts[0].rows
     if delta is None:
         talk.note(f"Note: no --delta was given, so the guarantee is pure epsilon.{_saving(made)}")
     elif rows and made.parts[0].delta > 1 / rows:
         talk.warn(f"delta is larger than 1/{rows}, one over the number of rows: that is a weak promise to each of them")
-    talk.document({"file": output, **release_document(made)})
 
 
 def _saving(made: Release) -> str:
@@ -126,6 +181,7 @@ def release_document(made: Release) -> dict[str, Any]:
         "parts": [
             {
                 "rows": part.rows,
+                **({"average": part.average, "groups": part.groups} if part.average > 1 else {}),
                 "epsilon": part.epsilon,
                 "delta": part.delta,
                 "mechanism": part.mechanism,

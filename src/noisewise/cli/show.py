@@ -10,24 +10,33 @@ import typer
 from noisewise.cli.guard import guarded
 from noisewise.cli.options import AsJson, Quiet, Traceback
 from noisewise.cli.release import release_document
+from noisewise.cli.sites import Sites, expand
 from noisewise.cli.talk import Talk
 
 
 @guarded(holder=False)
 def show(
     context: typer.Context,
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A release file (.nwr).", show_default=False)],
+    files: Annotated[list[Path], typer.Argument(metavar="FILE", help="A release file (.nwr), or several to compare.",
+                                                show_default=False)],
     as_json: AsJson = False,
     quiet: Quiet = False,
     traceback: Traceback = False,
 ) -> None:
     """Say in words what a release file holds, whom it protects and how large its noise is.
 
+    Several files are shown in one table, one line each, with what keeps them from being fitted together.
+
     Example: noisewise show patients.nwr
     """
     talk = Talk.of(context)
+    files = expand(files)
+    if len(files) > 1:
+        _show_several(talk, files)
+        return
     import noisewise
 
+    file = files[0]
     found = noisewise.load(file)
     talk.line(found.describe())
     talk.explain()
@@ -36,3 +45,18 @@ def show(
         for rule in found.schema.rules():
             talk.line(f"  {rule}")
     talk.document({"file": file, **release_document(found)})
+
+
+def _show_several(talk: Talk, files: list[Path]) -> None:
+    found = Sites.load(files)
+    differences = found.differences()
+    talk.result(found.table())
+    for words in differences:
+        talk.warn(f"these files cannot be fitted together: {words}")
+    if not differences:
+        first = found.releases[0]
+        talk.explain(f"All are of one schema ({first.adjacency}) and can be fitted together, if their rows are of different "
+                     "people.")
+        talk.explain(f"Columns: {', '.join(first.basis.names[1:])}. For one release in words: noisewise show {files[0]}")
+    documents = [{"file": file, **release_document(release)} for file, release in zip(files, found.releases, strict=True)]
+    talk.document({"releases": documents, "differences": differences})

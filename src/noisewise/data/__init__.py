@@ -13,10 +13,13 @@ warning ever depends on a value: errors name columns and types only.
     exact       partial sums in whole numbers of 2**-40
     units       at most k rows of each privacy unit
     gram        all of it, put together
+    groups      random groups of rows, and the exact matrix of their sums
+    averaged    the same for rows that are averaged in such groups
 """
 
+from noisewise.data.averaged import averaged_gram_sum
 from noisewise.data.exact import GramSum
 from noisewise.data.gram import gram_sum
 from noisewise.data.sources import open_source
 
-__all__ = ["GramSum", "gram_sum", "open_source"]
+__all__ = ["GramSum", "averaged_gram_sum", "gram_sum", "open_source"]

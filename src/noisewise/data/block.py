@@ -69,8 +69,7 @@ class Block:
         Only the upper triangle without the corner is meant, and only until the next call. ``keep`` says which rows count,
         if not all.
         """
-        length = len(numbers[0]) if numbers else len(next(iter(codes.values())))
-        block = self._values[:, :length]
+        block = self._values[:, : _length(numbers, codes)]
         left_out = _left_out(codes, keep)
         if not self._expect_missing:
             self._load(block, numbers, codes)
@@ -81,6 +80,16 @@ class Block:
             self._load(block, numbers, codes)
             product, rows = self._finish(block, self._repair(block, left_out))
         return product, rows
+
+    def released(self, numbers: list[npt.NDArray[Any]], codes: Mapping[str, Codes]) -> Matrix:
+        """The released columns of at most `BLOCK_ROWS` rows without the constant, in units of 2**-20; no row may be left out."""
+        block = self._values[:, : _length(numbers, codes)]
+        self._load(block, numbers, codes)
+        left_out = self._repair(block, _left_out(codes, None))
+        assert left_out is None, "rows are dropped under add-remove only"
+        self._derive(block)
+        released: Matrix = block[self.plan.order[1:]]
+        return released
 
     def _load(self, block: Matrix, numbers: list[npt.NDArray[Any]], codes: Mapping[str, Codes]) -> None:
         scaled = block[1 : 1 + len(numbers)]
@@ -102,11 +111,14 @@ class Block:
                 left_out = missing if left_out is None else left_out | missing
         return left_out
 
-    def _finish(self, block: Matrix, left_out: npt.NDArray[np.bool_] | None) -> tuple[Matrix, int]:
+    def _derive(self, block: Matrix) -> None:
         for step in self.plan.derived:
             step.fill(block)
         if self.plan.norm is not None:
             self.plan.norm.clip(block)
+
+    def _finish(self, block: Matrix, left_out: npt.NDArray[np.bool_] | None) -> tuple[Matrix, int]:
+        self._derive(block)
         if left_out is None:
             return self._multiply(block), block.shape[1]
         block[:, left_out] = 0.0  # a row of zeros, its constant included, adds nothing
@@ -126,6 +138,10 @@ class Block:
                 part += left[:, start:stop] @ right[start:stop]
             self._product[panel.rows, panel.columns] = part
         return self._product
+
+
+def _length(numbers: list[npt.NDArray[Any]], codes: Mapping[str, Codes]) -> int:
+    return len(numbers[0]) if numbers else len(next(iter(codes.values())))
 
 
 def _left_out(codes: Mapping[str, Codes], keep: npt.NDArray[np.bool_] | None) -> npt.NDArray[np.bool_] | None:

@@ -28,8 +28,10 @@ BLOCK_ROWS: Final = 8192
 """A product of two values is at most 2**40, so a sum of 2**13 of them is at most 2**53: exact in double precision."""
 
 PRODUCT_BITS: Final = 2 * VALUE_BITS
+GRID_BITS: Final = -round(math.log2(STATISTIC_GRID))
+"""The statistic is released in whole multiples of 2**-16."""
+
 _LOW: Final = (1 << PRODUCT_BITS) - 1
-_GRID_BITS: Final = -round(math.log2(STATISTIC_GRID))
 _FOLD_EVERY: Final = 512  # blocks: 512 * 2**53 = 2**62 still fits into an int64
 
 Integers = npt.NDArray[np.int64]
@@ -78,7 +80,7 @@ class GramSum:
 
     def to_grid(self) -> Integers:
         """The sum rounded down to whole multiples of the statistic's grid (2**-16)."""
-        return (self.high << _GRID_BITS) + (self.low >> (PRODUCT_BITS - _GRID_BITS))
+        return (self.high << GRID_BITS) + (self.low >> (PRODUCT_BITS - GRID_BITS))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, GramSum):

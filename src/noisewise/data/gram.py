@@ -53,9 +53,9 @@ def gram_sum(
     wanted = wanted_columns([schema.column(name) for name in plan.columns], schema.unit.column)
     require_columns(opened, wanted)
     tasks = opened.tasks(wanted)
-    workers = _workers(threads, len(tasks), in_order=schema.unit.column is not None)
+    workers = count_workers(threads, len(tasks), in_order=schema.unit.column is not None)
     limit = None if schema.unit.column is None else UnitLimit(schema.unit.max_rows)
-    with reporting(progress, opened.rows) as counter, _blas().limit(limits=1, user_api="blas"):
+    with reporting(progress, opened.rows) as counter, blas().limit(limits=1, user_api="blas"):
         queue = _Queue(tasks)
 
         def work(_: int) -> GramSum:
@@ -130,7 +130,7 @@ def _run(work: Any, workers: int, queue: _Queue) -> list[GramSum]:
             raise
 
 
-def _workers(threads: int | None, tasks: int, *, in_order: bool) -> int:
+def count_workers(threads: int | None, tasks: int, *, in_order: bool) -> int:
     if threads is not None and (isinstance(threads, bool) or not isinstance(threads, int) or threads < 1):
         raise DataError("threads must be a whole number of at least 1", found=repr(threads),
                         remedy="leave it out to use all processors")
@@ -139,7 +139,7 @@ def _workers(threads: int | None, tasks: int, *, in_order: bool) -> int:
 
 
 @cache
-def _blas() -> ThreadpoolController:
+def blas() -> ThreadpoolController:
     """NumPy's BLAS: many threads on small products are many times slower than one, so it is held to one during the pass."""
     from threadpoolctl import ThreadpoolController
 

@@ -33,8 +33,7 @@ class RowBasis:
     @classmethod
     def of(cls, coordinates: Coordinates) -> RowBasis:
         constant = np.eye(len(coordinates.residual))[:, :1]
-        left, singular, _ = np.linalg.svd(coordinates.directions - constant @ coordinates.directions[:1], full_matrices=False)
-        others = np.column_stack([constant, left[:, singular > 1e-9]])
+        others = np.column_stack([constant, _orthonormal(coordinates.directions - constant @ coordinates.directions[:1])])
         response = coordinates.residual - others @ (others.T @ coordinates.residual)
         basis = np.column_stack([others, response / np.linalg.norm(response)])
         # residual = c·a = e·a − gᵀQᵀa and e·a = ω v + (share of e in (1, x)), so v = (gᵀQᵀa − share + residual) / ω.
@@ -61,3 +60,17 @@ class RowBasis:
         both[row == column] /= 2.0
         result: Array = (both.T * variances[row, column]) @ both
         return result
+
+
+def _orthonormal(columns: Array) -> Array:
+    """An orthonormal basis of the columns' span, each vector made from a column and those before it (Gram and Schmidt).
+
+    So a predictor that is a released column is a direction of its own, and priors for directions are priors for columns.
+    """
+    found = np.zeros((len(columns), 0))
+    for column in columns.T:
+        rest = column - found @ (found.T @ column)
+        rest -= found @ (found.T @ rest)
+        if np.linalg.norm(rest) > 1e-9:
+            found = np.column_stack([found, rest / np.linalg.norm(rest)])
+    return found

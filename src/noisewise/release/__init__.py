@@ -5,8 +5,10 @@ noise: all that an analysis needs and nothing else. It is stored as versioned JS
 without running anything that is in the file, and checked completely before it is believed.
 """
 
+from noisewise.release.adassp import AdasspPart, SmallestEigenvalue
+from noisewise.release.batches import append
 from noisewise.release.combine import combine
 from noisewise.release.files import load
 from noisewise.release.model import EntryNoise, GramPart, Release
 
-__all__ = ["EntryNoise", "GramPart", "Release", "combine", "load"]
+__all__ = ["AdasspPart", "EntryNoise", "GramPart", "Release", "SmallestEigenvalue", "append", "combine", "load"]

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, Protocol
 
 from noisewise.errors import IncompatibleReleasesError
+from noisewise.release.adassp import same_regression
 from noisewise.release.model import Release
-from noisewise.schema.basis import Basis
+from noisewise.schema.basis import Basis, BasisColumn
 from noisewise.schema.columns import Categorical, Column, Numeric
 from noisewise.schema.schema import Schema
 
@@ -28,7 +29,7 @@ def combine(releases: Iterable[Release]) -> Release:
             )
     first = found[0]
     for number, release in enumerate(found[1:], start=2):
-        differences = list(_differences(first, release))
+        differences = list(differing(first, release))
         if differences:
             raise IncompatibleReleasesError(
                 f"release {number} does not describe the same thing as release 1",
@@ -46,6 +47,7 @@ def combine(releases: Iterable[Release]) -> Release:
         extra=_shared_fields(found),
         version=max((release.version for release in found), key=_version),
         columns=first.columns,
+        formula=first.formula,
     )
 
 
@@ -62,12 +64,33 @@ def _refuse_repeats(releases: tuple[Release, ...]) -> None:
                 )
 
 
-def _differences(one: Release, other: Release) -> Iterator[str]:
+class Described(Protocol):
+    """What must be the same of releases that are put together: known before any row is read."""
+
+    @property
+    def kind(self) -> str: ...
+    @property
+    def schema(self) -> Schema: ...
+    @property
+    def terms(self) -> str | None: ...
+    @property
+    def columns(self) -> tuple[BasisColumn, ...]: ...
+    @property
+    def formula(self) -> str | None: ...
+
+
+def differing(one: Described, other: Described) -> Iterator[str]:
+    """In words, each way in which two releases do not describe the same thing."""
     if one.kind != other.kind:
         yield f"kind: {one.kind} and {other.kind}"
     yield from _schema_differences(one.schema, other.schema)
     same_declared = Basis.of(one.schema, None).columns == Basis.of(other.schema, None).columns
-    if same_declared and one.columns != other.columns:
+    if not same_declared or one.kind != other.kind:
+        return
+    if one.formula is not None or other.formula is not None:
+        if one.columns != other.columns or not same_regression(one.schema, one.terms, one.formula, other.formula):
+            yield f"formula: {one.formula!r} and {other.formula!r}"
+    elif one.columns != other.columns:
         yield f"terms: {one.terms!r} and {other.terms!r}"
 
 

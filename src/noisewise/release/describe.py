@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import textwrap
 
+from noisewise.release.adassp import AdasspPart
 from noisewise.release.model import GramPart, Release
 
 _WIDTH = 100
@@ -18,8 +19,10 @@ def describe(release: Release) -> str:
     unit = release.schema.unit
     protected = "one row" if unit.is_row else f"one {unit.column} (at most {unit.max_rows} rows)"
     lines = [
+        # An adassp release lacks the response's sum of squares and has an eigenvalue instead: the count is the same.
         f"noisewise release of kind {release.kind}: {size * (size + 1) // 2} noisy numbers"
         + (f" from each of {release.holders} holders" if release.holders > 1 else ""),
+        *([] if release.formula is None else _wrap("for", f"{release.formula}: one regression, by a point estimate")),
         *_wrap("columns", shown),
         *_wrap("protects", f"{protected}; neighbours: {release.adjacency}"),
     ]
@@ -36,15 +39,26 @@ def _describe_part(part: GramPart) -> list[str]:
         "none on the number of rows" if noise.corner == 0 else f"{noise.corner:.4g} on the number of rows"
     )
     return [
-        *_wrap("rows", "noisy: their number is not public" if part.rows is None else f"{part.rows} (public)"),
+        *_wrap("rows", "noisy: their number is not public" if part.rows is None else f"{part.rows} (public){_averaged(part)}"),
         *_wrap("privacy", f"epsilon {repr(part.epsilon).removesuffix('.0')}{delta}. {part.statement}"),
         *_wrap(
             "noise",
             f"{part.mechanism}; standard deviation {noise.diagonal:.4g} on the diagonal, "
             f"{noise.off_diagonal:.4g} off it, {corner} (scaled units)",
         ),
+        *(_describe_eigenvalue(part) if isinstance(part, AdasspPart) else []),
         *_wrap("made", f"{part.created} by {part.library}"),
     ]
+
+
+def _describe_eigenvalue(part: AdasspPart) -> list[str]:
+    found = part.smallest_eigenvalue
+    return _wrap("ridge", f"the smallest eigenvalue of the predictors' matrix is {found.value:.4g}, with noise of standard "
+                          f"deviation {found.noise:.4g}; epsilon {found.epsilon!r} and delta {found.delta!r} of these went to it")
+
+
+def _averaged(part: GramPart) -> str:
+    return f", averaged in {part.groups} random groups of {part.average}" if part.average > 1 else ""
 
 
 def _wrap(label: str, text: str) -> list[str]:

@@ -16,41 +16,41 @@ Items: TypeAlias = Annotated[list[Item], FailFast()]
 LevelField: TypeAlias = str | int | float | bool
 
 
-class _Fields(BaseModel):
+class Fields(BaseModel):
     model_config = ConfigDict(strict=True, extra="allow", allow_inf_nan=False, frozen=True)
 
 
-class ColumnFields(_Fields):
+class ColumnFields(Fields):
     bounds: Items[int | float] = []
     levels: Items[LevelField] = []
     missing: LevelField | None = None
     other: LevelField | None = None
 
 
-class UnitFields(_Fields):
+class UnitFields(Fields):
     column: str
     max_rows: int
 
 
-class SchemaFields(_Fields):
+class SchemaFields(Fields):
     adjacency: str
     unit: Literal["row"] | UnitFields
     norm_bound: int | float | None = None
     columns: dict[str, ColumnFields]
 
 
-class FactorFields(_Fields):
+class FactorFields(Fields):
     column: str
     degree: int | None = None
     level: LevelField | None = None
 
 
-class ReleasedColumnFields(_Fields):
+class ReleasedColumnFields(Fields):
     name: str
     factors: Items[FactorFields]
 
 
-class PrivacyFields(_Fields):
+class PrivacyFields(Fields):
     epsilon: float
     delta: float
     mechanism: str
@@ -58,15 +58,16 @@ class PrivacyFields(_Fields):
     statement: str
 
 
-class NoiseFields(_Fields):
+class NoiseFields(Fields):
     distribution: Literal["gaussian", "laplace"]
     diagonal: float
     off_diagonal: float
     corner: float
 
 
-class GramPartFields(_Fields):
+class GramPartFields(Fields):
     rows: int | None = None
+    average: int | None = None
     privacy: PrivacyFields
     noise: NoiseFields
     statistic: Items[float]
@@ -74,7 +75,9 @@ class GramPartFields(_Fields):
     created: str
 
 
-class ReleaseFields(_Fields):
+class ReleaseHeadFields(Fields):
+    """All of a release but its parts."""
+
     format: str
     version: str
     kind: str
@@ -82,4 +85,7 @@ class ReleaseFields(_Fields):
     terms: str | None = None
     rules: Items[str] = []
     columns: Items[ReleasedColumnFields]
+
+
+class ReleaseFields(ReleaseHeadFields):
     parts: Items[GramPartFields]

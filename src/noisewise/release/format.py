@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from typing import Any, Final
 
@@ -9,11 +10,13 @@ import numpy as np
 from pydantic import BaseModel, ValidationError
 
 from noisewise.errors import NoisewiseError, ReleaseError, ReleaseFormatError
+from noisewise.release.adassp import AdasspPart, SmallestEigenvalue
+from noisewise.release.adassp_fields import AdasspPartFields, AdasspReleaseFields
 from noisewise.release.checks import FloatMatrix
 from noisewise.release.columns import FactorReader, columns_to_list
 from noisewise.release.fields import GramPartFields, ReleasedColumnFields, ReleaseFields
 from noisewise.release.json_text import Triangle, parse, render, short
-from noisewise.release.model import FORMAT_VERSION, KINDS, EntryNoise, GramPart, Release
+from noisewise.release.model import AVERAGED_KIND, FORMAT_VERSION, KIND_VERSIONS, EntryNoise, GramPart, Release
 from noisewise.schema.basis import BasisColumn
 from noisewise.schema.schema import Schema
 
@@ -26,6 +29,8 @@ def decode(data: bytes) -> Release:
     document = parse(data)
     _check_heading(document)
     try:
+        if document["kind"] == "adassp":
+            return _release(AdasspReleaseFields.model_validate(document))
         return _release(ReleaseFields.model_validate(document))
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False)[0]
@@ -74,15 +79,19 @@ def _check_heading(document: dict[str, Any]) -> None:
             if newer
             else "the file was not written by any released noisewise",
         )
-    if document.get("kind") not in KINDS:
+    if document.get("kind") not in tuple(KIND_VERSIONS):
         raise ReleaseFormatError(
-            f"this noisewise knows releases of kind {', '.join(KINDS)}",
+            f"this noisewise knows releases of kind {', '.join(KIND_VERSIONS)}",
             found=f"{short(document.get('kind'))} in a file of version {version}",
             remedy="upgrade noisewise to read this file",
         )
+    first = KIND_VERSIONS[document["kind"]]
+    if int(found[2]) < int(first.split(".")[1]):
+        raise ReleaseFormatError(f"releases of kind {document['kind']} came with version {first} of the format",
+                                 found=f"version {version}")
 
 
-def _release(fields: ReleaseFields) -> Release:
+def _release(fields: ReleaseFields | AdasspReleaseFields) -> Release:
     schema = Schema.from_dict(_known(fields.declared))
     reader = FactorReader(schema)
     columns = tuple(_column(reader, column) for column in fields.columns)
@@ -90,14 +99,16 @@ def _release(fields: ReleaseFields) -> Release:
         raise ReleaseError("a release has columns", found="none")
     extra = _unknown(fields)
     extra.pop("parts", None)  # each part keeps its own
+    _check_averages(fields.kind, [part.average for part in fields.parts if part.average is not None])
     return Release(
-        kind=fields.kind,
+        kind="gram" if fields.kind == AVERAGED_KIND else fields.kind,
         schema=schema,
         terms=fields.terms,
         parts=tuple(_part(part, len(columns)) for part in fields.parts),
         extra=extra,
         version=fields.version,
         columns=columns,
+        formula=fields.formula if isinstance(fields, AdasspReleaseFields) else None,
     )
 
 
@@ -113,21 +124,33 @@ def _column(reader: FactorReader, fields: ReleasedColumnFields) -> BasisColumn:
     return column
 
 
-def _part(fields: GramPartFields, size: int) -> GramPart:
-    privacy, noise = fields.privacy, fields.noise
-    return GramPart(
-        rows=fields.rows,
-        matrix=_matrix(fields.statistic, size),
-        noise=EntryNoise(noise.distribution, noise.diagonal, noise.off_diagonal, noise.corner),
-        epsilon=privacy.epsilon,
-        delta=privacy.delta,
-        mechanism=privacy.mechanism,
-        sensitivity=privacy.sensitivity,
-        statement=privacy.statement,
-        created=fields.created,
-        library=fields.library,
-        extra=_unknown(fields),
+def _part(fields: GramPartFields, columns: int) -> GramPart:
+    noise = fields.noise
+    shared: dict[str, Any] = {
+        "rows": fields.rows,
+        "noise": EntryNoise(noise.distribution, noise.diagonal, noise.off_diagonal, noise.corner),
+        **_known(fields.privacy),
+        "created": fields.created,
+        "library": fields.library,
+        "extra": _unknown(fields),
+        "average": 1 if fields.average is None else fields.average,
+    }
+    if not isinstance(fields, AdasspPartFields):
+        return GramPart(matrix=_matrix(fields.statistic, columns), **shared)
+    return AdasspPart(
+        matrix=_matrix(fields.statistic, columns - 1),  # the last column is the response
+        moments=np.array(fields.moments),
+        smallest_eigenvalue=SmallestEigenvalue(**_known(fields.smallest_eigenvalue)),
+        **shared,
     )
+
+
+def _check_averages(kind: str, averages: list[int]) -> None:
+    if bool(averages) != (kind == AVERAGED_KIND) or any(average < 2 for average in averages):
+        raise ReleaseError(
+            f"parts state an average, of 2 or more, if and only if the kind is {AVERAGED_KIND}",
+            found=f"kind {kind}, averages {averages[:3]}",
+        )
 
 
 def _matrix(triangle: list[float], size: int) -> FloatMatrix:
@@ -147,9 +170,10 @@ def _document(release: Release) -> dict[str, Any]:
     document = {
         "format": FORMAT,
         "version": release.version,
-        "kind": release.kind,
+        "kind": release.kind_in_file,
         "schema": release.schema.to_dict(),
         "terms": release.terms,
+        **({} if release.formula is None else {"formula": release.formula}),
         "rules": _rules(release),
         "columns": columns_to_list(release.columns),
     }
@@ -162,6 +186,7 @@ def _part_document(part: GramPart) -> dict[str, Any]:
     noise = part.noise
     return {
         **({} if part.rows is None else {"rows": part.rows}),
+        **({} if part.average == 1 else {"average": part.average}),
         "privacy": {
             "epsilon": part.epsilon,
             "delta": part.delta,
@@ -177,8 +202,13 @@ def _part_document(part: GramPart) -> dict[str, Any]:
         },
         "library": part.library,
         "created": part.created,
+        **(_adassp_document(part) if isinstance(part, AdasspPart) else {}),
         "statistic": Triangle(part.matrix[np.triu_indices(part.size)].tolist(), part.size),
     }
+
+
+def _adassp_document(part: AdasspPart) -> dict[str, Any]:
+    return {"smallest_eigenvalue": dataclasses.asdict(part.smallest_eigenvalue), "moments": part.moments.tolist()}
 
 
 def _rules(release: Release) -> list[str]:

@@ -9,157 +9,30 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final, Literal, TypeAlias
-
-import numpy as np
+from typing import Any, Final
 
 from noisewise.errors import ReleaseError
-from noisewise.release.checks import LARGEST_ENTRY, FloatMatrix, check_day, number_of, symmetric
+from noisewise.release.adassp import AdasspPart, check_formula, check_regression_columns, regression_columns
 from noisewise.release.columns import check_columns
 from noisewise.release.json_text import short
+from noisewise.release.parts import Distribution, EntryNoise, GramPart
 from noisewise.schema.basis import Basis, BasisColumn
 from noisewise.schema.schema import Adjacency, Schema
 
-Distribution: TypeAlias = Literal["gaussian", "laplace"]
+__all__ = [
+    "AVERAGED_KIND", "FORMAT_VERSION", "KINDS", "KIND_VERSIONS", "AdasspPart",
+    "Distribution", "EntryNoise", "GramPart", "Release", "today",
+]
 
-KINDS: Final = ("gram",)
-FORMAT_VERSION: Final = "1.0"
-LARGEST_COUNT: Final = 2**53
-"""Whole numbers up to here are exact as doubles, so the corner of the matrix can equal the rows."""
+FORMAT_VERSION: Final = "1.1"
+"""The newest version of the format. A file states the oldest one that has all it uses."""
 
+KINDS: Final = ("gram", "adassp")
+AVERAGED_KIND: Final = "averaged-gram"
+"""What a file calls a ``gram`` release with averaged parts: a reader of version 1.0 refuses it and cannot misread it."""
 
-@dataclass(frozen=True)
-class EntryNoise:
-    """The noise of a symmetric matrix: its distribution, and one standard deviation per class of entries.
-
-    ``corner`` is the entry [0, 0], the number of rows; it is 0 where that number is public and therefore
-    exact. Entries of the upper triangle are independent; the lower triangle mirrors them. For ``laplace`` the
-    standard deviation is √2 times the scale.
-
-    >>> EntryNoise("gaussian", diagonal=2.0, off_diagonal=1.0, corner=0.0).variances(2)
-    array([[0., 1.],
-           [1., 4.]])
-    """
-
-    distribution: Distribution
-    diagonal: float
-    off_diagonal: float
-    corner: float
-
-    def __post_init__(self) -> None:
-        if self.distribution not in ("gaussian", "laplace"):
-            raise ReleaseError(
-                "the noise must be gaussian or laplace",
-                found=short(self.distribution),
-                remedy="a newer noisewise may know this distribution",
-            )
-        for name in ("diagonal", "off_diagonal", "corner"):
-            sd = number_of(getattr(self, name), f"noise: the standard deviation '{name}'")
-            public_corner = name == "corner" and sd == 0
-            if not public_corner and not 1 / LARGEST_ENTRY <= sd <= LARGEST_ENTRY:
-                allowed = "0, or positive" if name == "corner" else "positive"
-                raise ReleaseError(
-                    f"noise: the standard deviation '{name}' must be {allowed} and of ordinary size",
-                    found=repr(sd),
-                )
-            object.__setattr__(self, name, sd)
-
-    def variances(self, size: int) -> FloatMatrix:
-        """The variance of the noise in each entry of a ``size`` by ``size`` matrix."""
-        variances = np.full((size, size), self.off_diagonal**2)
-        np.fill_diagonal(variances, self.diagonal**2)
-        variances[0, 0] = self.corner**2
-        return variances
-
-
-@dataclass(frozen=True, eq=False)
-class GramPart:
-    """One holder's noisy Gram matrix Σ aaᵀ + E of the scaled rows a = (1, u), and how it was made.
-
-    ``rows`` is the exact number of rows where it is public, else None. ``sensitivity`` is in the Frobenius
-    norm for Gaussian noise and in the L1 norm of the upper triangle for Laplace noise. ``delta`` is 0 for
-    pure ε. ``created`` is the UTC day, ``library`` the program that wrote it, ``extra`` the fields of a newer
-    format that this version does not know.
-    """
-
-    rows: int | None
-    matrix: FloatMatrix
-    noise: EntryNoise
-    epsilon: float
-    delta: float
-    mechanism: str
-    sensitivity: float
-    statement: str
-    created: str
-    library: str
-    extra: Mapping[str, Any] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        for name in ("epsilon", "delta", "sensitivity"):
-            object.__setattr__(self, name, number_of(getattr(self, name), name))
-        object.__setattr__(self, "matrix", symmetric(self.matrix))
-        object.__setattr__(self, "extra", copy.deepcopy(dict(self.extra)))
-        self._check_privacy()
-        self._check_rows()
-        for name in ("mechanism", "statement", "library"):
-            value = getattr(self, name)
-            if not isinstance(value, str) or not value.strip():
-                raise ReleaseError(f"{name} must be a text that is not empty", found=short(value))
-        check_day(self.created)
-
-    def _check_privacy(self) -> None:
-        for name in ("epsilon", "sensitivity"):
-            if getattr(self, name) <= 0:
-                raise ReleaseError(f"{name} must be positive", found=repr(getattr(self, name)))
-        if not 0 <= self.delta < 1:
-            raise ReleaseError("delta must be at least 0 and below 1", found=repr(self.delta))
-        if self.noise.distribution == "gaussian" and self.delta == 0:
-            raise ReleaseError(
-                "gaussian noise gives no guarantee with delta = 0",
-                found=repr(self.delta),
-                remedy="state the delta that the noise was calibrated for",
-            )
-
-    def _check_rows(self) -> None:
-        if (self.rows is None) != (self.noise.corner > 0):
-            raise ReleaseError(
-                "the number of rows is stated if, and only if, the corner of the matrix carries no noise",
-                found=f"rows {self.rows}, corner noise {self.noise.corner}",
-            )
-        if self.rows is None:
-            return
-        if (
-            isinstance(self.rows, bool)
-            or not isinstance(self.rows, int | np.integer)
-            or not 0 <= self.rows <= LARGEST_COUNT
-        ):
-            raise ReleaseError("rows must be a whole number, 0 or more", found=short(self.rows))
-        object.__setattr__(self, "rows", int(self.rows))
-        if self.matrix[0, 0] != self.rows:
-            raise ReleaseError(
-                "the corner of the matrix must equal the public number of rows",
-                found=f"corner {self.matrix[0, 0]}, rows {self.rows}",
-            )
-
-    @property
-    def size(self) -> int:
-        """The number of columns of the matrix, the constant included."""
-        return int(self.matrix.shape[0])
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, GramPart):
-            return NotImplemented
-        return np.array_equal(self.matrix, other.matrix) and self._plain() == other._plain()
-
-    def _plain(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name != "matrix"}
-
-    def __repr__(self) -> str:
-        rows = "noisy" if self.rows is None else self.rows
-        return (
-            f"GramPart(size={self.size}, rows={rows}, epsilon={self.epsilon}, delta={self.delta}, "
-            f"mechanism={self.mechanism!r}, created={self.created!r})"
-        )
+KIND_VERSIONS: Final[Mapping[str, str]] = {"gram": "1.0", AVERAGED_KIND: "1.1", "adassp": "1.1"}
+"""The version of the format that brought each kind that a file can state."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,7 +40,8 @@ class Release:
     """A noisy summary of a table that anyone may have: one part per data holder, all from one public schema.
 
     ``extra`` holds the fields of a newer format (``version``) that this version does not know, in their
-    places. ``columns`` are the released columns; by default those that the schema and ``terms`` give.
+    places. ``columns`` are the released columns; by default those that the schema and ``terms`` give. A release of
+    kind ``adassp`` is for one regression: its ``formula``; its columns are the predictors' and, last, the response.
     """
 
     kind: str
@@ -175,8 +49,9 @@ class Release:
     terms: str | None
     parts: tuple[GramPart, ...]
     extra: Mapping[str, Any] = field(default_factory=dict)
-    version: str = FORMAT_VERSION
+    version: str = ""
     columns: tuple[BasisColumn, ...] = ()
+    formula: str | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "parts", tuple(self.parts))
@@ -187,9 +62,8 @@ class Release:
                 found=short(self.kind),
                 remedy=f"known: {', '.join(KINDS)}; a newer noisewise may know it",
             )
-        columns = tuple(self.columns) or Basis.of(self.schema, self.terms).columns
-        check_columns(self.schema, self.terms, columns)
-        object.__setattr__(self, "columns", columns)
+        object.__setattr__(self, "version", self.version or KIND_VERSIONS[self.kind_in_file])
+        object.__setattr__(self, "columns", self._checked_columns())
         if not self.parts:
             raise ReleaseError("a release needs at least one part")
         for number, part in enumerate(self.parts, start=1):
@@ -201,10 +75,26 @@ class Release:
                 remedy="give each release once",
             )
 
+    def _checked_columns(self) -> tuple[BasisColumn, ...]:
+        check_formula(self.kind, self.formula)
+        if self.formula is None:
+            columns = tuple(self.columns) or Basis.of(self.schema, self.terms).columns
+            check_columns(self.schema, self.terms, columns)
+        else:
+            columns = tuple(self.columns) or regression_columns(self.schema, self.terms, self.formula)
+            check_regression_columns(self.schema, self.terms, columns)
+        return columns
+
     def _check_part(self, part: GramPart, where: str) -> None:
-        if part.size != self.basis.size:
+        if type(part) is not (GramPart if self.formula is None else AdasspPart):
             raise ReleaseError(
-                f"{where}: the matrix must have one row and column for each released column",
+                f"{where}: a release of kind {self.kind} has parts of its own kind", found=type(part).__name__
+            )
+        size = self.basis.size if self.formula is None else self.basis.size - 1
+        if part.size != size:
+            raise ReleaseError(
+                f"{where}: the matrix must have one row and column for each released column"
+                + ("" if self.formula is None else " but the response"),
                 found=f"size {part.size}, {self.basis.size} columns",
             )
         if (part.rows is not None) != self.schema.rows_are_public:
@@ -218,6 +108,11 @@ class Release:
     def basis(self) -> Basis:
         """The released columns, the constant first."""
         return Basis(self.schema, self.columns)
+
+    @property
+    def kind_in_file(self) -> str:
+        """The kind that a file states: another one if rows were averaged."""
+        return AVERAGED_KIND if self.kind == "gram" and any(part.average > 1 for part in self.parts) else self.kind
 
     @property
     def adjacency(self) -> Adjacency:
@@ -245,7 +140,7 @@ class Release:
             return NotImplemented
         return all(
             getattr(self, name) == getattr(other, name)
-            for name in ("kind", "schema", "terms", "parts", "extra", "version", "columns")
+            for name in ("kind", "schema", "terms", "parts", "extra", "version", "columns", "formula")
         )
 
     def __repr__(self) -> str:
@@ -253,7 +148,7 @@ class Release:
         more = ", ..." if self.holders > 4 else ""
         parts = "part" if self.holders == 1 else "parts"
         return (
-            f"<Release {self.kind}: {self.basis.size - 1} columns, {self.holders} {parts}, "
+            f"<Release {self.kind}: {self.formula or f'{self.basis.size - 1} columns'}, {self.holders} {parts}, "
             f"{self.adjacency}, (epsilon, delta) = {budgets}{more}>"
         )
 

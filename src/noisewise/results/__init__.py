@@ -9,7 +9,10 @@ mechanism can be reached from this room.
     summary.py      the table of coefficients, and its problems in plain words
     rows.py         new rows (pandas, polars, Arrow, dict) -> checked columns
     prediction.py   credible and predictive intervals for new rows
-    plots/          forest and density pictures
+    checks.py       the predictive check of a fit against released statistics; check_moments.py and check_tails.py
+                    hold its mathematics, check_words.py its words
+    comparison.py   several methods side by side
+    plots/          pictures of posteriors, checks and comparisons
     export.py       ArviZ
     store.py        one .npz file, without pickle
 """

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from noisewise.release.model import Release
+    from noisewise.results.checks import PredictiveCheck
     from noisewise.schema import Design
 
 Reference = Mapping[str, float] | Mapping[str, Mapping[str, float]]
@@ -139,6 +141,22 @@ class Posterior:
             subtitle=self._subtitle(),
         )
         return plots.draw(picture, kind, ax, path)
+
+    def check(
+        self,
+        release: Release | Sequence[Release],
+        *,
+        holders: Sequence[str] | None = None,
+        interval: float = 0.95,
+    ) -> PredictiveCheck:
+        """Whether the released statistics look as this fit says they should, at every holder.
+
+        `release` is what was fitted; `holders` names its parts (by default 1, 2, ...). The result has a `table` with
+        observed and expected statistics and predictive p-values, `problems()` in words, and `plot()`.
+        """
+        from noisewise.results.checks import check_release
+
+        return check_release(self, release, holders, interval)
 
     def to_arviz(self) -> Any:
         """InferenceData (ArviZ 0.x) or an xarray DataTree (ArviZ 1.x)."""

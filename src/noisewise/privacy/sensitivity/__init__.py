@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from noisewise.privacy.sensitivity.averaged import averaged_sensitivity
 from noisewise.privacy.sensitivity.gram import GramSensitivity, gram_sensitivity
 
-__all__ = ["GramSensitivity", "gram_sensitivity"]
+__all__ = ["GramSensitivity", "averaged_sensitivity", "gram_sensitivity"]

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["Picture", "draw", "named_references"]
+__all__ = ["Picture", "draw", "named_references", "write_figure"]
 
 RESOLUTION = 180
 
@@ -21,16 +21,22 @@ RESOLUTION = 180
 def draw(picture: Picture, kind: str, ax: Axes | None, path: str | os.PathLike[str] | None) -> Figure:
     """Draw the picture into `ax` or a new figure, and write it to `path` if given."""
     figure = _painter(kind)(picture, ax)
-    if path is not None:
-        try:
-            figure.savefig(path, dpi=RESOLUTION)
-        except (OSError, ValueError) as error:
-            raise ResultError(
-                f"the picture could not be written to {os.fspath(path)}",
-                found=str(error),
-                remedy="use a folder that exists and the ending .png, .svg or .pdf",
-            ) from error
+    write_figure(figure, path)
     return figure
+
+
+def write_figure(figure: Figure, path: str | os.PathLike[str] | None) -> None:
+    """Write a picture, if a path is given."""
+    if path is None:
+        return
+    try:
+        figure.savefig(path, dpi=RESOLUTION)
+    except (OSError, ValueError) as error:
+        raise ResultError(
+            f"the picture could not be written to {os.fspath(path)}",
+            found=str(error),
+            remedy="use a folder that exists and the ending .png, .svg or .pdf",
+        ) from error
 
 
 def _painter(kind: str) -> Callable[[Picture, Axes | None], Figure]:

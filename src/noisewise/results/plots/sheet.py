@@ -116,7 +116,15 @@ class Heading:
             words.set_parse_math(False)
 
 
-def heading(picture: Picture, entries: list[tuple[Artist, str]], width: float) -> Heading:
+@dataclass(frozen=True)
+class Words:
+    """Title and subtitle of a picture that is not one of a posterior."""
+
+    title: str
+    subtitle: str
+
+
+def heading(picture: Picture | Words, entries: list[tuple[Artist, str]], width: float) -> Heading:
     """Break the title into lines and the legend into rows so that both fit into the width."""
     usable = width - 2 * MARGIN
     title = textwrap.fill(picture.title, max(20, int(usable / 0.098)), max_lines=TITLE_LINES, placeholder=" …")

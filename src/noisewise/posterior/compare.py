@@ -1,0 +1,74 @@
+"""``compare_methods``: the same regression on the same release by every method, side by side."""
+
+from __future__ import annotations
+
+import secrets
+import warnings
+from collections.abc import Sequence
+from typing import Final
+
+from noisewise.errors import ConvergenceWarning, FitError
+from noisewise.posterior.fit import fit
+from noisewise.posterior.methods import METHODS
+from noisewise.posterior.prior import Prior
+from noisewise.progress import Tick
+from noisewise.release.combine import combine
+from noisewise.release.model import Release
+from noisewise.results import Posterior
+from noisewise.results.comparison import MethodComparison
+
+DEFAULT: Final = "conditional"
+
+CAUTIONS: Final[dict[str, str]] = {
+    "collapsed": "assumes normal predictors; with others its intervals can be too short",
+    "laplace": "a normal approximation of conditional; too short or too wide where the noise hides sigma",
+    "normal-x": "assumes normal predictors; with others its intervals can be too short",
+    "normal-x-nuts": "assumes normal predictors; with others its intervals can be too short",
+    "fixed-s": "takes the noisy matrix of the predictors for exact: its intervals are too short",
+    "fast": "takes the noisy matrix of the predictors for exact, and is a normal approximation: its intervals are not calibrated",
+    "clt-gibbs": "assumes normal predictors; with others its intervals can be too short",
+    "adassp": "a point estimate, without intervals",
+}
+"""What is known against a method's intervals, in one sentence each; see the documentation's calibration page."""
+
+
+def compare_methods(
+    formula: str,
+    release: Release | Sequence[Release],
+    methods: Sequence[str] | None = None,
+    *,
+    prior: Prior | None = None,
+    draws: int = 1000,
+    chains: int = 4,
+    seed: int | None = None,
+    progress: Tick | bool | None = None,
+) -> MethodComparison:
+    """Fit the formula by each of ``methods`` (by default by all of them) to the same release.
+
+    A method that refuses the release, for example because it does not know Laplace noise, is listed with its reason. The
+    result has ``table()``, ``methods()`` (time, effective draws, notes), ``plot()`` and the fits themselves.
+    """
+    names = tuple(dict.fromkeys(METHODS if methods is None else methods))
+    unknown = [name for name in names if name not in METHODS]
+    if unknown or not names:
+        raise FitError("the method is not known", found=", ".join(map(repr, unknown)) or "no method",
+                       remedy="known are " + ", ".join(METHODS))
+    together = release if isinstance(release, Release) else combine(release)
+    seed = secrets.randbelow(2**31) if seed is None else seed
+    posteriors, refused = {}, {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # each fit's own problems are in the notes
+        for name in names:
+            try:
+                found = fit(formula, together, method=name, prior=prior, draws=draws, chains=chains, seed=seed, progress=progress)
+            except FitError as error:
+                refused[name] = error.rule + (f" (found: {error.found})" if error.found else "")
+                continue
+            if isinstance(found, Posterior):
+                posteriors[name] = found
+            else:
+                refused[name] = "it gives a point estimate, without draws"
+    if not posteriors:
+        raise FitError("none of the methods can fit this release",
+                       found="; ".join(f"{name}: {reason}" for name, reason in refused.items()))
+    return MethodComparison(formula, posteriors, refused, {name: CAUTIONS[name] for name in names if name in CAUTIONS}, DEFAULT)

@@ -1,0 +1,160 @@
+"""Many densities of one shape at once: modes by Newton's method, then Hamiltonian Monte Carlo, all in one compiled call.
+
+Trees of different depth would wait for each other, so that every trajectory has the same number of steps; only the
+step size is adapted for each density. The number of steps varies from one transition to the next, against resonance. The
+same code runs on a GPU.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache, partial
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from noisewise.posterior.kernels.jax_setup import double_precision
+
+Array = npt.NDArray[np.float64]
+LogDensity = Callable[..., Any]
+
+NEWTON_STEPS: Final = 60
+TARGET_ACCEPTANCE: Final = 0.9
+LEAST_STEPS, MOST_STEPS = 3, 9
+CHUNK: Final = 100
+
+
+@dataclass(frozen=True)
+class BatchDraws:
+    """Draws (densities, chains, draws, parameters), the share of diverging transitions, and whether each mode was found."""
+
+    draws: Array
+    diverging: npt.NDArray[np.bool_]
+    converged: npt.NDArray[np.bool_]
+
+
+def sample_batch(log_density: LogDensity, data: Mapping[str, Any], starts: Array, scales: Array, *, seed: int, chains: int,
+                 draws: int, warmup: int = 300, tick: Callable[[int, int], None] | None = None) -> BatchDraws:
+    """Sample from ``log_density(x, data[k], jax.numpy)`` for every k along the first axis of the arrays in ``data``."""
+    with double_precision():
+        import jax
+
+        arrays = {key: jax.numpy.asarray(value) for key, value in data.items()}
+        point, scale, converged = find_modes(log_density, arrays, starts, scales)
+        count, size = starts.shape
+        random = np.random.default_rng(seed)
+        state: Any = (random.normal(size=(count, chains, size)), *_first_step_sizes((count, chains), 0.5 * size**-0.25))
+        rounds = [True] * -(-warmup // CHUNK) + [False] * -(-draws // CHUNK)
+        kept, diverging = [], []
+        for index, adapting in enumerate(rounds):
+            lengths = random.integers(LEAST_STEPS, MOST_STEPS + 1, CHUNK)
+            state, visited, diverged = _transitions(log_density)(state, jax.random.key(seed + index), lengths, adapting,
+                                                                point, scale, arrays)
+            if not adapting:
+                kept.append(np.asarray(visited))
+                diverging.append(np.asarray(diverged))
+            if tick is not None:
+                tick((index + 1) * CHUNK, len(rounds) * CHUNK)
+    whitened = np.moveaxis(np.concatenate(kept)[:draws], 0, 2)
+    point, scale = np.asarray(point), np.asarray(scale)
+    shifted = point[:, None, None] + np.einsum("kij,kcdj->kcdi", scale, whitened, optimize=True)
+    return BatchDraws(shifted, np.moveaxis(np.concatenate(diverging)[:draws], 0, 2), np.asarray(converged))
+
+
+def _first_step_sizes(shape: tuple[int, ...], size: float) -> tuple[Any, ...]:
+    logarithm = np.full(shape, np.log(size))
+    step, averages = np.ones(shape, dtype=np.int64), np.zeros(shape)
+    return logarithm, averages, step, averages, logarithm + np.log(10.0)
+
+
+def find_modes(log_density: LogDensity, data: Mapping[str, Any], starts: Array, scales: Array) -> tuple[Any, Any, Any]:
+    """Levenberg–Marquardt on every negative log density; then a square root of the inverse curvature there."""
+    step, finish = _newton(log_density)
+    z, value, damping = np.zeros_like(starts), np.full(len(starts), np.inf), np.ones(len(starts))
+    for _ in range(NEWTON_STEPS):  # a loop here and not in the compiled code: a scan over eigendecompositions can stall
+        z, value, damping, gain = step(z, value, damping, starts, scales, data)
+        if np.max(gain) < 1e-6:
+            break
+    return finish(z, starts, scales, data)  # type: ignore[no-any-return]
+
+
+@cache
+def _newton(log_density: LogDensity) -> Any:
+    import jax
+    import jax.numpy as jnp
+
+    def negative(z: Any, start: Any, scale: Any, data: Any) -> Any:
+        return -log_density(start + scale * z, data, jnp)
+
+    gradient, hessian = jax.grad(negative), jax.hessian(negative)
+
+    def step(z: Any, value: Any, damping: Any, *rest: Any) -> Any:
+        value = jnp.where(jnp.isfinite(value), value, negative(z, *rest))
+        slope = gradient(z, *rest)
+        values, vectors = jnp.linalg.eigh(hessian(z, *rest))
+        along = vectors.T @ slope
+        moved = z - vectors @ (along / (jnp.abs(values) + damping))
+        better = negative(moved, *rest)
+        accept = jnp.isfinite(better) & (better < value)
+        gain = jnp.sum(along**2 / (jnp.abs(values) + 1e-9))
+        return (jnp.where(accept, moved, z), jnp.where(accept, better, value),
+                jnp.where(accept, damping * 0.2, jnp.minimum(damping * 5.0, 1e9)) + 1e-12, gain)
+
+    def finish(z: Any, start: Any, scale: Any, data: Any) -> Any:
+        values, vectors = jnp.linalg.eigh(hessian(z, start, scale, data))
+        root = vectors / jnp.sqrt(jnp.clip(jnp.abs(values), 1e-9, 1e15))
+        converged = jnp.max(jnp.abs(root.T @ gradient(z, start, scale, data))) < 1e-2
+        return start + scale * z, scale[:, None] * root, converged
+
+    return jax.jit(jax.vmap(step)), jax.jit(jax.vmap(finish))
+
+
+@cache
+def _transitions(log_density: LogDensity) -> Any:
+    """``CHUNK`` transitions of every chain of every density."""
+    import jax
+    import jax.numpy as jnp
+    from blackjax.adaptation.step_size import DualAveragingAdaptationState, dual_averaging_adaptation
+    from blackjax.mcmc import hmc
+
+    kernel = hmc.build_kernel()
+    _, update, final = dual_averaging_adaptation(TARGET_ACCEPTANCE)
+
+    def one_chain(key: Any, current: Any, adapted: Any, length: Any, adapting: Any, point: Any, scale: Any, data: Any) -> Any:
+        density = partial(_whitened, log_density, point=point, scale=scale, data=data)
+        size = jnp.where(adapting, jnp.exp(adapted.log_step_size), final(adapted))
+        current, info = kernel(key, current, density, size, jnp.ones(len(point)), length)
+        updated = update(adapted, info.acceptance_rate)
+        return current, jax.tree.map(lambda new, old: jnp.where(adapting, new, old), updated, adapted), info.is_divergent
+
+    over_chains = jax.vmap(one_chain, in_axes=(0, 0, 0, None, None, None, None, None))
+    over_densities = jax.vmap(over_chains, in_axes=(0, 0, 0, None, None, 0, 0, 0))
+
+    def begin(position: Any, point: Any, scale: Any, data: Any) -> Any:
+        return hmc.init(position, partial(_whitened, log_density, point=point, scale=scale, data=data))
+
+    @jax.jit
+    def run(state: Any, key: Any, lengths: Any, adapting: Any, point: Any, scale: Any, data: Any) -> Any:
+        positions, *adaptation = state
+        count, chains, _ = positions.shape
+        start = jax.vmap(jax.vmap(begin, in_axes=(0, None, None, None)))(positions, point, scale, data)
+
+        def transition(carry: Any, inputs: Any) -> Any:
+            key, length = inputs
+            keys = jax.random.split(key, (count, chains))
+            current, adapted, diverging = over_densities(keys, *carry, length, adapting, point, scale, data)
+            return (current, adapted), (current.position, diverging)
+
+        carry = start, DualAveragingAdaptationState(*adaptation)
+        (last, adapted), (visited, diverging) = jax.lax.scan(transition, carry, (jax.random.split(key, CHUNK), lengths))
+        return (last.position, *adapted), visited, diverging
+
+    return run
+
+
+def _whitened(log_density: LogDensity, z: Any, *, point: Any, scale: Any, data: Any) -> Any:
+    import jax.numpy as jnp
+
+    return log_density(point + scale @ z, data, jnp)

@@ -1,0 +1,98 @@
+"""A linear regression as paper 002 sees it: S = Σ xxᵀ, z = Σ xy and t = Σ y² of each holder, each with independent normal noise.
+
+Alparslan, Yıldırım and Birbil (2023) and Bernstein and Sheldon (2019) start from these. From a ``gram`` release they come in the
+basis of ``row_basis``, where x = (1, x₁, …) and y is the response's own direction; a study may also build them as the paper does.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from noisewise.errors import FitError
+from noisewise.posterior.parts import rotation_invariant, row_count
+from noisewise.posterior.request import Request
+from noisewise.posterior.row_basis import RowBasis
+
+Array = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class HolderStatistics:
+    """The noisy statistics of J holders, and the variances of their noise."""
+
+    gram: Array
+    """Ŝ_j, (J, m, m)."""
+    cross: Array
+    """ẑ_j, (J, m)."""
+    total: Array
+    """t̂_j, (J)."""
+    rows: Array
+    """Numbers of rows: exact, or released with noise."""
+    gram_variance: Array
+    """(J, m, m): independent noise on the upper triangle; the corner is 0 where the number of rows is exact."""
+    cross_variance: Array
+    """(J): the same for every entry of ẑ_j."""
+    total_variance: Array
+    """(J); infinite where Σ y² was not released."""
+    constant: bool
+    """Whether the first of the m predictors is the constant 1."""
+
+
+@dataclass(frozen=True)
+class HalfNormal:
+    """A prior for σ, the residual's standard deviation: |N(0, scale²)|."""
+
+    scale: float
+
+
+@dataclass(frozen=True)
+class InverseGamma:
+    """A prior for σ²: the paper's."""
+
+    shape: float
+    rate: float
+
+
+@dataclass(frozen=True)
+class LinearProblem:
+    """Statistics, and what is to be learned: y = θᵀx + N(0, σ²) with θ = effects @ g + offset and a normal prior for g."""
+
+    statistics: HolderStatistics
+    effects: Array
+    """(m, p); the identity if the coefficients are θ themselves."""
+    offset: Array
+    prior_mean: Array
+    prior_precision: Array
+    sigma_prior: HalfNormal | InverseGamma
+    sigma_scale: float = 1.0
+    """The working σ of ``coordinates`` is this times the σ of this problem."""
+    response_bound: float = 1.0
+    """A public bound on |y| in these units (‖Y‖ in the paper)."""
+
+    @classmethod
+    def of(cls, request: Request) -> LinearProblem:
+        """The problem of a request on a ``gram`` release; the paper's methods are for Gaussian noise only."""
+        parts = request.release.parts
+        if not all(rotation_invariant(part.noise) for part in parts):
+            raise FitError("this method is for releases with Gaussian noise", found="another mechanism",
+                           remedy='use method="conditional", or release with a delta')
+        basis = RowBasis.of(request.coordinates)
+        matrices = np.array([basis.project(part) for part in parts])
+        size = basis.features + 1
+        noise = np.array([part.noise.diagonal**2 for part in parts])
+        variance = np.array([part.noise.variances(size) for part in parts])
+        statistics = HolderStatistics(
+            gram=matrices[:, :size, :size], cross=matrices[:, :size, size], total=matrices[:, size, size],
+            rows=np.array([row_count(part) for part in parts]), gram_variance=variance, cross_variance=noise / 2,
+            total_variance=noise, constant=True,
+        )
+        slope = (request.prior.functionals @ request.coordinates.slope) / request.prior.sd[:, None]
+        offset = (request.prior.functionals @ request.coordinates.offset - request.prior.mean) / request.prior.sd
+        scale = request.coordinates.half_width * basis.response_scale
+        return cls(
+            statistics, basis.effects, basis.effects_offset, -np.linalg.inv(slope) @ offset, slope.T @ slope,
+            HalfNormal(request.prior.sigma / scale), basis.response_scale, 1.0 / basis.response_scale,
+        )

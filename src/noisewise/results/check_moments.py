@@ -1,0 +1,207 @@
+"""The mathematics of the predictive check: how far a holder's released statistics may be from what a fit expects of them.
+
+Notation as in the documentation's methods page, in units of half the response's range: c is the residual's combination of the
+released columns, Ŵ_j a holder's released matrix with n_j rows, D the directions that are looked at (the predictors, and
+columns that the formula leaves out). At the true θ = (β, σ²) the statistics
+
+    h_j(θ) = ( DᵀŴ_j c ,  cᵀŴ_j c − n_j σ² )
+
+have mean 0 and covariance C_j: that of the residuals, σ²DᵀS̃_jD and 2n_jσ⁴, plus that of the privacy noise. What is looked at
+is T_j, the average of h_j over the posterior's draws. The fit has used the same statistics, so T_j is smaller than h_j at the
+truth. To first order θ̂ − θ = −V AᵀC⁻¹ Σ w_k h_k(θ) + what the prior adds, with V the posterior's covariance, A_j = ∂h_j/∂θ,
+A = Σ w_k A_k, C = Σ w_k² C_k (w: the weights with which holders are added up). Therefore
+
+    Cov(T_j) = C_j + A_j V A_jᵀ − w_j (A_j V AᵀC⁻¹ C_j + its transpose).
+
+For one of many equal holders this is about C_j(1 − 1/J); for a holder that alone determines the fit it is 0: the fit can always
+follow it, and nothing can be checked. A covariance that is computed at one draw gives one probability of a value as far out
+as the observed one; a predictive p-value is the average over draws.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+LEAST_SHARE = 0.25
+"""Of C_j. A holder that alone determines most of the fit leaves less; there the check errs towards saying that all is well."""
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """The released statistics of J holders and the draws (coefficients, variance) that are to explain them."""
+
+    matrices: Floats
+    """Ŵ_j: (J, size, size)."""
+    counts: Floats
+    """n_j as it was released, noisy where it is not public; of averaged rows the number of groups."""
+    noise: Floats
+    """Variances of the entries off the diagonal, on it, and in the corner: (J, 3)."""
+    features: Floats
+    """The predictors as combinations of released columns."""
+    directions: Floats
+    """D: as many columns as there are predictors, which span the same space, and then those left out."""
+    own: Floats
+    """How each holder's statistics are shown: as these combinations of h, (J, directions + 1, directions + 1)."""
+    residuals: Floats
+    """c of each draw: (draws, size)."""
+    coefficients: Floats
+    """β of each draw in the residual's units: c = target − features @ β."""
+    variances: Floats
+    """σ² of each draw."""
+
+    @property
+    def rows(self) -> Floats:
+        """n_j, at least 1."""
+        return np.maximum(self.counts, 1.0)
+
+    def averages(self) -> Floats:
+        """T: the average of h over the draws, (J, directions + 1)."""
+        mean = self.residuals.mean(axis=0)
+        products = self.residuals.T @ self.residuals / len(self.residuals)
+        along = np.einsum("ak,jab,b->jk", self.directions, self.matrices, mean, optimize=True)
+        squares = np.einsum("jab,ab->j", self.matrices, products) - self.counts * self.variances.mean()
+        return np.column_stack([along, squares])
+
+    def slopes(self) -> Floats:
+        """A: the derivatives of h by (β, σ²), (J, directions + 1, predictors + 1)."""
+        mean = self.residuals.mean(axis=0)
+        products = np.einsum("jab,bp->jap", self.matrices, self.features)
+        along = -np.einsum("ak,jap->jkp", self.directions, products)
+        last = -2.0 * np.einsum("a,jap->jp", mean, products)
+        slopes = np.zeros((len(self.rows), along.shape[1] + 1, along.shape[2] + 1))
+        slopes[:, :-1, :-1], slopes[:, -1, :-1], slopes[:, -1, -1] = along, last, -self.counts
+        return slopes
+
+    def spread(self) -> Floats:
+        """DᵀS̃_jD: what was released, projected to the positive semidefinite cone."""
+        grams = np.einsum("ak,jab,bl->jkl", self.directions, self.matrices, self.directions, optimize=True)
+        lengths = np.sqrt(np.maximum(np.einsum("jkk->k", grams) / len(grams), np.finfo(float).tiny))
+        values, vectors = np.linalg.eigh(grams / np.outer(lengths, lengths))
+        positive = np.einsum("jka,ja,jla->jkl", vectors, np.maximum(values, 0.0), vectors)
+        return np.asarray(positive * np.outer(lengths, lengths))
+
+    def weights(self) -> Floats:
+        """With which the fit adds the holders up: a holder with more noise per row counts less."""
+        orthonormal = np.linalg.qr(self.features / np.linalg.norm(self.features, axis=0))[0]
+        mean = self.residuals.mean(axis=0)
+        gram = np.einsum("ap,jab,bp->", orthonormal, self.matrices, orthonormal)
+        spread = float(np.clip(gram / orthonormal.shape[1] / self.rows.sum(), 0.01, 1.0))
+        weights = 1.0 / (self.variances.mean() + self.noise[:, 0] * (mean @ mean) / (self.rows * spread))
+        return np.asarray(weights / weights.max())
+
+    def covariances(self, draw: int, spread: Floats) -> Floats:
+        """C of every holder at one draw: (J, directions + 1, directions + 1)."""
+        c, variance = self.residuals[draw], self.variances[draw]
+        kinds = np.stack(noise_covariances(c, variance, self.directions))
+        result = np.einsum("ji,ikl->jkl", self.noise, kinds)
+        result[:, :-1, :-1] += variance * spread
+        result[:, -1, -1] += 2.0 * self.rows * variance**2
+        return np.asarray(result)
+
+    def posterior_root(self) -> Floats:
+        """F with F Fᵀ = V, the covariance of (β, σ²) over the draws."""
+        theta = np.column_stack([self.coefficients, self.variances])
+        sd = np.maximum(theta.std(axis=0), np.finfo(float).tiny)
+        values, vectors = np.linalg.eigh(np.atleast_2d(np.corrcoef((theta / sd).T)))
+        return np.asarray(sd[:, None] * vectors * np.sqrt(np.maximum(values, 1e-12)))
+
+
+def noise_covariances(c: Floats, variance: float, directions: Floats) -> tuple[Floats, Floats, Floats]:
+    """Covariance of (Dᵀ E c, cᵀ E c − σ² E₀₀) for noise E of variance 1 off the diagonal only, on it only, in the corner only."""
+    squares, norm2 = c**2, float(c @ c)
+    on = squares.copy()
+    on[0] = 0.0
+    first = np.zeros_like(c)
+    first[0] = 1.0
+    off = _bordered(directions, np.diag(norm2 - 2.0 * squares) + np.outer(c, c), 2.0 * c * (norm2 - squares),
+                    2.0 * (norm2**2 - float(squares @ squares)))
+    diagonal = _bordered(directions, np.diag(on), on * c, float(on @ on))
+    gap = squares[0] - variance
+    corner = _bordered(directions, squares[0] * np.outer(first, first), c[0] * gap * first, gap**2)
+    return off, diagonal, corner
+
+
+def _bordered(directions: Floats, block: Floats, border: Floats, last: float) -> Floats:
+    size = directions.shape[1] + 1
+    result = np.empty((size, size))
+    result[:-1, :-1] = directions.T @ block @ directions
+    result[:-1, -1] = result[-1, :-1] = directions.T @ border
+    result[-1, -1] = last
+    return result
+
+
+@dataclass(frozen=True)
+class Reference:
+    """At one draw: covariances of T, for each holder (in its own combinations) and for all together."""
+
+    holders: Floats
+    """Cov(T_j): (J, directions + 1, directions + 1)."""
+    together: Floats
+    """Cov(Σ T_j)."""
+    residual: Floats
+    """C_j."""
+
+
+def references(statistics: Statistics, draws: Sequence[int]) -> Iterator[Reference]:
+    """The covariances at each of some draws."""
+    predictors = statistics.features.shape[1]
+    fitted = np.append(np.arange(predictors), statistics.directions.shape[1])  # the statistics that the fit has used
+    slopes, spread, weights, root = (statistics.slopes(), statistics.spread(), statistics.weights(), statistics.posterior_root())
+    total_slope = np.einsum("j,jkp->kp", weights, slopes[:, fitted])
+    least = LEAST_SHARE if len(weights) > 1 else 1.0
+    for draw in draws:
+        c = statistics.covariances(draw, spread)
+        total = np.einsum("j,jkl->kl", weights**2, c[:, fitted][:, :, fitted])
+        gain = _gain(total_slope, total, root)
+        # At most the likelihood's own covariance counts: draws that are wider (an inefficient method) explain no more than that.
+        fit = np.einsum("jkp,pq,jlq->jkl", slopes, gain.posterior, slopes, optimize=True)
+        cross = np.einsum("j,jkp,pf,jfl->jkl", weights, slopes, gain.matrix, c[:, fitted], optimize=True)
+        all_slopes = slopes.sum(axis=0)
+        all_cross = all_slopes @ gain.matrix @ np.einsum("j,jfl->fl", weights, c[:, fitted])
+        own, turned = statistics.own, statistics.own.transpose(0, 2, 1)
+        yield Reference(
+            holders=own @ _at_least(c + fit - cross - cross.transpose(0, 2, 1), c, least) @ turned,
+            together=_at_least((c.sum(axis=0) + all_slopes @ gain.posterior @ all_slopes.T - all_cross - all_cross.T)[None],
+                               c.sum(axis=0)[None], least)[0],
+            residual=own @ c @ turned,
+        )
+
+
+@dataclass(frozen=True)
+class _Gain:
+    posterior: Floats
+    """V."""
+    matrix: Floats
+    """V AᵀC⁻¹."""
+
+
+def _gain(slope: Floats, covariance: Floats, root: Floats) -> _Gain:
+    sd = np.sqrt(np.diag(covariance))
+    whitened = (slope / sd[:, None]) @ root
+    correlation = covariance / np.outer(sd, sd) + 1e-10 * np.eye(len(sd))
+    values, vectors = np.linalg.eigh(whitened.T @ np.linalg.solve(correlation, whitened))
+    turned = root @ vectors
+    posterior = (turned * np.minimum(1.0, 1.0 / np.maximum(values, 1e-300))) @ turned.T
+    return _Gain(posterior, posterior @ np.linalg.solve(correlation, slope / sd[:, None]).T / sd)
+
+
+def _at_least(covariances: Floats, bounds: Floats, share: float) -> Floats:
+    """The covariances, raised to a share of the bounds where they are below it in any direction."""
+    root = whitening_root(bounds)
+    inside = np.linalg.solve(root, np.linalg.solve(root, covariances).transpose(0, 2, 1))
+    values, vectors = np.linalg.eigh((inside + inside.transpose(0, 2, 1)) / 2)
+    turned = root @ vectors
+    return np.asarray(np.einsum("jka,ja,jla->jkl", turned, np.maximum(values, share), turned))
+
+
+def whitening_root(covariances: Floats) -> Floats:
+    """Cholesky factors, of matrices whose entries may differ by orders of magnitude."""
+    sd = np.sqrt(np.einsum("jkk->jk", covariances))
+    correlation = covariances / (sd[:, :, None] * sd[:, None, :]) + 1e-9 * np.eye(covariances.shape[1])
+    return np.asarray(sd[:, :, None] * np.linalg.cholesky(correlation))

@@ -1,0 +1,76 @@
+"""What a predictive check found, in words."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pandas
+
+NAMED_HOLDERS = 10
+ENOUGH_OTHERS = 10
+
+
+def problems(table: pandas.DataFrame, level: float) -> list[str]:
+    """Each one sentence. The level is halved between holders' distances and single statistics, then shared among them."""
+    from noisewise.results.checks import ALL, OVERALL
+
+    flat = table.reset_index()
+    holders = flat[flat["holder"] != ALL]
+    count = holders["holder"].nunique()
+    distance = holders[holders["statistic"] == OVERALL]
+    single = holders[holders["statistic"] != OVERALL]
+    striking = single[single["p"] < level / 4 / max(len(single), 1)]
+    far = set(distance.loc[distance["p"] < level / 4 / count, "holder"]) | set(striking["holder"])
+    # The worst first: one that is far out also draws the fit away from the others.
+    size = (holders["observed"] - holders["expected"]).abs() / (holders["upper"] - holders["lower"])
+    size = size.where(holders["statistic"] == OVERALL, 0.0) if count > 1 else size
+    order = size.groupby(holders["holder"], sort=False).max().sort_values(ascending=False, kind="stable").index
+    found = []
+    for name in [name for name in order if name in far][: 1 if count == 2 else None]:
+        reasons = [_reason(row) for _, row in striking[striking["holder"] == name].iterrows()]
+        overall = [f"overall p {_probability(p)}" for p in distance.loc[distance["holder"] == name, "p"]]
+        words = {1: f"the release of holder {name} does not fit", 2: f"the two holders differ; at {name} compared with both"}
+        found.append(f"{words.get(count, f'holder {name} does not fit the others')}: {'; '.join(reasons + overall)}")
+    shared = flat[flat["holder"] == ALL]
+    p = _agreement(shared[shared["statistic"] == OVERALL], distance[~distance["holder"].isin(far)], bool(far))
+    if p < level / 4:
+        which = "other holders" if far else "holders"
+        found.append(f"the {which} together differ by more than chance (p {_probability(p)}), although none of them stands out")
+    left_out = shared[shared["statistic"] != OVERALL]
+    for _, row in left_out[left_out["p"] < level / 4 / max(len(left_out), 1)].iterrows():
+        column = str(row["statistic"]).removeprefix("residual × ").removesuffix(" (left out)")
+        found.append(f"the residuals depend on {column}, which the formula leaves out (p {_probability(float(row['p']))})")
+    return _short(found)
+
+
+def _agreement(together: pandas.DataFrame, rest: pandas.DataFrame, some_stand_out: bool) -> float:
+    """The probability that the holders, or those that do not stand out, differ as much as they do by chance."""
+    from scipy.special import chdtrc
+
+    if not some_stand_out:
+        return float(together["p"].min()) if len(together) else 1.0
+    # A few that stand out move the fit, and with it all others: only where there are many does their sum say something.
+    return float(chdtrc(rest["expected"].sum(), rest["observed"].sum())) if len(rest) >= ENOUGH_OTHERS else 1.0
+
+
+def _reason(row: pandas.Series) -> str:
+    from noisewise.results.checks import MEAN, SQUARES
+
+    statistic, more = str(row["statistic"]), row["observed"] > row["expected"]
+    numbers = f"{row['observed']:.3g} instead of {row['lower']:.3g} to {row['upper']:.3g}"
+    if statistic == SQUARES:
+        return f"residuals spread {'more' if more else 'less'} than elsewhere (mean square {numbers})"
+    if statistic == MEAN:
+        return f"responses are {'higher' if more else 'lower'} than expected (mean residual {numbers})"
+    return f"the coefficient of {statistic.removeprefix('residual × ')} seems {'larger' if more else 'smaller'} there"
+
+
+def _probability(p: float) -> str:
+    return "below 0.0001" if p < 1e-4 else f"{p:.4f}"
+
+
+def _short(found: list[str]) -> list[str]:
+    if len(found) <= NAMED_HOLDERS:
+        return found
+    return [*found[:NAMED_HOLDERS], f"and {len(found) - NAMED_HOLDERS} more of the kind"]

@@ -1,0 +1,270 @@
+"""The predictive check: do the released statistics look as the fit says they should, at every holder?
+
+``Posterior.check(release)`` returns a `PredictiveCheck`. The mathematics is in ``check_moments``.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from noisewise.errors import ResultError
+from noisewise.release.combine import combine
+from noisewise.release.model import Release
+from noisewise.results.check_moments import Statistics, references, whitening_root
+from noisewise.results.check_tails import Tails
+from noisewise.results.records import check_interval
+
+if TYPE_CHECKING:
+    import pandas
+    from matplotlib.figure import Figure
+
+    from noisewise.results.posterior import Posterior
+    from noisewise.schema import Design
+
+Floats = NDArray[np.float64]
+
+ALL = "all"
+OVERALL = "overall"
+MEAN = "mean residual"
+SQUARES = "mean squared residual"
+DRAWS = 64
+"""So many draws, evenly spaced, are averaged over: covariances differ little between draws."""
+ROWS_OVER_NOISE = 5.0
+"""A holder with fewer rows than so many standard deviations of the noise has no mean of its own; the common one is taken."""
+LEVEL = 0.01
+"""The probability with which `problems` names anything at all if the model holds for every holder."""
+
+
+@dataclass(frozen=True, eq=False)
+class PredictiveCheck:
+    """Observed and expected statistics of every holder.
+
+    ``table`` has one row for each holder and statistic, with the index (holder, statistic) and the columns ``observed``,
+    ``expected``, ``lower``, ``upper`` (where a new release would be with the probability ``interval``) and ``p`` (the probability
+    of a value at least as far out). The statistics of a holder, per row of its table and in the user's units: the mean
+    residual, the mean product of the residual and each predictor (measured from its mean), the mean squared residual, and
+    ``overall``, the distance of all of them together (a chi-square). The rows of the holder ``all`` say whether the
+    holders agree, and, for each released column that the formula leaves out, whether the residuals depend on it.
+
+    A single holder's statistics determine the fit, so they always look well, and there is no ``overall``: only the columns
+    that the formula leaves out can then speak against it.
+    """
+
+    table: pandas.DataFrame
+    formula: str
+    interval: float
+    single: bool
+    """One holder only."""
+
+    def problems(self, level: float = LEVEL) -> list[str]:
+        """What does not fit, in words; an empty list is good news. ``level`` is shared out among all that is looked at."""
+        from noisewise.results import check_words
+
+        return check_words.problems(self.table, level)
+
+    def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
+        """One panel for each statistic, one line for each holder: what was expected (bar) and what was released (dot)."""
+        from noisewise.results.plots.checks import draw_check
+
+        return draw_check(self, path)
+
+    def __repr__(self) -> str:
+        holders = len(set(self.table.index.get_level_values("holder")) - {ALL})
+        return f"<PredictiveCheck {self.formula!r}: {holders} holders, {len(self.problems())} problems>"
+
+    def _repr_html_(self) -> str:
+        import html
+
+        notes = "".join(f"<li>{html.escape(problem)}</li>" for problem in self.problems())
+        table = str(self.table.to_html(float_format=lambda value: f"{value:.4g}"))
+        return f"<p><b>{html.escape(self.formula)}</b></p>{table}" + (f"<ul>{notes}</ul>" if notes else "")
+
+
+def check_release(posterior: Posterior, release: Release | Sequence[Release], holders: Sequence[str] | None,
+                  interval: float) -> PredictiveCheck:
+    """Compare a posterior with the release that it was fitted to, or with another one of the same columns."""
+    check_interval(interval)
+    together = release if isinstance(release, Release) else combine(release)
+    _refuse(posterior, together)
+    names = _holder_names(holders, together.holders)
+    design = posterior.design
+    statistics = _statistics(posterior, together)
+    labels = (*(_label(term) for term in design.terms), *_left_out(design)[1])
+    laplace = np.array([part.noise.distribution == "laplace" for part in together.parts])
+    table = _table(_compare(statistics, laplace), statistics, np.maximum(_sizes(together), 1.0), labels, names, interval,
+                   _half_width(design))
+    return PredictiveCheck(table, posterior.info.formula, interval, together.holders == 1)
+
+
+def _half_width(design: Design) -> float:
+    lower, upper = design.response_bounds
+    return (upper - lower) / 2
+
+
+def _refuse(posterior: Posterior, release: Release) -> None:
+    if posterior.info.family != "gaussian":
+        raise ResultError("predictive checks exist for the gaussian family", found=posterior.info.family)
+    if release.kind != "gram":
+        raise ResultError("predictive checks exist for releases of the kind gram", found=release.kind)
+    if release.columns != posterior.design.basis.columns or release.schema != posterior.design.basis.schema:
+        raise ResultError("a fit is checked against releases of the schema that it was fitted with",
+                          found="another schema or other terms", remedy="give the files that the fit was given")
+
+
+def _holder_names(given: Sequence[str] | None, count: int) -> list[str]:
+    names = [str(number) for number in range(1, count + 1)] if given is None else [str(name) for name in given]
+    if len(names) != count or len(set(names)) < count or ALL in names:
+        raise ResultError(f"each holder has a name of its own, and none is called '{ALL}'",
+                          found=f"{len(names)} names for {count} holders", remedy="one different name for each part")
+    return names
+
+
+def _label(term: str) -> str:
+    return MEAN if term == "Intercept" else f"residual × {term}"
+
+
+def _left_out(design: Design) -> tuple[Floats, list[str]]:
+    """Released columns that neither side of the formula uses."""
+    unused = ~(np.any(design.features != 0.0, axis=1) | (design.target != 0.0))
+    unused[0] = False
+    places = np.flatnonzero(unused)
+    return np.eye(design.basis.size)[:, places], [f"residual × {design.basis.names[place]} (left out)" for place in places]
+
+
+def _sizes(release: Release) -> Floats:
+    """Numbers of rows, noisy where they are not public."""
+    return np.array([part.matrix[0, 0] if part.rows is None else part.rows for part in release.parts], dtype=float)
+
+
+def _means(release: Release, matrices: Floats, sizes: Floats, directions: Floats, constant: int) -> Floats:
+    """The holders' own means of the predictors, where the noise lets them be seen, as differences from the common mean."""
+    means = matrices[:, 0] @ directions / np.maximum(sizes, 1.0)[:, None]
+    noise = np.array([part.noise.diagonal for part in release.parts])
+    means[sizes < ROWS_OVER_NOISE * noise] = 0.0
+    means[:, constant] = 0.0
+    return np.asarray(means)
+
+
+def _statistics(posterior: Posterior, release: Release) -> Statistics:
+    design = posterior.design
+    half_width = _half_width(design)
+    draws = posterior.samples.reshape(-1, len(posterior.terms))
+    coefficients = draws[:, : len(design.terms)] / half_width
+    matrices = np.array([part.matrix for part in release.parts])
+    sizes = _sizes(release)
+    directions = np.column_stack([design.features, _left_out(design)[0]])
+    own = np.tile(np.eye(directions.shape[1] + 1), (release.holders, 1, 1))
+    if "Intercept" in design.terms:  # predictors from their mean, so that a shift is not taken for a slope
+        constant = design.terms.index("Intercept")
+        mean = matrices.sum(axis=0)[0] @ directions / max(float(sizes.sum()), 1.0)
+        mean[constant] = 0.0
+        directions[0] -= mean
+        own[:, :-1, constant] -= _means(release, matrices, sizes, directions, constant)
+    return Statistics(
+        matrices=matrices,
+        counts=sizes / [part.average for part in release.parts],
+        noise=np.array([[part.noise.off_diagonal, part.noise.diagonal, part.noise.corner] for part in release.parts]) ** 2,
+        features=design.features,
+        directions=directions,
+        own=own,
+        residuals=design.target / half_width - coefficients @ design.features.T,
+        coefficients=coefficients,
+        variances=(draws[:, -1] / half_width) ** 2,
+    )
+
+
+@dataclass(frozen=True)
+class _Found:
+    """Averages over the draws, in working units. Arrays have one row per holder."""
+
+    observed: Floats
+    variances: Floats
+    p: Floats
+    distance: Floats
+    distance_p: Floats
+    left_out: Floats
+    """Of all holders together."""
+    left_out_variances: Floats
+    left_out_p: Floats
+    agreement: float
+    agreement_p: float
+    freedom: float
+    """What the agreement is to be expected to be."""
+
+
+def _compare(statistics: Statistics, laplace: NDArray[np.bool_]) -> _Found:
+    predictors, width = statistics.features.shape[1], statistics.directions.shape[1]
+    fitted, left_out = np.append(np.arange(predictors), width), np.arange(predictors, width)
+    raw_observed = statistics.averages()
+    outside = raw_observed.sum(axis=0)[left_out]
+    observed = np.einsum("jkl,jl->jk", statistics.own, raw_observed)
+    chosen = np.unique(np.linspace(0, len(statistics.variances) - 1, DRAWS).astype(int))
+    sums: dict[str, Any] = {}
+    tails: Tails | None = None
+    for at in references(statistics, chosen.tolist()):
+        used, raw = at.holders[:, fitted][:, :, fitted], at.residual[:, fitted][:, :, fitted]
+        tails = tails or Tails.of(statistics, laplace, at.holders, fitted)  # hardly differs between draws
+        variances, left_out_variances = np.einsum("jkk->jk", at.holders), np.diag(at.together)[left_out]
+        distance, agreement = _squared_length(used, observed[:, fitted]), float(_squared_length(raw, observed[:, fitted]).sum())
+        # Σ tr(C⁻¹ Cov T): the number of holders less one, times the number of statistics, if all count the same.
+        freedom = float(np.sum(np.linalg.solve(whitening_root(raw), np.linalg.cholesky(used)) ** 2))
+        found = {
+            "variances": variances, "p": tails.two_sided(observed / np.sqrt(variances)),
+            "distance": distance, "distance_p": tails.beyond(distance, predictors + 1),
+            "left_out_variances": left_out_variances, "left_out_p": _two_sided(outside / np.sqrt(left_out_variances)),
+            "agreement": agreement, "agreement_p": tails.sum_beyond(agreement, freedom), "freedom": freedom,
+        }
+        sums = {name: sums.get(name, 0.0) + value / len(chosen) for name, value in found.items()}
+    return _Found(observed=observed, left_out=outside, **sums)
+
+
+def _two_sided(z: Floats) -> Floats:
+    from scipy.special import ndtr
+
+    return np.asarray(2.0 * ndtr(-np.abs(z)))
+
+
+def _squared_length(covariances: Floats, values: Floats) -> Floats:
+    whitened = np.linalg.solve(whitening_root(covariances), values[:, :, None])[:, :, 0]
+    return np.asarray(np.sum(whitened**2, axis=1))
+
+
+def _table(found: _Found, statistics: Statistics, sizes: Floats, labels: Sequence[str], names: Sequence[str], interval: float,
+           half_width: float) -> pandas.DataFrame:
+    """Everything per row of a holder's table and in the user's units."""
+    import pandas
+    from scipy.special import chdtri, ndtri
+
+    predictors, width = statistics.features.shape[1], statistics.directions.shape[1]
+    z, tails = float(ndtri((1 + interval) / 2)), ((1 + interval) / 2, (1 - interval) / 2)
+    sigma2 = float(statistics.variances.mean()) * half_width**2
+    records: list[tuple[object, ...]] = []
+
+    def add(holder: str, statistic: str, expected: float, gap: float, variance: float, p: float, unit: float) -> None:
+        sd = z * unit * float(np.sqrt(variance))
+        records.append((holder, statistic, expected + unit * gap, expected, expected - sd, expected + sd, p))
+
+    def add_distance(holder: str, value: float, freedom: float, p: float) -> None:
+        records.append((holder, OVERALL, value, freedom, *(float(chdtri(freedom, tail)) for tail in tails), p))
+
+    for j, name in enumerate(names):
+        unit = half_width / float(sizes[j])
+        for k in range(predictors):
+            add(name, labels[k], 0.0, found.observed[j, k], found.variances[j, k], found.p[j, k], unit)
+        add(name, SQUARES, sigma2, found.observed[j, -1], found.variances[j, -1], found.p[j, -1],
+            half_width**2 / float(statistics.rows[j]))
+        if len(names) > 1:
+            add_distance(name, found.distance[j], predictors + 1, found.distance_p[j])
+    if len(names) > 1:
+        add_distance(ALL, found.agreement, found.freedom, found.agreement_p)
+    for place, k in enumerate(range(predictors, width)):
+        add(ALL, labels[k], 0.0, found.left_out[place], found.left_out_variances[place], found.left_out_p[place],
+            half_width / float(sizes.sum()))
+    columns = ["holder", "statistic", "observed", "expected", "lower", "upper", "p"]
+    return pandas.DataFrame.from_records(records, columns=columns).set_index(["holder", "statistic"]).astype(float)

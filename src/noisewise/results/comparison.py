@@ -1,0 +1,88 @@
+"""Several methods on one release, side by side: the table, the notes and the picture."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from noisewise.results.records import check_interval
+from noisewise.results.summary import percent_label
+
+if TYPE_CHECKING:
+    import pandas
+    from matplotlib.figure import Figure
+
+    from noisewise.results.posterior import Posterior
+
+
+@dataclass(frozen=True, eq=False)
+class MethodComparison:
+    """Fits of one formula to one release by several methods.
+
+    ``posteriors`` are the fits by the name of the method; ``refused`` says why a method has none; ``cautions`` says of a
+    method what is known against its intervals; ``default`` is the method that `fit` takes if none is named.
+    """
+
+    formula: str
+    posteriors: Mapping[str, Posterior]
+    refused: Mapping[str, str]
+    cautions: Mapping[str, str]
+    default: str
+
+    def table(self, interval: float = 0.95) -> pandas.DataFrame:
+        """One row for each term and method: mean, sd, the ends of the interval and its width."""
+        import pandas
+
+        low, high = (percent_label(tail) for tail in check_interval(interval))
+        frames = []
+        for name, posterior in self.posteriors.items():
+            summary = posterior.summary(interval)
+            chosen = summary[["mean", "sd", low, high]].assign(width=summary[high] - summary[low], method=name)
+            frames.append(chosen.reset_index())
+        if not frames:
+            return pandas.DataFrame(columns=["mean", "sd", low, high, "width"])
+        together = pandas.concat(frames).set_index(["term", "method"])
+        terms = list(dict.fromkeys(together.index.get_level_values("term")))
+        order = [(term, name) for term in terms for name in self.posteriors if (term, name) in together.index]
+        return together.loc[order]
+
+    def methods(self) -> pandas.DataFrame:
+        """One row for each method: seconds, smallest effective number of draws, effective draws per second, and notes."""
+        import pandas
+
+        rows = []
+        for name, posterior in self.posteriors.items():
+            summary = posterior.summary()
+            least = float(np.nanmin(summary[["ess_bulk", "ess_tail"]].to_numpy()))
+            seconds = posterior.info.seconds
+            rows.append((name, seconds, least, least / seconds if seconds > 0 else np.nan, self.notes(name)))
+        rows += [(name, np.nan, np.nan, np.nan, self.notes(name)) for name in self.refused]
+        table = pandas.DataFrame.from_records(rows, columns=["method", "seconds", "ess", "ess_per_second", "notes"])
+        return table.set_index("method")
+
+    def notes(self, method: str) -> list[str]:
+        """What is to be said about a method here: refused, not calibrated, draws not to be trusted."""
+        found = ["the default"] if method == self.default else []
+        if method in self.refused:
+            found.append(f"not fitted: {self.refused[method]}")
+        if method in self.cautions:
+            found.append(self.cautions[method])
+        if method in self.posteriors:
+            found += [f"do not trust these draws yet: {problem}" for problem in self.posteriors[method].diagnose()]
+        return found
+
+    def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
+        """One panel for each term, one line for each method: mean, 50 % and 95 % interval."""
+        from noisewise.results.plots.comparison import draw_comparison
+
+        return draw_comparison(self, path)
+
+    def __repr__(self) -> str:
+        return f"<MethodComparison {self.formula!r}: {', '.join(self.posteriors)}>"
+
+    def _repr_html_(self) -> str:
+        return str(self.table().to_html(float_format=lambda value: f"{value:.4g}")) + str(self.methods().to_html())

@@ -1,0 +1,133 @@
+"""Several methods side by side: one panel for each term, one line for each method."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from noisewise.results.plots.picture import PROBABILITIES, Estimate
+from noisewise.results.plots.sheet import (
+    FAINT,
+    INK,
+    MARGIN,
+    POSTERIOR,
+    Sheet,
+    Words,
+    heading,
+    open_sheet,
+    shorten,
+    text_width,
+)
+from noisewise.results.records import SIGMA
+
+if TYPE_CHECKING:
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from noisewise.results.comparison import MethodComparison
+
+WIDTH = 9.6
+MOST_COLUMNS = 3
+GAP = 0.3
+LINE = 0.24
+TITLE_ROOM = 0.32
+TICK_ROOM = 0.36
+LABEL_SIZE = 9.0
+OTHER = "#E69F00"
+WIDEST = 4.0
+"""An axis reaches at most so many of the default's interval widths beyond its interval; what goes on has a wedge."""
+
+
+def draw_comparison(comparison: MethodComparison, path: str | os.PathLike[str] | None) -> Figure:
+    """Mean, 50 % and 95 % interval of each method."""
+    from noisewise.results.plots import write_figure
+
+    names = list(comparison.posteriors)
+    terms = next(iter(comparison.posteriors.values())).terms
+    labels = [shorten(name, 24) for name in names]
+    left = MARGIN + text_width(labels, LABEL_SIZE) + 0.12
+    columns = min(MOST_COLUMNS, len(terms))
+    cell = TITLE_ROOM + LINE * len(names) + TICK_ROOM
+    down = -(-len(terms) // columns)
+    top = heading(Words(comparison.formula, "the same release by every method"), _legend(comparison), WIDTH)
+    sheet = open_sheet(None, WIDTH, top.height + down * cell + 0.1)
+    top.draw(sheet)
+    width = (sheet.width - left - MARGIN - (columns - 1) * GAP) / columns
+    for place, term in enumerate(terms):
+        across, above = left + (place % columns) * (width + GAP), top.height + (place // columns) * cell + TITLE_ROOM
+        sheet.text(across, above - 0.08, shorten(term), fontsize=9.5, color=INK, va="bottom")
+        panel = sheet.panel(across, above, width, LINE * len(names))
+        _draw_term(panel, comparison, term)
+        if place % columns == 0:
+            _name_lines(sheet, left, above, labels)
+    write_figure(sheet.figure, path)
+    return sheet.figure
+
+
+def _name_lines(sheet: Sheet, left: float, above: float, labels: list[str]) -> None:
+    for line, label in enumerate(labels):
+        sheet.text(left - 0.1, above + (line + 0.5) * LINE, label, ha="right", va="center", fontsize=LABEL_SIZE, color=INK)
+
+
+def _draw_term(panel: Axes, comparison: MethodComparison, term: str) -> None:
+    names = list(comparison.posteriors)
+    estimates = []
+    for posterior in comparison.posteriors.values():
+        draws = posterior.draws(term)
+        estimates.append(Estimate(float(draws.mean()), *(float(end) for end in np.quantile(draws, PROBABILITIES))))
+    reference = estimates[names.index(comparison.default) if comparison.default in names else 0]
+    low, high = _range(term, estimates, reference)
+    _frame(panel, len(names), low, high)
+    if low <= 0 <= high and term != SIGMA:
+        panel.axvline(0, color=FAINT, linewidth=0.9, linestyle=(0, (2, 2)), zorder=1, gid="zero")
+    panel.axvspan(reference.lower, reference.upper, color=POSTERIOR, alpha=0.1, linewidth=0, zorder=0, gid="default")
+    for line, (name, estimate) in enumerate(zip(names, estimates, strict=True)):
+        colour = _colour(comparison, name)
+        panel.hlines(line, max(estimate.lower, low), min(estimate.upper, high), color=colour, linewidth=1.6, zorder=3)
+        panel.hlines(line, max(estimate.inner_lower, low), min(estimate.inner_upper, high), color=colour, linewidth=4.5, zorder=3)
+        if low <= estimate.mean <= high:
+            panel.plot([estimate.mean], [line], "o", markersize=5, color="white", markeredgecolor=colour, markeredgewidth=1.5,
+                       zorder=4)
+        for outside, edge, marker in ((estimate.lower < low, low, "<"), (estimate.upper > high, high, ">")):
+            if outside:
+                panel.plot([edge], [line], marker, color=colour, markersize=4, clip_on=False, zorder=4, gid="goes on")
+
+
+def _range(term: str, estimates: list[Estimate], reference: Estimate) -> tuple[float, float]:
+    width = max(reference.upper - reference.lower, 1e-12 * max(1.0, abs(reference.mean)))
+    low = max(min(estimate.lower for estimate in estimates), reference.lower - WIDEST * width)
+    high = min(max(estimate.upper for estimate in estimates), reference.upper + WIDEST * width)
+    pad = 0.06 * (high - low)
+    return (max(low - pad, 0.0) if term == SIGMA else low - pad), high + pad
+
+
+def _frame(panel: Axes, count: int, low: float, high: float) -> None:
+    from matplotlib.ticker import MaxNLocator
+
+    panel.set_xlim(low, high)
+    panel.set_ylim(count - 0.5, -0.5)
+    panel.set_yticks([])
+    panel.patch.set_alpha(0)
+    panel.spines[["left", "right", "top"]].set_visible(False)
+    panel.spines["bottom"].set_color("#BBBBBB")
+    panel.xaxis.set_major_locator(MaxNLocator(nbins=4, steps=[1, 2, 2.5, 5, 10]))
+    panel.tick_params(axis="x", labelsize=7, length=2, pad=1.5, color="#BBBBBB", labelcolor=FAINT)
+
+
+def _colour(comparison: MethodComparison, name: str) -> str:
+    if name == comparison.default:
+        return POSTERIOR
+    return OTHER if name in comparison.cautions else INK
+
+
+def _legend(comparison: MethodComparison) -> list[tuple[Artist, str]]:
+    from matplotlib.lines import Line2D
+
+    words = {POSTERIOR: f"{comparison.default} (the default)", INK: "other methods",
+             OTHER: "methods with a caution: see the notes"}
+    used = [_colour(comparison, name) for name in comparison.posteriors]
+    return [(Line2D([], [], color=colour, linewidth=3, marker="o", markersize=5, markerfacecolor="white"), label)
+            for colour, label in words.items() if colour in used]

@@ -1,0 +1,124 @@
+"""`PointEstimate`: what `noisewise.fit` returns for an `adassp` release. Coefficients, and nothing about their uncertainty."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from noisewise.errors import NoisewiseWarning, ResultError
+from noisewise.results import prediction, rows
+from noisewise.results.records import FitInfo
+
+if TYPE_CHECKING:
+    import pandas
+
+    from noisewise.schema import Design
+
+NO_POSTERIOR: Final = "point estimate: no posterior, no intervals"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PointEstimate:
+    """Regression coefficients in the user's units, without any statement of their uncertainty.
+
+    `ridge` is the total that was added to the diagonal of the predictors' matrix, in scaled units: where it is large, the
+    coefficients are drawn towards a response in the middle of its bounds.
+
+    >>> estimate = noisewise.fit("stay ~ age", release)        # doctest: +SKIP
+    >>> estimate.coefficients["age"]                           # doctest: +SKIP
+    >>> estimate.predict({"age": [40, 70]})                    # doctest: +SKIP
+    """
+
+    values: NDArray[np.float64]
+    design: Design
+    info: FitInfo
+    ridge: float = 0.0
+
+    def __post_init__(self) -> None:
+        values = np.array(self.values, dtype=np.float64)
+        if values.shape != (len(self.design.terms),) or not np.isfinite(values).all():
+            raise ResultError("a point estimate has one finite number for each term", found=f"shape {values.shape}")
+        values.setflags(write=False)
+        object.__setattr__(self, "values", values)
+
+    @property
+    def terms(self) -> tuple[str, ...]:
+        return self.design.terms
+
+    @property
+    def coefficients(self) -> pandas.Series[float]:
+        """The coefficients by term."""
+        import pandas
+
+        return pandas.Series(self.values, index=pandas.Index(list(self.terms), name="term"), name="estimate")
+
+    def summary(self, interval: float | None = None) -> pandas.DataFrame:
+        """One column: the estimate of each term."""
+        if interval is not None:
+            self._refuse("interval")
+        return self.coefficients.to_frame()
+
+    def predict(self, new_rows: object, interval: float | None = None) -> pandas.DataFrame:
+        """One column, `mean`: the prediction for each new row. What rows can be is said at `Posterior.predict`."""
+        import pandas
+
+        if interval is not None:
+            self._refuse("interval")
+        columns, index = rows.read_rows(new_rows, self.design.columns_needed, rows.declared_levels(self.design))
+        mean, _, _ = prediction.predict_rows(columns, len(index), self.design, self.values[None, :], None, (0.5, 0.5))
+        return pandas.DataFrame({"mean": mean}, index=index)
+
+    def draws(self, term: str | None = None) -> NoReturn:
+        """Refused: there are none."""
+        self._refuse("draws")
+
+    def plot(self, *arguments: Any, **options: Any) -> NoReturn:
+        """Refused: the pictures show posteriors."""
+        self._refuse("plot")
+
+    def to_arviz(self) -> NoReturn:
+        """Refused: ArviZ is for draws."""
+        self._refuse("ArviZ export")
+
+    def save(self, path: str | os.PathLike[str]) -> NoReturn:
+        """Refused: a file of draws has none to hold."""
+        raise ResultError("a point estimate has no draws to save", found=os.fspath(path),
+                          remedy="keep the table: estimate.summary().to_csv(path)")
+
+    def diagnose(self) -> list[str]:
+        """Reasons not to trust the estimate, in plain words; an empty list is good news."""
+        return list(self.info.doubts)
+
+    def warn_if_bad(self, stacklevel: int = 1) -> None:
+        """Emit one NoisewiseWarning with all that `diagnose` finds and what to do about it."""
+        if self.info.doubts:
+            message = (f"do not trust this estimate: {'; '.join(self.info.doubts)}. What to do: a release with a larger epsilon, "
+                       "of more rows or for a shorter formula")
+            warnings.warn(message, NoisewiseWarning, stacklevel=stacklevel + 1)
+
+    def _refuse(self, what: str) -> NoReturn:
+        raise ResultError(f"this is a {NO_POSTERIOR}", found=f"a request for {what}",
+                          remedy="an adassp release allows no more; for a posterior the data holder makes a release of kind "
+                          "gram, which serves every formula")
+
+    def _subtitle(self) -> str:
+        holders = "1 holder" if self.info.holders == 1 else f"{self.info.holders} holders"
+        return f"method {self.info.method} · {holders} · ridge {self.ridge:.4g}"
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{term} {value:.4g}" for term, value in zip(self.terms[:8], self.values, strict=False))
+        more = ", ..." if len(self.terms) > 8 else ""
+        return f"<PointEstimate {self.info.formula!r}, {self._subtitle()}: {shown}{more} ({NO_POSTERIOR})>"
+
+    def _repr_html_(self) -> str:
+        import html
+
+        table = str(self.summary().to_html(float_format=lambda value: f"{value:.4g}"))
+        heading = html.escape(f"{self.info.formula} ({self._subtitle()})")
+        notes = "".join(f"<li>{html.escape(problem)}</li>" for problem in self.diagnose())
+        return f"<p><b>{heading}</b><br>{NO_POSTERIOR}</p>{table}" + (f"<ul>{notes}</ul>" if notes else "")

@@ -1,0 +1,79 @@
+"""``fit`` with releases of kind adassp: the result, the default method, and what does not go together."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+import pytest
+
+import noisewise as nw
+from noisewise.errors import FitError, IncompatibleReleasesError, NoisewiseWarning
+from noisewise.posterior.adassp import point_estimate
+from noisewise.results.point_estimate import PointEstimate
+
+SCHEMA = nw.Schema.from_dict({"adjacency": "replace-one", "columns": {"stay": {"bounds": [0, 60]}, "age": {"bounds": [18, 98]}}})
+FORMULA = "stay ~ age"
+
+
+def released(seed: int = 1, **options: Any) -> nw.Release:
+    random = np.random.default_rng(seed)
+    age = random.uniform(18, 98, 2000)
+    rows = {"age": age, "stay": 5 + 0.2 * age + random.normal(0, 2, 2000)}
+    return nw.release(rows, SCHEMA, epsilon=3.0, delta=1e-6, progress=False, **options)
+
+
+def adassp(seed: int = 1) -> nw.Release:
+    return released(seed, kind="adassp", formula=FORMULA)
+
+
+@pytest.mark.parametrize("options", [{}, {"method": "adassp"}, {"method": None}])
+def test_the_result_is_a_point_estimate(options: dict[str, Any]) -> None:
+    release = adassp()
+    found = nw.fit(FORMULA, release, **options)
+    assert isinstance(found, PointEstimate)
+    assert np.array_equal(found.values, point_estimate(FORMULA, release).values)
+    assert (found.info.method, found.info.formula, found.info.holders) == ("adassp", FORMULA, 1)
+
+
+def test_holders_are_fitted_together() -> None:
+    parts = [adassp(1), adassp(2)]
+    found = nw.fit(FORMULA, parts)
+    assert isinstance(found, PointEstimate) and found.info.holders == 2
+    assert np.array_equal(found.values, point_estimate(FORMULA, nw.combine(parts)).values)
+    with pytest.raises(IncompatibleReleasesError, match="kind: adassp and gram"):
+        nw.fit(FORMULA, [adassp(), released(2)])
+
+
+def test_gram_releases_still_have_their_default() -> None:
+    found = nw.fit(FORMULA, released(), method="laplace", draws=500, seed=1, progress=False)
+    assert isinstance(found, nw.Posterior)
+
+
+@pytest.mark.parametrize(("kind", "options", "words"), [
+    ("adassp", {"method": "conditional"}, "serves the method adassp only"),
+    ("adassp", {"method": "laplace"}, "serves the method adassp only"),
+    ("gram", {"method": "adassp"}, "needs a release of kind adassp"),
+    ("adassp", {"method": "ridge"}, "method is not known.*adassp"),
+    ("adassp", {"prior": nw.Prior()}, "no prior"),
+])
+def test_what_does_not_go_together_is_refused_with_a_remedy(kind: str, options: dict[str, Any], words: str) -> None:
+    with pytest.raises(FitError, match=words) as refused:
+        nw.fit(FORMULA, adassp() if kind == "adassp" else released(), **options)
+    assert refused.value.remedy
+
+
+def test_another_formula_is_refused() -> None:
+    for formula in ("age ~ stay", "stay ~ 1"):
+        with pytest.raises(FitError, match="answers one regression"):
+            nw.fit(formula, adassp())
+
+
+def test_a_ruined_matrix_warns() -> None:
+    release = adassp()
+    part = release.parts[0]
+    matrix = part.matrix.copy()
+    matrix[1, 1] = -1e6
+    with pytest.warns(NoisewiseWarning, match="not positive definite"):
+        nw.fit(FORMULA, dataclasses.replace(release, parts=(dataclasses.replace(part, matrix=matrix),)))

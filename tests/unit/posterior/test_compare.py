@@ -1,0 +1,98 @@
+"""Methods side by side: all of them, what they refuse, and what is said about them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from tests.unit.results import made_consortium as made
+
+import noisewise as nw
+import noisewise.posterior.methods as methods_module
+from noisewise.errors import FitError
+from noisewise.posterior.compare import CAUTIONS, DEFAULT, compare_methods
+from noisewise.posterior.request import Request, Sampled
+from noisewise.results.comparison import MethodComparison
+
+FORMULA = "stay ~ age"
+RELEASE = made.consortium(3, 2, sd=8.0)
+
+
+def refuse(request: Request) -> Sampled:
+    raise FitError("this method needs normal noise", found="laplace")
+
+
+@pytest.fixture
+def few_methods(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The quick ones and one that refuses: what the others do is tested with them."""
+    laplace = methods_module.METHODS["laplace"]
+    table = {"conditional": laplace, "laplace": laplace, "picky": refuse}
+    for name in list(methods_module.METHODS):
+        monkeypatch.delitem(methods_module.METHODS, name)
+    for name, method in table.items():
+        monkeypatch.setitem(methods_module.METHODS, name, method)
+
+
+@pytest.fixture
+def found(few_methods: None) -> MethodComparison:
+    return compare_methods(FORMULA, RELEASE, draws=300, chains=2, seed=4, progress=False)
+
+
+def test_each_method_is_the_fit_that_it_would_be_alone(found: MethodComparison) -> None:
+    alone = nw.fit(FORMULA, RELEASE, method="laplace", draws=300, chains=2, seed=4, progress=False).summary(0.9)
+    table = found.table(0.9)
+    assert np.array_equal(table.xs("laplace", level="method")["mean"], alone["mean"])
+    assert np.allclose(table["width"], table["95%"] - table["5%"])
+    assert list(table.index.get_level_values("method"))[:2] == ["conditional", "laplace"]
+    assert list(dict.fromkeys(table.index.get_level_values("term"))) == ["Intercept", "age", "sigma"]
+
+
+def test_refused_methods_say_why_and_the_default_is_marked(found: MethodComparison) -> None:
+    assert found.refused == {"picky": "this method needs normal noise (found: laplace)"}
+    methods = found.methods()
+    assert list(methods.index) == ["conditional", "laplace", "picky"] and np.isnan(methods.loc["picky", "seconds"])
+    assert methods.loc["conditional", "ess_per_second"] == pytest.approx(
+        methods.loc["conditional", "ess"] / methods.loc["conditional", "seconds"])
+    assert "the default" in found.notes("conditional") and any("normal noise" in note for note in found.notes("picky"))
+    assert CAUTIONS["laplace"] in found.notes("laplace") and found.default == DEFAULT
+
+
+def test_few_draws_are_noted_and_not_warned_about(few_methods: None) -> None:
+    found = compare_methods(FORMULA, RELEASE, ["laplace"], draws=20, chains=2, seed=4, progress=False)
+    assert any("do not trust" in note for note in found.notes("laplace"))
+
+
+def test_wrong_methods_and_releases_that_all_refuse(few_methods: None) -> None:
+    with pytest.raises(FitError, match="magic"):
+        compare_methods(FORMULA, RELEASE, ["laplace", "magic"])
+    with pytest.raises(FitError, match="no method"):
+        compare_methods(FORMULA, RELEASE, [])
+    with pytest.raises(FitError, match="none of the methods.*picky"):
+        compare_methods(FORMULA, RELEASE, ["picky"])
+
+
+def test_the_default_of_fit_is_the_one_that_is_marked() -> None:
+    import inspect
+
+    assert inspect.signature(nw.fit).parameters["method"].default == DEFAULT
+    assert DEFAULT in methods_module.METHODS and DEFAULT not in CAUTIONS
+
+
+def test_the_picture_has_a_panel_for_each_term(found: MethodComparison, tmp_path) -> None:
+    figure = found.plot(tmp_path / "methods.svg")
+    panels = figure.axes[0].child_axes
+    assert len(panels) == 3 and "picky" not in (tmp_path / "methods.svg").read_text()
+    assert all([patch.get_gid() for patch in panel.patches] == ["default"] for panel in panels)
+    assert "conditional" in repr(found) and "<table" in found._repr_html_()
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::noisewise.errors.ConvergenceWarning")
+@pytest.mark.parametrize("mechanism", ["gaussian", "laplace"])
+def test_every_method_fits_or_says_why_not(mechanism: str) -> None:
+    release = made.consortium(3, 2, sd=8.0, mechanism=mechanism)
+    found = compare_methods(FORMULA, release, draws=300, chains=2, seed=4, progress=False)
+    assert {*found.posteriors, *found.refused} == set(methods_module.METHODS) and "conditional" in found.posteriors
+    truth = 0.2
+    for name, posterior in found.posteriors.items():
+        draws = posterior.draws("age")
+        assert abs(draws.mean() - truth) < 6 * draws.std() + 0.02, name
