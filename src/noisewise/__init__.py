@@ -11,21 +11,24 @@
 
 from noisewise.errors import NoisewiseError
 from noisewise.holder import release
+from noisewise.posterior.compare import compare_methods
 from noisewise.posterior.fit import fit
 from noisewise.posterior.prior import Prior
 from noisewise.release import Release, combine, load
-from noisewise.results import Posterior
+from noisewise.results import PointEstimate, Posterior
 from noisewise.schema import Schema
 from noisewise.version import __version__
 
 __all__ = [
     "NoisewiseError",
+    "PointEstimate",
     "Posterior",
     "Prior",
     "Release",
     "Schema",
     "__version__",
     "combine",
+    "compare_methods",
     "fit",
     "load",
     "release",

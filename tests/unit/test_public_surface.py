@@ -10,7 +10,8 @@ import pytest
 
 import noisewise
 
-NAMES = ["NoisewiseError", "Posterior", "Prior", "Release", "Schema", "__version__", "combine", "fit", "load", "release"]
+NAMES = ["NoisewiseError", "PointEstimate", "Posterior", "Prior", "Release", "Schema", "__version__", "combine",
+         "compare_methods", "fit", "load", "release"]
 HEAVY = ["formulaic", "jax", "matplotlib", "opendp", "pandas", "pyarrow", "pydantic", "scipy"]
 
 

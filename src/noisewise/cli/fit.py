@@ -12,15 +12,16 @@ from noisewise.cli.files import check_results, write_text
 from noisewise.cli.guard import guarded
 from noisewise.cli.numbers import aligned, decimals_for, fixed
 from noisewise.cli.options import AsJson, Quiet, Traceback
+from noisewise.cli.point_estimate import check_point_options, point_document, tell_point_estimate, write_point_estimate
 from noisewise.cli.sites import Sites, expand
 from noisewise.cli.talk import Talk, visible
-from noisewise.errors import ConvergenceWarning, ResultError
+from noisewise.errors import NoisewiseWarning, ResultError
 
 if TYPE_CHECKING:
     from rich.table import Table
 
     from noisewise.release import Release
-    from noisewise.results import Posterior
+    from noisewise.results import PointEstimate, Posterior
 
 
 @guarded(holder=False)
@@ -30,8 +31,8 @@ def fit(
         metavar="FILE", show_default=False, help="Release files: one, or one from each of several data holders.")] = None,
     *,
     formula: Annotated[str, typer.Argument(metavar="FORMULA", show_default=False, help="In quotes: \"stay ~ age + ward\".")],
-    method: Annotated[str, typer.Option("--method", "-m", help="conditional, collapsed or laplace (instant, approximate).")]
-    = "conditional",
+    method: Annotated[str | None, typer.Option("--method", "-m", show_default=False, help="conditional (default), laplace "
+                                               "(instant, approximate), collapsed, and those of --compare-methods.")] = None,
     draws: Annotated[int, typer.Option(help="Draws per chain.", min=1)] = 1000,
     chains: Annotated[int, typer.Option(help="Chains.", min=1)] = 4,
     seed: Annotated[int | None, typer.Option(help="Makes the draws reproducible.", min=0, show_default=False)] = None,
@@ -61,7 +62,7 @@ def fit(
     files = expand(_in_order(files or [], formula))
     if compare:
         _check_comparison(context, save)
-    import noisewise
+    from noisewise.results.point_estimate import PointEstimate
     from noisewise.results.records import check_interval
 
     check_interval(interval)
@@ -69,6 +70,7 @@ def fit(
     _check_endings(plot, save)
     found = Sites.load(files)
     together = found.together()
+    check_point_options(together, plot, save)
     if sites:
         talk.result(found.table())
     settings: dict[str, Any] = {"draws": draws, "chains": chains, "seed": seed, "progress": talk.progress}
@@ -77,11 +79,16 @@ def fit(
         document = _compare(talk, formula, together, interval, plot, csv, settings)
     else:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # told below, in the words of the command line
-            posterior = noisewise.fit(formula, together, method=method, **settings)
-        _write(posterior, interval, plot, save, csv)
-        tell_fit(talk, posterior, interval)
-        document = fit_document(posterior, interval)
+            warnings.simplefilter("ignore", NoisewiseWarning)  # told below, in the words of the command line
+            posterior = _fit(formula, together, method, settings)
+        if isinstance(posterior, PointEstimate):
+            write_point_estimate(posterior, csv)
+            tell_point_estimate(talk, posterior)
+            document = point_document(posterior)
+        else:
+            _write(posterior, interval, plot, save, csv)
+            tell_fit(talk, posterior, interval)
+            document = fit_document(posterior, interval)
     for path in filter(None, written.values()):
         talk.note(f"Wrote {path}")
     talk.document({**document, "sites": found.documents(), "files": written})
@@ -104,6 +111,16 @@ def _compare(talk: Talk, formula: str, together: Release, interval: float, plot:
     write_comparison(found, interval, plot, csv)
     tell_comparison(talk, found, interval)
     return comparison_document(found, interval)
+
+
+def _fit(formula: str, together: Release, method: str | None, settings: dict[str, Any]) -> Posterior | PointEstimate:
+    """By the method that was asked for, else by the one for this kind of release."""
+    import noisewise
+    from noisewise.posterior.methods import DEFAULT
+
+    if method == "adassp" or (method is None and together.kind == "adassp"):
+        return noisewise.fit(formula, together, method="adassp")
+    return noisewise.fit(formula, together, method=method or DEFAULT, **settings)
 
 
 def _in_order(files: list[Path], formula: str) -> list[Path]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
@@ -40,6 +41,9 @@ def release(
                                                   show_default=False)] = None,
     terms: Annotated[str | None, typer.Option(help="More columns for analysts to use, for example \"age:ward + I(age**2)\".",
                                               show_default=False)] = None,
+    kind: Annotated[str, typer.Option(help="gram serves every formula; adassp only --formula, by a point estimate.")] = "gram",
+    formula: Annotated[str | None, typer.Option(help="With --kind adassp: the one regression, for example \"stay ~ age + ward\".",
+                                                show_default=False)] = None,
     average: Annotated[int | None, typer.Option(help="Average the rows in random groups of so many, for methods that need nearly "
                                                 "normal predictors. It costs precision; the default method does not need it.",
                                                 min=1, show_default=False)] = None,
@@ -70,11 +74,13 @@ def release(
     if append is None:
         check_release_target(target, force=force, room=room)
     else:
-        check_batch_target(target, declared, terms, room=room)
+        check_batch_target(target, declared, terms, room=room, kind=kind, formula=formula)
     made = noisewise.release(
         open_table(data),
         declared,
+        kind=kind,
         terms=terms,
+        formula=formula,
         epsilon=epsilon,
         delta=delta,
         mechanism=mechanism,
@@ -143,9 +149,10 @@ def _tell(talk: Talk, made: Release, output: Path) -> None:
         talk.line(made.describe())
         talk.explain()
         talk.explain("This file may be given to anyone. Releasing the same rows again spends privacy again: the epsilons add up.")
-        talk.explain("Anyone who has the file can now fit regressions to it, for example:")
+        talk.explain("Anyone who has the file can now fit regressions to it, for example:" if made.formula is None else
+                     "Anyone who has the file can now fit this regression:")
         names = [name if name.isidentifier() else f"`{name}`" for name in made.schema.names]
-        formula = f"{names[0]} ~ {names[1] if len(names) > 1 else 1}"
+        formula = made.formula or f"{names[0]} ~ {names[1] if len(names) > 1 else 1}"
         talk.suggest(f"noisewise fit {quote(str(output))} {quote(formula)}")
     talk.document({"file": output, **release_document(made)})
 
@@ -171,12 +178,15 @@ def _saving(made: Release) -> str:
 
 def release_document(made: Release) -> dict[str, Any]:
     """A release for machines, without its numbers: those are in the file, which is JSON itself."""
+    from noisewise.release import AdasspPart
+
     return {
         "kind": made.kind,
         "format_version": made.version,
         "adjacency": made.adjacency,
         "unit": made.schema.unit.to_dict(),
         "terms": made.terms,
+        **({} if made.formula is None else {"formula": made.formula}),
         "columns": list(made.basis.names[1:]),
         "parts": [
             {
@@ -190,6 +200,7 @@ def release_document(made: Release) -> dict[str, Any]:
                     "off_diagonal": part.noise.off_diagonal,
                     "rows": part.noise.corner,
                 },
+                **({"smallest_eigenvalue": asdict(part.smallest_eigenvalue)} if isinstance(part, AdasspPart) else {}),
                 "sensitivity": part.sensitivity,
                 "statement": part.statement,
                 "created": part.created,

@@ -19,9 +19,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from noisewise.errors import FitError
 from noisewise.posterior.coordinates import Coordinates
 from noisewise.posterior.kernels.clt_density import clt_log_density, dense_covariance, np_triangle
-from noisewise.posterior.parts import Part, rotation_invariant, row_count
+from noisewise.posterior.parts import Part, residual_rows, rotation_invariant, row_count
 from noisewise.posterior.prior import ResolvedPrior
 from noisewise.posterior.row_basis import RowBasis
 
@@ -71,9 +72,10 @@ def _second_moments(x: Any, data: Mapping[str, Any], xp: Any) -> tuple[Any, Any,
 
     effects = data["effects"] @ g + data["effects_offset"]
     moments = xp.zeros((features + 2, features + 2))
-    covariance = lower @ lower.T + xp.outer(m, m)
-    inner = xp.concatenate([xp.concatenate([xp.ones((1, 1)), m[None]], axis=1),
-                            xp.concatenate([m[:, None], covariance], axis=1)])
+    covariance = lower @ lower.T + data["average"] * xp.outer(m, m)
+    # Rows that were averaged in groups of k are (√k, …): the constant is √k there, and the mean √k times as large.
+    inner = xp.concatenate([xp.concatenate([data["average"][None, None], data["average"] * m[None]], axis=1),
+                            xp.concatenate([data["average"] * m[:, None], covariance], axis=1)])
     cross = inner @ effects
     moments = moments.at[:-1, :-1].set(inner).at[-1, :-1].set(cross).at[:-1, -1].set(cross)
     moments = moments.at[-1, -1].set(effects @ cross + variance / data["residual_norm2"])
@@ -109,7 +111,8 @@ class CollapsedModel:
         features = basis.features
         data: dict[str, Any] = {
             "matrices": matrices,
-            "rows": np.array([row_count(part) for part in parts]),
+            "rows": np.array([residual_rows(part) for part in parts]),
+            "average": _common_average(parts),
             "effects": basis.effects,
             "effects_offset": basis.effects_offset,
             "residual_norm2": basis.response_scale**2,
@@ -135,10 +138,21 @@ class CollapsedModel:
         rows = np.maximum(self.data["rows"], 10.0)
         features = len(self.data["mean_scale"])
         moments = self.data["matrices"].sum(axis=0) / rows.sum()
-        mean = np.clip(moments[0, 1:-1], -1.0, 1.0)
-        covariance = moments[1:-1, 1:-1] - np.outer(mean, mean)
+        average = float(self.data["average"])
+        mean = np.clip(moments[0, 1:-1] / average, -1.0, 1.0)
+        covariance = moments[1:-1, 1:-1] - average * np.outer(mean, mean)
         values, vectors = np.linalg.eigh((covariance + covariance.T) / 2) if features else (np.ones(0), np.ones((0, 0)))
         lower = np.linalg.cholesky((vectors * np.clip(values, 0.01, 1.0)) @ vectors.T) if features else np.ones((0, 0))
         tail = np.zeros(0) if self.exact_rows else np.log(rows)
         point = np.concatenate([g, [sigma], mean, np.log(np.diag(lower)), lower[np.tril_indices(features, -1)], tail])
         return point, np.full(len(point), 0.05)
+
+
+def _common_average(parts: Sequence[Part]) -> float:
+    """How many rows were averaged into one, if it is the same for all holders: they share the moments A."""
+    averages = {getattr(part, "average", 1) for part in parts}
+    if len(averages) > 1:
+        raise FitError("holders who averaged their rows must have averaged equally many for this method",
+                       found=", ".join(map(str, sorted(averages))), remedy='use method="conditional"')
+    first = parts[0]
+    return row_count(first) / residual_rows(first)

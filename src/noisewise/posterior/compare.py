@@ -9,17 +9,15 @@ from typing import Final
 
 from noisewise.errors import ConvergenceWarning, FitError
 from noisewise.posterior.fit import fit
-from noisewise.posterior.methods import METHODS
+from noisewise.posterior.methods import DEFAULT, METHODS
 from noisewise.posterior.prior import Prior
 from noisewise.progress import Tick
 from noisewise.release.combine import combine
 from noisewise.release.model import Release
-from noisewise.results import Posterior
 from noisewise.results.comparison import MethodComparison
 
-DEFAULT: Final = "conditional"
-
 CAUTIONS: Final[dict[str, str]] = {
+    "conditional-flat": "leans towards zero, or is too wide, where the noise is larger than the predictors' moments",
     "collapsed": "assumes normal predictors; with others its intervals can be too short",
     "laplace": "a normal approximation of conditional; too short or too wide where the noise hides sigma",
     "normal-x": "assumes normal predictors; with others its intervals can be too short",
@@ -64,10 +62,7 @@ def compare_methods(
             except FitError as error:
                 refused[name] = error.rule + (f" (found: {error.found})" if error.found else "")
                 continue
-            if isinstance(found, Posterior):
-                posteriors[name] = found
-            else:
-                refused[name] = "it gives a point estimate, without draws"
+            posteriors[name] = found
     if not posteriors:
         raise FitError("none of the methods can fit this release",
                        found="; ".join(f"{name}: {reason}" for name, reason in refused.items()))

@@ -31,7 +31,7 @@ import numpy.typing as npt
 from noisewise.posterior.coordinates import Coordinates
 from noisewise.posterior.kernels.gradients import autograd_density
 from noisewise.posterior.kernels.mode import find_mode
-from noisewise.posterior.parts import Part, holder_weights, rotation_invariant, row_count
+from noisewise.posterior.parts import Part, holder_weights, residual_rows, rotation_invariant
 from noisewise.posterior.prior import ResolvedPrior
 
 Array = npt.NDArray[np.float64]
@@ -108,6 +108,7 @@ class ConditionalModel:
     data: Mapping[str, Array]
     rotated: bool
     coordinates: Coordinates
+    weights: Array | None = None
 
     @classmethod
     def of(cls, parts: Sequence[Part], coordinates: Coordinates, prior: ResolvedPrior,
@@ -118,7 +119,7 @@ class ConditionalModel:
         matrix = np.einsum("j,jkl->kl", w, [part.matrix for part in parts])
         spread = np.einsum("j,jkl->kl", w**2, [part.matrix for part in parts])
         variances = np.einsum("j,jkl->kl", w**2, [part.noise.variances(size) for part in parts])
-        rows = np.array([row_count(part) for part in parts])
+        rows = np.array([residual_rows(part) for part in parts])
         rotated = all(rotation_invariant(part.noise) for part in parts)
 
         values, vectors = np.linalg.eigh(coordinates.directions.T @ spread @ coordinates.directions)
@@ -143,7 +144,7 @@ class ConditionalModel:
         else:
             data |= {"eigenmatrix": (vectors * values) @ vectors.T, "variances": variances,
                      "diagonal_variances": np.diag(variances), "directions": q, "residual": e}
-        return cls({key: np.asarray(value, dtype=float) for key, value in data.items()}, rotated, turned)
+        return cls({key: np.asarray(value, dtype=float) for key, value in data.items()}, rotated, turned, weights)
 
     @property
     def log_density(self) -> Any:

@@ -5,22 +5,44 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, Literal, overload
 
 import numpy as np
 
 from noisewise.errors import FitError
+from noisewise.posterior import adassp
 from noisewise.posterior.coordinates import Coordinates
-from noisewise.posterior.methods import METHODS
+from noisewise.posterior.methods import DEFAULT, METHODS
 from noisewise.posterior.prior import Prior, ResolvedPrior
 from noisewise.posterior.request import Request
 from noisewise.progress import Tick, progress_bar
 from noisewise.release.combine import combine
 from noisewise.release.model import Release
-from noisewise.results import FitInfo, Posterior, PriorSummary
+from noisewise.results import FitInfo, PointEstimate, Posterior, PriorSummary
 from noisewise.schema import Design
 
 FAMILIES: Final = ("gaussian",)
+
+
+@overload
+def fit(  # type: ignore[overload-overlap]
+    formula: str, release: Release | Sequence[Release], *, method: Literal["adassp"]
+) -> PointEstimate: ...
+
+
+@overload
+def fit(
+    formula: str,
+    release: Release | Sequence[Release],
+    *,
+    family: str = ...,
+    method: str = ...,
+    prior: Prior | None = ...,
+    draws: int = ...,
+    chains: int = ...,
+    seed: int | None = ...,
+    progress: Tick | bool | None = ...,
+) -> Posterior: ...
 
 
 def fit(
@@ -28,31 +50,41 @@ def fit(
     release: Release | Sequence[Release],
     *,
     family: str = "gaussian",
-    method: str = "conditional",
+    method: str = DEFAULT,
     prior: Prior | None = None,
     draws: int = 1000,
     chains: int = 4,
     seed: int | None = None,
     progress: Tick | bool | None = None,
-) -> Posterior:
+) -> Posterior | PointEstimate:
     """Fit a regression to one release, or to the releases of several data holders together.
 
     ``formula`` may use any released columns, each of them also as the response: ``"stay ~ age + ward"``. ``method``:
 
     - ``conditional`` (default) makes no assumption about the distribution of the predictors;
+    - ``conditional-flat`` is the same with a flat prior on their moments: faster, less careful where the noise is large;
     - ``collapsed`` assumes that they are normal;
-    - ``laplace`` is a normal approximation of ``conditional``: instant, without JAX.
+    - ``laplace`` is a normal approximation of ``conditional-flat``: instant, without JAX;
+    - ``normal-x``, ``normal-x-nuts``, ``fixed-s``, ``fast``, ``clt-gibbs``: the methods of the literature, for comparison;
+    - ``adassp``, for releases of that kind: a `PointEstimate` without posterior or intervals.
 
     ``prior``: see `Prior`; the default depends on public bounds only. ``seed`` makes the draws reproducible.
     ``progress``: True or False, or None for a bar on a terminal.
     """
     if family not in FAMILIES:
         raise FitError("the family is not known", found=repr(family), remedy="known are " + ", ".join(FAMILIES))
-    if method not in METHODS:
-        raise FitError("the method is not known", found=repr(method), remedy="known are " + ", ".join(METHODS))
+    if method not in (adassp.METHOD, *METHODS):
+        raise FitError("the method is not known", found=repr(method), remedy="known are " + ", ".join((*METHODS, adassp.METHOD)))
     draws, chains = _whole("draws", draws, 1), _whole("chains", chains, 1)
     seed = secrets.randbelow(2**31) if seed is None else _whole("seed", seed, 0)
     together = release if isinstance(release, Release) else combine(release)
+    adassp.check_method(method, together)
+    if method == adassp.METHOD:
+        if prior is not None:
+            raise FitError("a point estimate has no prior", found="a prior", remedy="leave prior out")
+        estimate = adassp.point_estimate(formula, together)
+        estimate.warn_if_bad(stacklevel=2)
+        return estimate
     design = Design.of(formula, together.basis, together.terms)
     resolved = ResolvedPrior.of(design, prior)
     started = time.perf_counter()

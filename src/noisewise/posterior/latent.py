@@ -1,33 +1,36 @@
 """The likelihood that knows what a Gram matrix is: the table's own matrix W is unknown, positive definite and bounded.
 
-Rows (1, x, v) as in ``row_basis``: W holds S = Σ(1, x)(1, x)ᵀ, z = Σ(1, x)v and t = Σv². No distribution for x: S itself is unknown.
-Given S, the coefficients θ of v on (1, x) and the residual variance τ²,
+Rows (1, x, v) as in ``row_basis``: W holds S = Σ(1, x)(1, x)ᵀ, z = Σ(1, x)v and t = Σv². No distribution for x: S itself is
+unknown. Given S, the coefficients θ of v on (1, x) and the residual variance τ²,
 
     z ~ N(Sθ, τ²S),      t − zᵀS⁻¹z = τ² χ²(n − d − 1),      independent,
 
 and the release is W plus noise. This is the model of ``conditional``, which integrates S out with a flat prior over all symmetric
-matrices. Here S = n·M with M = mean of (1, x)(1, x)ᵀ over the rows of the table: its mean m and covariance C have weak priors in the
+matrices. Here S = n·M with M = mean of (1, x)(1, x)ᵀ over the rows of the table: its mean m and covariance C have weak priors in
 units of the declared bounds, C is positive definite, and its scales may be anything from 0 (loose bounds) to the whole
 range: m ~ N(0, ½²), C = DRD with standard deviations D half-normal (scale ½; a column that is uniform over its range has 0.58)
 and all correlation matrices R equally likely (LKJ with η = 1).
 
 Where S may be small, θ is free, and where S is large it is not: a funnel that a sampler gets stuck in. So θ ~ N(b, V) is
-integrated out. With S = LLᵀ and z = Ly, y is normal with mean Lᵀb and covariance H = LᵀVL + τ²I, and zᵀS⁻¹z = yᵀy. The sampler sees
-y = Lᵀb + H^½ ζ with ζ standard normal; θ is drawn afterwards from its exact normal distribution given (S, y, τ²).
+integrated out: with S = LLᵀ and z = Ly, y = Lᵀb + Au with AAᵀ = LᵀVL + τ²I and u standard normal, and zᵀS⁻¹z = yᵀy. Given ẑ and
+S, u is normal again; the sampler sees it in its own standard units ζ, so that ζ is nearly standard normal whatever the
+noise (only t̂ says more). θ is drawn afterwards from its exact normal distribution given (S, y, τ²).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from functools import cache
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from noisewise.posterior.coordinates import Coordinates
-from noisewise.posterior.kernels.small_linear import cholesky
-from noisewise.posterior.parts import Part, rotation_invariant, row_count
+from noisewise.posterior.kernels.jax_setup import double_precision
+from noisewise.posterior.kernels.small_linear import cholesky, solve_lower
+from noisewise.posterior.parts import Part, residual_rows, rotation_invariant, row_count
 from noisewise.posterior.prior import ResolvedPrior
 from noisewise.posterior.row_basis import RowBasis
 
@@ -39,35 +42,41 @@ DEVIATION_SCALE: Final = 0.5
 
 def log_density_rotated(x: Any, data: Mapping[str, Any], xp: Any) -> Any:
     """Log posterior density up to a constant, for symmetric Gaussian noise."""
-    gram, cross, total, spread, log_prior = _residuals(x, data, xp)
+    unknown = _unknowns(x, data, xp)
     noise = data["noise"]
+    gram = data["gram"] - unknown.lower @ unknown.lower.T
+    response, log_cross = _response(unknown, data, *_seen_cross(unknown, data, xp), xp)
+    total, spread = _total(unknown, response, data)
     # Each pair off the diagonal occurs twice in the sum over the matrix, with variance noise/2: together the Frobenius norm.
-    quadratic = (xp.sum(gram**2) + 2.0 * xp.sum(cross**2)) / noise + total**2 / (noise + spread)
-    return log_prior - 0.5 * (quadratic + xp.log(noise + spread))
+    quadratic = xp.sum(gram**2) / noise + total**2 / (noise + spread)
+    return unknown.log_prior + log_cross - 0.5 * (quadratic + xp.log(noise + spread))
 
 
 def log_density_dense(x: Any, data: Mapping[str, Any], xp: Any) -> Any:
     """The same for noise of any covariance between the entries (the Laplace mechanism: second moments only)."""
-    gram, cross, total, spread, log_prior = _residuals(x, data, xp)
-    others = xp.concatenate([gram[np.triu_indices(gram.shape[0])][data["skip"].shape[0]:], cross])
-    rest = total - data["gain"] @ others
+    unknown = _unknowns(x, data, xp)
+    gram = _gram_entries(unknown, data)
+    response, log_cross = _response(unknown, data, *_seen_cross(unknown, data, xp), xp)
+    total, spread = _total(unknown, response, data)
+    total = total - data["total_gain"] @ xp.concatenate([gram, data["cross"] - unknown.lower @ response])
     variance = data["total_noise"] + spread
-    return log_prior - 0.5 * (xp.sum((data["root"] @ others) ** 2) + rest**2 / variance + xp.log(variance))
+    quadratic = xp.sum((data["gram_root"] @ gram) ** 2) + total**2 / variance
+    return unknown.log_prior + log_cross - 0.5 * (quadratic + xp.log(variance))
 
 
-def _residuals(x: Any, data: Mapping[str, Any], xp: Any) -> tuple[Any, Any, Any, Any, Any]:
-    """Released minus expected S, z and t; the variance of t besides the noise; and the log prior."""
-    lower, response, tau2, rows, log_prior = _unknowns(x, data, xp)
-    ratio = data["rows_ratio"]
-    gram = data["gram"] - lower @ lower.T
-    cross = data["cross"] - lower @ response
-    free = rows * data["degrees"] - ratio * lower.shape[0]
-    total = data["total"] - response @ response - free * tau2
-    return gram, cross, total, 2.0 * rows * ratio * data["degrees"] * tau2**2, log_prior
+class Unknowns(NamedTuple):
+    """What the parameters stand for."""
+
+    zeta: Any
+    lower: Any
+    """L with S = LLᵀ."""
+    tau2: Any
+    rows: Any
+    log_prior: Any
 
 
-def _unknowns(x: Any, data: Mapping[str, Any], xp: Any) -> tuple[Any, Any, Any, Any, Any]:
-    """From the parameters (ζ, ±σ, m, log of D, directions of the rows of R's root, log rows) to L, y, τ², the rows and the log prior."""
+def _unknowns(x: Any, data: Mapping[str, Any], xp: Any) -> Unknowns:
+    """From the parameters (ζ, ±σ, m, log of D, directions of the rows of R's root, log rows) to what they stand for."""
     size = data["gram"].shape[0]
     features = size - 1
     below = np.tril_indices(features, -1)
@@ -80,20 +89,56 @@ def _unknowns(x: Any, data: Mapping[str, Any], xp: Any) -> tuple[Any, Any, Any, 
     log_prior = -0.5 * xp.sum(zeta**2) - 0.5 * variance / data["prior_sigma2"]
     log_prior += -0.5 * xp.sum(m**2) / MEAN_SCALE**2
     log_prior += xp.sum(log_deviation - 0.5 * xp.exp(2.0 * log_deviation) / DEVIATION_SCALE**2)
-    # LKJ: row i of R's root (from 0) is a point u of a sphere with density u_ii^(d − i) on its surface. With u = (w, 1) / √(1 + |w|²)
-    # the surface element is (1 + |w|²)^(−(i + 1)/2) dw.
+    # LKJ: row i of R's root (from 0) is a point u of a sphere with density u_ii^(d − i) on its surface. With
+    # u = (w, 1) / √(1 + |w|²) the surface element is (1 + |w|²)^(−(i + 1)/2) dw.
     log_prior += -0.5 * (features + 1.0) * xp.sum(xp.log(length2))
     log_rows = rest[len(below[0]):]
     rows = data["rows"]
     if log_rows.shape[0]:
         rows = xp.exp(log_rows[0])
         log_prior += log_rows[0]
-
     lower = xp.zeros((size, size)).at[0, 0].set(1.0).at[1:, 0].set(m).at[1:, 1:].set(root) * xp.sqrt(rows)
-    tau2 = variance / data["response_scale2"]
+    return Unknowns(zeta, lower, variance / data["response_scale2"], rows, log_prior)
+
+
+def _gram_entries(unknown: Unknowns, data: Mapping[str, Any]) -> Any:
+    """Released minus true S, entry by entry; an exact corner is left out."""
+    residual = data["gram"] - unknown.lower @ unknown.lower.T
+    return residual[np.triu_indices(residual.shape[0])][data["skip"].shape[0]:]
+
+
+def _seen_cross(unknown: Unknowns, data: Mapping[str, Any], xp: Any) -> tuple[Any, Any]:
+    """ẑ without what the noise of Ŝ says about its noise, and the factor that makes the rest of that noise standard."""
+    if "noise" in data:
+        return data["cross"], xp.sqrt(2.0 / data["noise"])
+    return data["cross"] - data["cross_gain"] @ _gram_entries(unknown, data), data["cross_root"]
+
+
+def _response(unknown: Unknowns, data: Mapping[str, Any], cross: Any, noise_root: Any, xp: Any) -> tuple[Any, Any]:
+    """y, and the log density of ẑ (``cross``, whose noise becomes standard by ``noise_root``) given S."""
+    copies = data["copies"].shape[0]
+    lower = unknown.lower
+    one = xp.eye(lower.shape[0])
     scaled = lower.T @ data["theta_root"]
-    spread = cholesky(scaled @ scaled.T + tau2 * data["rows_ratio"] * xp.eye(size), copies=data["copies"].shape[0])
-    return lower, lower.T @ data["theta_mean"] + spread @ zeta, tau2, rows, log_prior
+    a = cholesky(scaled @ scaled.T + unknown.tau2 * data["rows_ratio"] * one, copies=copies)
+    expected = lower.T @ data["theta_mean"]
+    if noise_root.ndim:
+        seen, residual = noise_root @ lower @ a, noise_root @ (cross - lower @ expected)
+    else:
+        seen, residual = noise_root * (lower @ a), noise_root * (cross - lower @ expected)
+    b = cholesky(one + seen.T @ seen, copies=copies)
+    u = solve_lower(b, solve_lower(b, seen.T @ residual, copies=copies), transposed=True, copies=copies)
+    left = residual - seen @ u
+    log_cross = -0.5 * (left @ left + u @ u) - xp.sum(xp.log(xp.diagonal(b)))
+    return expected + a @ (u + solve_lower(b, unknown.zeta, transposed=True, copies=copies)), log_cross
+
+
+def _total(unknown: Unknowns, response: Any, data: Mapping[str, Any]) -> tuple[Any, Any]:
+    """Released minus expected t, and its variance besides the noise."""
+    ratio = data["rows_ratio"]
+    free = unknown.rows * data["degrees"] - ratio * unknown.lower.shape[0]
+    residual = data["total"] - response @ response - free * unknown.tau2
+    return residual, 2.0 * unknown.rows * ratio * data["degrees"] * unknown.tau2**2
 
 
 @dataclass(frozen=True)
@@ -115,6 +160,7 @@ class LatentModel:
         basis = RowBasis.of(coordinates)
         matrix = np.einsum("j,jkl->kl", w, [basis.project(part) for part in parts])
         rows = np.array([row_count(part) for part in parts])
+        groups = np.array([residual_rows(part) for part in parts])
         size = basis.features + 1
         # The prior says slope @ g + offset ~ N(0, I), so that g = −root @ offset + root @ N(0, I) with root = slope⁻¹.
         root = np.linalg.inv((prior.functionals @ coordinates.slope) / prior.sd[:, None])
@@ -125,7 +171,7 @@ class LatentModel:
             "total": matrix[size, size],
             "rows": w @ rows,
             "rows_ratio": (w**2 @ rows) / (w @ rows),
-            "degrees": 1.0,
+            "degrees": (w @ groups) / (w @ rows),
             "copies": np.zeros(1),
             "response_scale2": basis.response_scale**2,
             "theta_root": basis.effects @ root,
@@ -139,7 +185,8 @@ class LatentModel:
         else:
             noise = np.einsum("j,jkl->kl", w**2, [basis.noise_covariance(part) for part in parts])
             data |= _conditional_noise(noise, size, 1 if exact else 0)
-        return cls({key: np.asarray(value, dtype=float) for key, value in data.items()}, rotated, exact, coordinates, root, offset)
+        arrays = {key: np.asarray(value, dtype=float) for key, value in data.items()}
+        return cls(arrays, rotated, exact, coordinates, np.asarray(root, dtype=float), offset)
 
     @property
     def log_density(self) -> Any:
@@ -161,38 +208,48 @@ class LatentModel:
 
     def coefficients(self, draws: Array, seed: int) -> Array:
         """(g, ±σ) for each draw of the parameters: g from its normal distribution given the rest."""
-        import jax
-        import jax.numpy as jnp
-
-        data = {key: jnp.asarray(value) for key, value in self.data.items()}
-
-        def one(x: Any, standard: Any) -> Any:
-            lower, response, tau2, _, _ = _unknowns(x, data, jnp)
-            effect = lower.T @ data["theta_root"]
-            weight = tau2 * data["rows_ratio"]
-            precision = jnp.linalg.cholesky(jnp.eye(effect.shape[1]) + effect.T @ effect / weight)
-            mean = effect.T @ (response - lower.T @ data["theta_mean"]) / weight
-            solved = jax.scipy.linalg.solve_triangular(precision, mean, lower=True) + standard
-            return jax.scipy.linalg.solve_triangular(precision.T, solved, lower=False)
-
-        size = self.data["gram"].shape[0]
         flat = draws.reshape(-1, draws.shape[-1])
-        standard = np.random.default_rng(seed).normal(size=(len(flat), self.data["theta_root"].shape[1]))
-        scaled = np.asarray(jax.jit(jax.vmap(one))(flat, standard))
+        size, p = self.data["theta_root"].shape
+        standard = np.random.default_rng(seed).normal(size=(len(flat), p))
+        with double_precision():
+            scaled = np.asarray(_standard_coefficients()(flat, standard, dict(self.data)))
         g = (scaled - self.prior_offset) @ self.prior_root.T
-        return np.concatenate([g, flat[:, size:size + 1]], axis=1).reshape(*draws.shape[:-1], -1)
+        return np.concatenate([g, flat[:, size:size + 1]], axis=1).reshape(*draws.shape[:-1], p + 1)
+
+
+@cache
+def _standard_coefficients() -> Any:
+    """Draws of slope @ g + offset, whose prior is standard normal, given the other unknowns of each draw."""
+    import jax
+    import jax.numpy as jnp
+
+    def one(x: Any, standard: Any, data: Any) -> Any:
+        unknown = _unknowns(x, data, jnp)
+        response, _ = _response(unknown, data, *_seen_cross(unknown, data, jnp), jnp)
+        effect = unknown.lower.T @ data["theta_root"]
+        weight = unknown.tau2 * data["rows_ratio"]
+        precision = cholesky(jnp.eye(effect.shape[1]) + effect.T @ effect / weight)
+        mean = effect.T @ (response - unknown.lower.T @ data["theta_mean"]) / weight
+        return solve_lower(precision, solve_lower(precision, mean) + standard, transposed=True)
+
+    return jax.jit(lambda flat, standard, data: jax.lax.map(lambda both: one(both[0], both[1], data), (flat, standard)))
 
 
 def _conditional_noise(noise: Array, size: int, skip: int) -> dict[str, Array]:
-    """The noise of t given that of S and z, from the covariance of the noise of all entries of the matrix of (1, x, v)."""
+    """The noise of z given that of S, and of t given both, from the covariance of the noise of all entries."""
     row, column = np.triu_indices(size + 1)
-    others = np.concatenate([np.flatnonzero(column < size)[skip:], np.flatnonzero((column == size) & (row < size))])
-    last = np.flatnonzero(row == size)
-    precision = np.linalg.inv(noise[np.ix_(others, others)])
-    gain = (noise[np.ix_(last, others)] @ precision)[0]
+    gram = np.flatnonzero(column < size)[skip:]
+    cross = np.flatnonzero((column == size) & (row < size))
+    others, last = np.concatenate([gram, cross]), len(row) - 1
+    of_gram = np.linalg.inv(noise[np.ix_(gram, gram)])
+    cross_gain = noise[np.ix_(cross, gram)] @ of_gram
+    cross_noise = noise[np.ix_(cross, cross)] - cross_gain @ noise[np.ix_(gram, cross)]
+    total_gain = np.linalg.solve(noise[np.ix_(others, others)], noise[others, last])
     return {
-        "root": np.linalg.cholesky(precision).T,
-        "gain": gain,
-        "total_noise": noise[last[0], last[0]] - gain @ noise[others, last[0]],
+        "gram_root": np.linalg.cholesky(of_gram).T,
+        "cross_gain": cross_gain,
+        "cross_root": np.linalg.cholesky(np.linalg.inv(cross_noise)).T,
+        "total_gain": total_gain,
+        "total_noise": noise[last, last] - total_gain @ noise[others, last],
         "skip": np.zeros(skip),
     }

@@ -49,6 +49,12 @@ def row_count(part: Part) -> float:
     return float(part.matrix[0, 0] if part.rows is None else part.rows)
 
 
+def residual_rows(part: Part) -> float:
+    """How many independent residuals the matrix is made of: the rows, or the groups into which they were averaged."""
+    groups: int | None = getattr(part, "groups", None)
+    return row_count(part) if groups is None else float(groups)
+
+
 def holder_weights(parts: Sequence[Part], variance: float, norm2: float, spread: float) -> Array | None:
     """Weights for adding up holders whose noise differs, None if they deserve the same.
 

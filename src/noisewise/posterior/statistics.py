@@ -79,6 +79,9 @@ class LinearProblem:
         if not all(rotation_invariant(part.noise) for part in parts):
             raise FitError("this method is for releases with Gaussian noise", found="another mechanism",
                            remedy='use method="conditional", or release with a delta')
+        if any(getattr(part, "average", 1) > 1 for part in parts):
+            raise FitError("this method is for rows that were not averaged", found="an averaged release",
+                           remedy='use method="conditional" or method="collapsed"')
         basis = RowBasis.of(request.coordinates)
         matrices = np.array([basis.project(part) for part in parts])
         size = basis.features + 1

@@ -6,6 +6,7 @@ mechanism can be reached from this room.
     records.py      what a fit says about itself: FitInfo, PriorSummary
     diagnostics.py  rank-normalised R-hat, bulk and tail effective sample size
     posterior.py    Posterior, the one object a user holds; it wires the files below
+    point_estimate.py  PointEstimate, for releases that allow no posterior
     summary.py      the table of coefficients, and its problems in plain words
     rows.py         new rows (pandas, polars, Arrow, dict) -> checked columns
     prediction.py   credible and predictive intervals for new rows
@@ -19,7 +20,8 @@ mechanism can be reached from this room.
 
 from __future__ import annotations
 
+from noisewise.results.point_estimate import PointEstimate
 from noisewise.results.posterior import Posterior
 from noisewise.results.records import FitInfo, PriorSummary
 
-__all__ = ["FitInfo", "Posterior", "PriorSummary"]
+__all__ = ["FitInfo", "PointEstimate", "Posterior", "PriorSummary"]

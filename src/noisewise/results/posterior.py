@@ -164,7 +164,7 @@ class Posterior:
 
     def diagnose(self) -> list[str]:
         """Reasons not to trust the draws yet, in plain words; an empty list is good news."""
-        if self.info.method == "laplace":
+        if self.info.method in ("laplace", "fast"):  # independent draws; the sigma of "fast" is a constant
             return [*self.info.doubts, *summaries.too_few_independent(self.samples)]
         return list(self.info.doubts) + summaries.problems(self.samples, self.terms, self.info.divergences)
 

@@ -130,16 +130,18 @@ def _transitions(log_density: LogDensity) -> Any:
         return current, jax.tree.map(lambda new, old: jnp.where(adapting, new, old), updated, adapted), info.is_divergent
 
     over_chains = jax.vmap(one_chain, in_axes=(0, 0, 0, None, None, None, None, None))
-    over_densities = jax.vmap(over_chains, in_axes=(0, 0, 0, None, None, 0, 0, 0))
+    over_densities: Any = jax.vmap(over_chains, in_axes=(0, 0, 0, None, None, 0, 0, 0))
 
     def begin(position: Any, point: Any, scale: Any, data: Any) -> Any:
         return hmc.init(position, partial(_whitened, log_density, point=point, scale=scale, data=data))
+
+    start_all: Any = jax.vmap(jax.vmap(begin, in_axes=(0, None, None, None)))
 
     @jax.jit
     def run(state: Any, key: Any, lengths: Any, adapting: Any, point: Any, scale: Any, data: Any) -> Any:
         positions, *adaptation = state
         count, chains, _ = positions.shape
-        start = jax.vmap(jax.vmap(begin, in_axes=(0, None, None, None)))(positions, point, scale, data)
+        start = start_all(positions, point, scale, data)
 
         def transition(carry: Any, inputs: Any) -> Any:
             key, length = inputs
