@@ -17,6 +17,7 @@ ROOT = Path(__file__).parent.parent
 
 PAGES = {
     "proofs/gram.md": "src/noisewise/privacy/sensitivity/gram.md",
+    "proofs/averaged.md": "src/noisewise/privacy/sensitivity/averaged.md",
     "proofs/adassp.md": "src/noisewise/privacy/sensitivity/adassp.md",
     "proofs/calibration.md": "src/noisewise/privacy/calibration.md",
     "changelog.md": "CHANGELOG.md",

@@ -1,8 +1,7 @@
-"""Many fits of the same shape, one after the other, by the product's own mode search and NUTS kernel.
+"""Many models of a study at once, by the product's own vectorised sampler.
 
-A model is anything with ``log_density``, ``data`` and ``start()``. Compiled code is shared by all models of a shape. One chain
-of a few hundred draws is enough for a study; batching the chains with ``vmap`` was slower, also on a GPU, because every step
-then waits for the longest tree of thousands.
+A model is anything with ``log_density``, ``data`` and ``start()``. Models of the same kind are sampled side by side; those of
+normal predictors (an eigendecomposition in every gradient) one after the other by NUTS.
 """
 
 from __future__ import annotations
@@ -13,22 +12,53 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from noisewise.posterior.collapsed import CollapsedModel
+from noisewise.posterior.kernels import batch
 from noisewise.posterior.kernels.gradients import jax_density
 from noisewise.posterior.kernels.mode import find_mode
 from noisewise.posterior.kernels.nuts import sample_nuts
+from noisewise.posterior.latent import LatentModel
 
 Array = npt.NDArray[np.float64]
+LOT = 128
 
 
 def sample_batch(models: Sequence[Any], *, seed: int, draws: int = 1000, warmup: int = 300, starts: Array | None = None,
                  tick: Callable[[int, int], None] | None = None) -> Array:
-    """Draws in working units, one chain per model: (models, draws, parameters)."""
-    kept = []
+    """Draws in working units, one chain per model: (models, draws, parameters); for a latent S the coefficients and ±σ only."""
+    kept: dict[int, Array] = {}
+    for kind in dict.fromkeys(type(model) for model in models):
+        members = [index for index, model in enumerate(models) if type(model) is kind]
+        for first in range(0, len(members), LOT):
+            lot = members[first:first + LOT]
+            sample = _one_by_one if kind is CollapsedModel else _side_by_side
+            found = sample([models[index] for index in lot], None if starts is None else starts[lot], seed + first, draws, warmup)
+            kept.update(zip(lot, found, strict=True))
+            if tick is not None:
+                tick(len(kept), len(models))
+    return np.stack([kept[index] for index in range(len(models))])
+
+
+def _start(model: Any, start: Array | None) -> tuple[Array, Array]:
+    pair: tuple[Array, Array] = model.start() if start is None else (start, np.full(len(start), 0.05))
+    return pair
+
+
+def _side_by_side(models: list[Any], starts: Array | None, seed: int, draws: int, warmup: int) -> list[Array]:
+    pairs = [_start(model, None if starts is None else starts[index]) for index, model in enumerate(models)]
+    data = {key: np.stack([model.data[key] for model in models]) for key in models[0].data}
+    if "copies" in data:
+        data["copies"] = np.zeros((len(models), max(len(models), 64)))
+    found = batch.sample_batch(models[0].log_density, data, np.stack([start for start, _ in pairs]),
+                               np.stack([scale for _, scale in pairs]), seed=seed, chains=1, draws=draws, warmup=warmup)
+    return [model.coefficients(chain, seed) if isinstance(model, LatentModel) else chain
+            for model, chain in zip(models, found.draws[:, 0], strict=True)]
+
+
+def _one_by_one(models: list[Any], starts: Array | None, seed: int, draws: int, warmup: int) -> list[Array]:
+    found = []
     for index, model in enumerate(models):
-        start, scale = model.start() if starts is None else (starts[index], np.full(len(starts[index]), 0.05))
-        mode = find_mode(jax_density(model.log_density, model.data), start, scale)
+        mode = find_mode(jax_density(model.log_density, model.data), *_start(model, None if starts is None else starts[index]))
         result = sample_nuts(model.log_density, model.data, mode, seed=seed + index, chains=1, draws=draws, warmup=warmup)
-        kept.append(result.draws[0])
-        if tick is not None:
-            tick(index + 1, len(models))
-    return np.stack(kept)
+        found.append(result.draws[0])
+    return found

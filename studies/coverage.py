@@ -28,10 +28,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from noisewise.posterior.conditional import ConditionalModel, weighted_model
+from noisewise.posterior.conditional import ConditionalModel
 from noisewise.posterior.coordinates import Coordinates
-from noisewise.posterior.kernels.gradients import jax_density
 from noisewise.posterior.kernels.jax_setup import double_precision
+from noisewise.posterior.latent import LatentModel
+from noisewise.posterior.methods import default_model
 from noisewise.posterior.prior import COEFFICIENT_SCALE, SIGMA_SCALE, ResolvedPrior
 from studies.batch import sample_batch
 from studies.tables import SIGMA, Setting, SimulatedPart, exact_matrices, simulated_noise, truth_in_table
@@ -63,7 +64,7 @@ def default_prior(d: int) -> tuple[Coordinates, ResolvedPrior]:
     return coordinates, prior
 
 
-def simulated_models(setting: Setting, replicates: int, seed: int) -> tuple[list[ConditionalModel], Array]:
+def simulated_models(setting: Setting, replicates: int, seed: int) -> tuple[list[ConditionalModel | LatentModel], Array]:
     """One model for each replicate, and the standard errors that the exact matrix would give."""
     # A seed from the setting itself, so that a cell's result does not depend on which other cells are run.
     own_seed = zlib.crc32(repr((setting, seed)).encode())
@@ -76,12 +77,12 @@ def simulated_models(setting: Setting, replicates: int, seed: int) -> tuple[list
         share = matrix / setting.holders  # holders whose tables are alike: only their sum matters to the fit
         rows = None if noise.corner else setting.rows // setting.holders
         parts = [SimulatedPart(share + simulated_noise(rng, noise, len(share)), rows, noise) for _ in range(setting.holders)]
-        models.append(weighted_model(parts, coordinates, prior, jax_density))
+        models.append(default_model(parts, coordinates, prior))
         errors.append(SIGMA * np.sqrt(np.diag(np.linalg.inv(matrix[:-1, :-1]))))
     return models, np.array(errors)
 
 
-def coverage_of(models: list[ConditionalModel], draws: Array, errors: Array, truth: Array) -> dict[str, float]:
+def coverage_of(models: list[ConditionalModel | LatentModel], draws: Array, errors: Array, truth: Array) -> dict[str, float]:
     """Coverage and widths from draws in working units."""
     users = np.stack([model.coordinates.to_user(chain) for model, chain in zip(models, draws, strict=True)])
     low, high = np.quantile(users, [0.025, 0.975], axis=1)

@@ -13,8 +13,8 @@ import argparse
 
 import numpy as np
 
-from noisewise.posterior.conditional import ConditionalModel
 from noisewise.posterior.kernels.jax_setup import double_precision
+from noisewise.posterior.methods import default_model
 from studies.batch import sample_batch
 from studies.coverage import default_prior
 from studies.tables import INTERCEPT, SIGMA, Setting, SimulatedPart, simulated_noise
@@ -42,7 +42,7 @@ def slopes_covered(d: int, rows: int, epsilon: float, slope: float, replicates: 
         y = np.clip(INTERCEPT + x @ beta + rng.normal(0, SIGMA, rows), -1, 1)
         table = np.column_stack([np.ones(rows), x, y])
         part = SimulatedPart(table.T @ table + simulated_noise(rng, noise, d + 2), rows, noise)
-        models.append(ConditionalModel.of([part], coordinates, prior))
+        models.append(default_model([part], coordinates, prior))
     with double_precision():
         draws = sample_batch(models, seed=seed, draws=500, warmup=200)
     users = np.stack([model.coordinates.to_user(chain) for model, chain in zip(models, draws, strict=True)])[..., 1:-1]

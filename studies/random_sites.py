@@ -1,6 +1,6 @@
 """Random effects by site: coverage of 95 % intervals of the population's coefficients and of the differences between sites.
 
-    python -m studies.random_sites --output random_sites.csv      # the full grid: an hour on one core
+    python -m studies.random_sites --output random_sites.csv      # the full grid: hours on one core
     python -m studies.random_sites --quick
 
 Each replicate draws sites whose intercept (at the middle of the predictors' ranges) and slopes scatter around the
@@ -29,10 +29,11 @@ from noisewise.posterior.conditional import weighted_model
 from noisewise.posterior.kernels.batch import sample_batch
 from noisewise.posterior.kernels.gradients import jax_density
 from noisewise.posterior.kernels.jax_setup import double_precision
-from noisewise.posterior.site_information import Reference, SiteInformation, SiteModels
+from noisewise.posterior.site_information import Reference, SiteInformation, SiteModels, look_at, to_user
+from noisewise.posterior.site_moments import SiteMoments
 from noisewise.posterior.sites import Population, log_density_population, mixing_matrix
 from studies.coverage import default_prior
-from studies.tables import _MEAN, SIGMA, Setting, SimulatedPart, feature_kinds, simulate_rows, simulated_noise, truth_in_table
+from studies.tables import _MEAN, Setting, SimulatedPart, feature_kinds, simulate_rows, simulated_noise, truth_in_table
 
 Array = npt.NDArray[np.float64]
 
@@ -86,22 +87,22 @@ def random_fits(replicates: list[list[SimulatedPart]], seed: int, draws: int, lo
     """Draws of (coefficients, sigma) and of ω in the user's units: (replicates, draws, ...)."""
     coordinates, prior = default_prior(D)
     sites = len(replicates[0])
-    models = SiteModels.of([part for parts in replicates for part in parts], coordinates, prior)
-    references = [Reference.prior(D + 2)] * len(models.models)
-    mixing, scales = mixing_matrix(prior, "random")
+    models = [SiteModels.of(parts, coordinates, prior) for parts in replicates]
+    data = {key: np.concatenate([model.data[key] for model in models]) for key in models[0].data}
+    references = [Reference.prior(model.start) for model in models]
+    mixing, scales = mixing_matrix(prior)
     for look in range(looks):
-        information = models.look(references, seed=seed + look)
+        information = look_at(data, [reference for reference in references for _ in range(sites)], seed=seed + look)
         populations = [Population(SiteInformation(information.precision[index : index + sites],
                                                   information.shift[index : index + sites]), mixing)
-                       for index in range(0, len(models.models), sites)]
-        data = [population.data() for population in populations]
+                       for index in range(0, len(information.shift), sites)]
+        own_data = [population.data() for population in populations]
         starts = np.array([population.start() for population in populations])
-        found = sample_batch(log_density_population, {key: np.stack([own[key] for own in data]) for key in data[0]},
+        found = sample_batch(log_density_population, {key: np.stack([own[key] for own in own_data]) for key in own_data[0]},
                              starts[:, 0], starts[:, 1], seed=seed + 10 + look, chains=2, draws=draws).draws
-        references = [reference for population, own in zip(populations, found, strict=True)
-                      for reference in [population.reference(own)] * sites]
+        references = [population.reference(own) for population, own in zip(populations, found, strict=True)]
     flat = found.reshape(len(found), -1, found.shape[-1])
-    return models.to_user(flat[..., : D + 2], prior), np.exp(flat[..., D + 2 :]) * scales
+    return to_user(flat[..., : D + 2], prior), np.exp(flat[..., D + 2 :]) * scales
 
 
 def pooled_fits(replicates: list[list[SimulatedPart]], seed: int, draws: int) -> Array:
@@ -125,8 +126,8 @@ def run_cell(cell: Cell, replicates: int, seed: int, draws: int = 500, looks: in
     started = time.perf_counter()
     with double_precision():
         parts = simulated_sites(cell, replicates, seed)
-        population, omega = random_fits(parts, seed, draws, looks)
         pooled = pooled_fits(parts, seed, draws)
+        population, omega = random_fits(parts, seed, draws, looks)
     truth = truth_in_table(cell.setting)
     inside, width = covered(population, truth)
     inside_pooled, width_pooled = covered(pooled, truth)
@@ -143,6 +144,7 @@ def run_cell(cell: Cell, replicates: int, seed: int, draws: int = 500, looks: in
         "width": np.median(width[:, :3]), "pooled_width": np.median(width_pooled[:, :3]),
         "error_skewed": np.sqrt(np.mean((population[:, :, 2].mean(axis=1) - truth[2]) ** 2)),
         "pooled_error_skewed": np.sqrt(np.mean((pooled[:, :, 2].mean(axis=1) - truth[2]) ** 2)),
+        "clarity": np.median([SiteMoments.of(own, default_prior(D)[0]).clarity for own in parts]),
         "bias_skewed": np.mean(population[:, :, 2].mean(axis=1) - truth[2]),
     }
     result = {key: float(np.round(value, 4)) for key, value in result.items()}
@@ -153,16 +155,18 @@ def run_cell(cell: Cell, replicates: int, seed: int, draws: int = 500, looks: in
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--quick", action="store_true", help="a few cells only")
-    parser.add_argument("--replicates", type=int, default=100)
+    parser.add_argument("--fits-of-sites", type=int, default=1000, help="sites of all replicates of a cell together")
+    parser.add_argument("--sites", type=int, nargs="*", default=GRID["sites"])
     parser.add_argument("--draws", type=int, default=500)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--output", type=Path, default=Path("random_sites.csv"))
     arguments = parser.parse_args()
-    grid = GRID | {"sites": [5], "rows": [10_000]} if arguments.quick else GRID
+    grid = (GRID | {"omega": [0.05], "rows": [10_000]} if arguments.quick else GRID) | {"sites": arguments.sites}
     results = []
     with arguments.output.open("w", newline="") as file:
         for values in itertools.product(*grid.values()):
-            results.append(run_cell(Cell(*values), arguments.replicates, arguments.seed, arguments.draws))
+            cell = Cell(*values)
+            results.append(run_cell(cell, max(20, arguments.fits_of_sites // cell.sites), arguments.seed, arguments.draws))
             writer = csv.DictWriter(file, fieldnames=list(results[0]))
             if len(results) == 1:
                 writer.writeheader()

@@ -13,6 +13,7 @@ from noisewise.errors import NoisewiseError
 from noisewise.holder import release
 from noisewise.posterior.compare import compare_methods
 from noisewise.posterior.fit import fit
+from noisewise.posterior.fit_many import fit_many
 from noisewise.posterior.prior import Prior
 from noisewise.release import Release, combine, load
 from noisewise.results import PointEstimate, Posterior
@@ -30,6 +31,7 @@ __all__ = [
     "combine",
     "compare_methods",
     "fit",
+    "fit_many",
     "load",
     "release",
 ]

@@ -11,7 +11,7 @@ import pytest
 import noisewise
 
 NAMES = ["NoisewiseError", "PointEstimate", "Posterior", "Prior", "Release", "Schema", "__version__", "combine",
-         "compare_methods", "fit", "load", "release"]
+         "compare_methods", "fit", "fit_many", "load", "release"]
 HEAVY = ["formulaic", "jax", "matplotlib", "opendp", "pandas", "pyarrow", "pydantic", "scipy"]
 
 

@@ -33,6 +33,8 @@ def fit(
     formula: Annotated[str, typer.Argument(metavar="FORMULA", show_default=False, help="In quotes: \"stay ~ age + ward\".")],
     method: Annotated[str | None, typer.Option("--method", "-m", show_default=False, help="conditional (default), laplace "
                                                "(instant, approximate), collapsed, and those of --compare-methods.")] = None,
+    site: Annotated[str | None, typer.Option(show_default=False, help="random or random-intercept: sites differ around a "
+                                             "population.")] = None,
     draws: Annotated[int, typer.Option(help="Draws per chain.", min=1)] = 1000,
     chains: Annotated[int, typer.Option(help="Chains.", min=1)] = 4,
     seed: Annotated[int | None, typer.Option(help="Makes the draws reproducible.", min=0, show_default=False)] = None,
@@ -61,7 +63,7 @@ def fit(
     talk = Talk.of(context)
     files = expand(_in_order(files or [], formula))
     if compare:
-        _check_comparison(context, save)
+        _check_comparison(context, save, site)
     from noisewise.results.point_estimate import PointEstimate
     from noisewise.results.records import check_interval
 
@@ -74,6 +76,8 @@ def fit(
     if sites:
         talk.result(found.table())
     settings: dict[str, Any] = {"draws": draws, "chains": chains, "seed": seed, "progress": talk.progress}
+    if site is not None:
+        settings["site"] = site
     written = {"plot": plot, "save": save, "csv": csv}
     if compare:
         document = _compare(talk, formula, together, interval, plot, csv, settings)
@@ -94,10 +98,12 @@ def fit(
     talk.document({**document, "sites": found.documents(), "files": written})
 
 
-def _check_comparison(context: typer.Context, save: Path | None) -> None:
+def _check_comparison(context: typer.Context, save: Path | None, site: str | None) -> None:
     given = context.get_parameter_source("method")
     if given is not None and given.name == "COMMANDLINE":
         raise typer.BadParameter("--compare-methods fits by every method, so it takes no --method")
+    if site is not None:
+        raise typer.BadParameter("--site has a method of its own, so it cannot go with --compare-methods")
     if save is not None:
         raise typer.BadParameter("--save keeps the draws of one method, so it cannot go with --compare-methods")
 
@@ -118,7 +124,7 @@ def _fit(formula: str, together: Release, method: str | None, settings: dict[str
     import noisewise
     from noisewise.posterior.methods import DEFAULT
 
-    if method == "adassp" or (method is None and together.kind == "adassp"):
+    if (method == "adassp" or (method is None and together.kind == "adassp")) and "site" not in settings:
         return noisewise.fit(formula, together, method="adassp")
     return noisewise.fit(formula, together, method=method or DEFAULT, **settings)
 
@@ -161,6 +167,8 @@ def tell_fit(talk: Talk, posterior: Posterior, interval: float) -> None:
     problems = posterior.diagnose()
     if problems:
         remedy = "--method conditional" if info.doubts and info.method == "laplace" else f"--draws {4 * info.draws}"
+        if info.doubts and posterior.sites is not None:
+            remedy = "no --site"
         if info.divergences:
             remedy += "; if divergent transitions remain, a simpler formula (the data may say too little for this one)"
         found = (("found", problem) for problem in problems)

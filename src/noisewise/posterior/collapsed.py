@@ -118,9 +118,7 @@ class CollapsedModel:
             "residual_norm2": basis.response_scale**2,
             "mean_scale": np.ones(features),
             "wishart_scale2": 1.0 / (3.0 * (features + 1)),
-            "prior_slope": (prior.functionals @ coordinates.slope) / prior.sd[:, None],
-            "prior_offset": (prior.functionals @ coordinates.offset - prior.mean) / prior.sd,
-            "prior_sigma2": (prior.sigma / coordinates.half_width) ** 2,
+            **prior.in_coordinates(coordinates),
         }
         if rotated:
             data["noise"] = np.array([part.noise.diagonal**2 for part in parts])

@@ -134,9 +134,7 @@ class ConditionalModel:
             "rows2": max(float(w**2 @ rows), 1.0),
             "corner": variances[0, 0],
             "constant": q[0],
-            "prior_slope": (prior.functionals @ turned.slope) / prior.sd[:, None],
-            "prior_offset": (prior.functionals @ turned.offset - prior.mean) / prior.sd,
-            "prior_sigma2": (prior.sigma / turned.half_width) ** 2,
+            **prior.in_coordinates(turned),
         }
         if rotated:
             data |= {"eigenvalues": values, "noise": sum(w**2 * [part.noise.diagonal**2 for part in parts]),

@@ -163,8 +163,8 @@ class LatentModel:
         groups = np.array([residual_rows(part) for part in parts])
         size = basis.features + 1
         # The prior says slope @ g + offset ~ N(0, I), so that g = −root @ offset + root @ N(0, I) with root = slope⁻¹.
-        root = np.linalg.inv((prior.functionals @ coordinates.slope) / prior.sd[:, None])
-        offset = (prior.functionals @ coordinates.offset - prior.mean) / prior.sd
+        given = prior.in_coordinates(coordinates)
+        root, offset = np.linalg.inv(given["prior_slope"]), given["prior_offset"]
         data: dict[str, Any] = {
             "gram": matrix[:size, :size],
             "cross": matrix[:size, size],
@@ -176,7 +176,7 @@ class LatentModel:
             "response_scale2": basis.response_scale**2,
             "theta_root": basis.effects @ root,
             "theta_mean": basis.effects_offset - basis.effects @ root @ offset,
-            "prior_sigma2": (prior.sigma / coordinates.half_width) ** 2,
+            "prior_sigma2": given["prior_sigma2"],
         }
         rotated = all(rotation_invariant(part.noise) for part in parts)
         exact = parts[0].rows is not None
@@ -192,8 +192,8 @@ class LatentModel:
     def log_density(self) -> Any:
         return log_density_rotated if self.rotated else log_density_dense
 
-    def start(self, sigma: float) -> tuple[Array, Array]:
-        """Start at the noisy moments, projected to the cone."""
+    def start(self, sigma: float = 0.3) -> tuple[Array, Array]:
+        """Start at the noisy moments, projected to the cone; σ in working units."""
         rows = max(float(self.data["rows"]), 10.0)
         features = self.data["gram"].shape[0] - 1
         moments = self.data["gram"] / rows

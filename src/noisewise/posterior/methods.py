@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy.typing as npt
 from noisewise.posterior.clt_gibbs import clt_gibbs
 from noisewise.posterior.collapsed import CollapsedModel
 from noisewise.posterior.conditional import ConditionalModel, weighted_model
+from noisewise.posterior.coordinates import Coordinates
 from noisewise.posterior.fixed_moments import fast, fixed_s
 from noisewise.posterior.kernels.gradients import autograd_density, jax_density
 from noisewise.posterior.kernels.mode import Mode, find_mode
@@ -18,23 +19,29 @@ from noisewise.posterior.kernels.nuts import sample_nuts
 from noisewise.posterior.latent import LatentModel
 from noisewise.posterior.normal_features_gibbs import normal_x
 from noisewise.posterior.normal_features_nuts import normal_x_nuts
+from noisewise.posterior.parts import Part
+from noisewise.posterior.prior import ResolvedPrior
 from noisewise.posterior.request import Request, Sampled
 
 Array = npt.NDArray[np.float64]
 
 DEFAULT: Final = "conditional"
-CLEAR: Final = 10.0
-MOST_LATENT: Final = 31
+CLEAR: Final = 2.0
+MOST_LATENT: Final = 13
 NORMALITY_DRAWS: Final = 200
 NORMALITY_SHARE: Final = 0.1
 
 
 def _conditional(request: Request) -> Sampled:
     """The default: with S as an unknown where the noise hides it, and integrated out where it does not matter."""
-    model, mode = _conditional_mode(request)
-    if not needs_latent(model):
-        return _nuts(request, model, mode, len(mode.point))
-    return _latent(request, model.weights, float(mode.point[-1]))
+    model = default_model(request.release.parts, request.coordinates, request.prior)
+    if not isinstance(model, LatentModel):
+        return _conditional_flat(request)
+    mode = find_mode(jax_density(model.log_density, model.data), *model.start())
+    result = sample_nuts(model.log_density, model.data, mode, seed=request.seed, chains=request.chains, draws=request.draws,
+                         tick=request.tick)
+    working = model.coefficients(result.draws, request.seed)
+    return Sampled(model.coordinates.to_user(working), result.diverging, _doubts(mode))
 
 
 def _conditional_flat(request: Request) -> Sampled:
@@ -42,21 +49,22 @@ def _conditional_flat(request: Request) -> Sampled:
     return _nuts(request, model, mode, len(mode.point))
 
 
+def default_model(parts: Sequence[Part], coordinates: Coordinates, prior: ResolvedPrior) -> ConditionalModel | LatentModel:
+    """The model of the default method: with S as an unknown where the noise hides it."""
+    model = weighted_model(parts, coordinates, prior)
+    return LatentModel.of(parts, coordinates, prior, model.weights) if needs_latent(model) else model
+
+
 def needs_latent(model: ConditionalModel) -> bool:
-    """Whether the noise could have moved the predictors' smallest moment by a tenth or more, and there are not too many."""
+    """Whether the noise is of the order of the predictors' smallest moment, so that it matters that S is positive definite.
+
+    The largest eigenvalue of symmetric Gaussian noise is about its standard deviation times √(2d). Beyond ``MOST_LATENT`` columns
+    the unknown S has too many entries to be sampled in reasonable time.
+    """
     gram = model.data["gram"]
     noise = np.sqrt(model.data["noise"] if model.rotated else np.mean(model.data["diagonal_variances"][1:]))
     smallest = np.linalg.eigvalsh((gram + gram.T) / 2)[0]
     return len(gram) <= MOST_LATENT and bool(smallest < CLEAR * noise * np.sqrt(len(gram)))
-
-
-def _latent(request: Request, weights: Array | None, sigma: float) -> Sampled:
-    model = LatentModel.of(request.release.parts, request.coordinates, request.prior, weights)
-    mode = find_mode(jax_density(model.log_density, model.data), *model.start(sigma))
-    result = sample_nuts(model.log_density, model.data, mode, seed=request.seed, chains=request.chains, draws=request.draws,
-                         tick=request.tick)
-    working = model.coefficients(result.draws, request.seed)
-    return Sampled(model.coordinates.to_user(working), result.diverging, _doubts(mode))
 
 
 def _laplace(request: Request) -> Sampled:

@@ -12,11 +12,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from noisewise.errors import FitError
+from noisewise.posterior.coordinates import Coordinates
 from noisewise.schema import Design
 
 Array = npt.NDArray[np.float64]
@@ -62,6 +64,14 @@ class ResolvedPrior:
     mean: Array
     sd: Array
     sigma: float
+
+    def in_coordinates(self, coordinates: Coordinates) -> dict[str, Any]:
+        """The arrays of a density: ``prior_slope @ g + prior_offset`` is standard normal, σ² / ``prior_sigma2`` a squared one."""
+        return {
+            "prior_slope": (self.functionals @ coordinates.slope) / self.sd[:, None],
+            "prior_offset": (self.functionals @ coordinates.offset - self.mean) / self.sd,
+            "prior_sigma2": (self.sigma / coordinates.half_width) ** 2,
+        }
 
     @classmethod
     def of(cls, design: Design, prior: Prior | None) -> ResolvedPrior:

@@ -11,6 +11,7 @@ from noisewise.posterior.coordinates import Coordinates
 from noisewise.posterior.prior import ResolvedPrior
 from noisewise.progress import Tick
 from noisewise.release.model import Release
+from noisewise.results.sites import SiteEffects
 
 Array = npt.NDArray[np.float64]
 
@@ -35,3 +36,4 @@ class Sampled:
     samples: Array
     diverging: npt.NDArray[np.bool_] | None = None
     doubts: tuple[str, ...] = ()
+    sites: SiteEffects | None = None

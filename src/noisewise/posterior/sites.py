@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -28,14 +28,21 @@ from noisewise.posterior.kernels.mode import Mode, find_mode
 from noisewise.posterior.kernels.nuts import NutsDraws, sample_nuts
 from noisewise.posterior.prior import ResolvedPrior
 from noisewise.posterior.request import Request, Sampled
-from noisewise.posterior.site_information import LOG_SIGMA_MEAN, LOG_SIGMA_SD, Reference, SiteInformation, SiteModels
+from noisewise.posterior.site_information import LOG_SIGMA_MEAN, LOG_SIGMA_SD, Reference, SiteInformation, SiteModels, to_user
+from noisewise.results.sites import LOG_SIGMA, SiteEffects
+from noisewise.results.summary import problems
 
 Array = npt.NDArray[np.float64]
-Varying = Literal["random", "random-intercept"]
 
 LEAST_SITES: Final = 3
 DEVIATION_SCALE: Final = 0.5
 """Scale of the half-normal prior of ω, in units of the prior's standard deviation of the same coefficient."""
+CLEAR: Final = 4.0
+"""A site is clear if its least moment of predictors is so many standard deviations of the noise away from zero."""
+ROUGH_DRAWS: Final = 800
+SITE_DRAWS: Final = 1000
+"""Draws that are kept of each site's own coefficients."""
+SITE_OPTIONS: Final = ("random", "random-intercept")
 LOG_SIGMA_SCALE: Final = 0.25
 """The same for log σ: sites' residual standard deviations differ by a quarter or so."""
 
@@ -77,10 +84,12 @@ class Population:
         }
 
     def start(self) -> tuple[Array, Array]:
-        """Start at the estimate without differences between sites, with small ones."""
+        """Start at the estimate without differences between sites, and with differences as large as what a site knows."""
         total = self.information.precision.sum(axis=0) + np.eye(self.size)
         y = np.linalg.solve(total, self.information.shift.sum(axis=0))
-        return np.append(y, np.full(self.mixing.shape[1], -1.5)), np.append(1.0 / np.sqrt(np.diag(total)), np.full(self.mixing.shape[1], 0.5))
+        known = np.diagonal(self.mixing.T @ self.information.precision @ self.mixing, axis1=1, axis2=2).mean(axis=0)
+        log_omega = -0.5 * np.log(1.0 + known)
+        return np.append(y, log_omega), np.append(1.0 / np.sqrt(np.diag(total)), np.full(len(known), 0.5))
 
     def sample(self, *, seed: int, chains: int, draws: int, tick: Any = None) -> tuple[NutsDraws, Mode]:
         data = self.data()
@@ -88,11 +97,15 @@ class Population:
         return sample_nuts(log_density_population, data, mode, seed=seed, chains=chains, draws=draws, tick=tick), mode
 
     def reference(self, draws: Array) -> Reference:
-        """Where the sites' coefficients are to be expected, from draws of (y, log ω); twice as wide."""
+        """Where the sites' coefficients are to be expected, from draws of (y, log ω).
+
+        Twice as wide, and at least as wide as what a single site of many knows: else its information would be lost in the
+        error of its moments.
+        """
         flat = draws.reshape(-1, draws.shape[-1])
         y, omega = flat[:, : self.size], np.exp(flat[:, self.size:])
         between = (self.mixing * np.mean(omega**2, axis=0)) @ self.mixing.T
-        return Reference.around(y.mean(axis=0), 4.0 * (np.cov(y.T) + between))
+        return Reference.around(y.mean(axis=0), max(4.0, len(self.information.shift)) * np.cov(y.T) + 4.0 * between)
 
     def site_draws(self, draws: Array, seed: int) -> Array:
         """Each site's y_j for each draw (n, parameters) of (y, log ω), from its exact conditional: (sites, n, parameters)."""
@@ -109,10 +122,62 @@ class Population:
         return found
 
 
-def mixing_matrix(prior: ResolvedPrior, varying: str) -> tuple[Array, Array]:
+def mixing_matrix(prior: ResolvedPrior, varying: npt.NDArray[np.bool_] | None = None) -> tuple[Array, Array]:
     """M for the parameters that vary, and what ω = 1 is for each of them in the user's units (for log σ: as it is)."""
-    size = len(prior.sd) + 1
     scales = np.append(DEVIATION_SCALE * prior.sd, LOG_SIGMA_SCALE)
-    mixing = np.diag(np.append(np.full(size - 1, DEVIATION_SCALE), LOG_SIGMA_SCALE / LOG_SIGMA_SD))
-    chosen = np.ones(size, dtype=bool)
+    mixing = np.diag(np.append(np.full(len(prior.sd), DEVIATION_SCALE), LOG_SIGMA_SCALE / LOG_SIGMA_SD))
+    chosen = np.ones(len(scales), dtype=bool) if varying is None else np.append(varying, True)
     return mixing[:, chosen], scales[chosen]
+
+
+def random_sites(request: Request, terms: Sequence[str], site: str = "random") -> Sampled:
+    """``fit(..., site="random")``: all coefficients vary between sites, or only the intercept (``"random-intercept"``)."""
+    varying = _varying(request, terms, site)
+    seeds = [int(value) for value in np.random.SeedSequence(request.seed).generate_state(5) >> 1]
+    models = SiteModels.of(request.release.parts, request.coordinates, request.prior)
+    mixing, scales = mixing_matrix(request.prior, varying)
+    first = Population(models.look(Reference.prior(models.start), seed=seeds[0]), mixing)
+    rough, _ = first.sample(seed=seeds[1], chains=request.chains, draws=-(-ROUGH_DRAWS // request.chains))
+    population = Population(models.look(first.reference(rough.draws), seed=seeds[2]), mixing)
+    found, mode = population.sample(seed=seeds[3], chains=request.chains, draws=request.draws, tick=request.tick)
+
+    between = np.exp(found.draws[..., population.size:]) * scales
+    flat = found.draws.reshape(-1, found.draws.shape[-1])
+    kept = flat[:: -(-len(flat) // SITE_DRAWS)]
+    names = (*(name for name, varies in zip(terms, varying, strict=True) if varies), LOG_SIGMA)
+    effects = SiteEffects((*terms, "sigma"), names, between, to_user(population.site_draws(kept, seeds[4]), request.prior))
+    doubts = (*_doubts(models, population, mode), *problems(between, [f"the deviation of {name}" for name in names], 0))
+    return Sampled(to_user(found.draws[..., : population.size], request.prior), found.diverging, doubts, effects)
+
+
+def _varying(request: Request, terms: Sequence[str], site: str) -> npt.NDArray[np.bool_]:
+    """Which coefficients vary; refuses what cannot be fitted."""
+    if site not in SITE_OPTIONS:
+        raise FitError("how sites differ is not known", found=repr(site), remedy="None, 'random' or 'random-intercept'")
+    if request.release.kind != "gram":
+        raise FitError("random effects by site need releases of kind gram", found=request.release.kind, remedy="leave site out")
+    if request.release.holders < LEAST_SITES:
+        raise FitError(f"differences between sites need at least {LEAST_SITES} of them",
+                       found=f"{request.release.holders} releases", remedy="fit with site=None")
+    if site == "random":
+        return np.ones(len(terms), dtype=bool)
+    varying = np.array([name == "Intercept" for name in terms])
+    if not varying.any():
+        raise FitError("the formula has no intercept that could vary", found=", ".join(terms), remedy="use site='random'")
+    return varying
+
+
+def _doubts(models: SiteModels, population: Population, mode: Mode) -> tuple[str, ...]:
+    """Reasons not to trust the fit, found before any draw."""
+    found = list(population.information.doubts)
+    if not mode.converged:
+        found.append("the search for the posterior's mode did not settle")
+    clear = int(np.sum(models.clarity >= CLEAR))
+    needed = max(LEAST_SITES, -(-len(models.clarity) // 2))
+    if clear < needed:
+        found.append(f"the noise hides the predictors at most sites: only {clear} of {len(models.clarity)} know on their own the "
+                     "combination of predictors that varies least, so that intervals may be too short; fit with site=None")
+    informed = np.sum(population.information.own_sd < 1.0 / 3.0, axis=0)[:-1]
+    if (informed < LEAST_SITES).any():
+        found.append(f"only {int(informed.min())} sites say anything about some coefficient on their own; fit with site=None")
+    return tuple(found)

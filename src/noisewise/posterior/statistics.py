@@ -92,8 +92,8 @@ class LinearProblem:
             rows=np.array([row_count(part) for part in parts]), gram_variance=variance, cross_variance=noise / 2,
             total_variance=noise, constant=True,
         )
-        slope = (request.prior.functionals @ request.coordinates.slope) / request.prior.sd[:, None]
-        offset = (request.prior.functionals @ request.coordinates.offset - request.prior.mean) / request.prior.sd
+        given = request.prior.in_coordinates(request.coordinates)
+        slope, offset = given["prior_slope"], given["prior_offset"]
         scale = request.coordinates.half_width * basis.response_scale
         return cls(
             statistics, basis.effects, basis.effects_offset, -np.linalg.inv(slope) @ offset, slope.T @ slope,

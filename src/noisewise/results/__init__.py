@@ -8,6 +8,7 @@ mechanism can be reached from this room.
     posterior.py    Posterior, the one object a user holds; it wires the files below
     point_estimate.py  PointEstimate, for releases that allow no posterior
     summary.py      the table of coefficients, and its problems in plain words
+    sites.py        random effects by site: how much the sites differ, and each site's own coefficients
     rows.py         new rows (pandas, polars, Arrow, dict) -> checked columns
     prediction.py   credible and predictive intervals for new rows
     checks.py       the predictive check of a fit against released statistics; check_moments.py and check_tails.py

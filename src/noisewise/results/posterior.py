@@ -16,6 +16,7 @@ from noisewise.errors import ConvergenceWarning, ResultError
 from noisewise.results import export, prediction, rows, store
 from noisewise.results import summary as summaries
 from noisewise.results.records import SIGMA, FitInfo, PriorSummary, check_interval
+from noisewise.results.sites import SiteEffects
 
 if TYPE_CHECKING:
     import pandas
@@ -34,7 +35,8 @@ class Posterior:
     """Draws of regression coefficients and of sigma, in the user's units.
 
     `samples` has the shape (chains, draws, terms) and `terms` ends with "sigma". `diverging`, if the sampler knows
-    it, marks each draw whose trajectory diverged.
+    it, marks each draw whose trajectory diverged. With random effects by site the samples are those of the population,
+    that is of an average site, and `sites` tells how much the sites differ.
 
     >>> post = noisewise.fit("stay ~ age + ward", release)    # doctest: +SKIP
     >>> post.summary().loc["age", ["2.5%", "97.5%"]]           # doctest: +SKIP
@@ -47,6 +49,7 @@ class Posterior:
     info: FitInfo
     prior: PriorSummary | None = None
     diverging: NDArray[np.bool_] | None = None
+    sites: SiteEffects | None = None
 
     def __post_init__(self) -> None:
         samples = np.array(self.samples, dtype=np.float64, order="C")
@@ -70,6 +73,8 @@ class Posterior:
                 raise ResultError("diverging has the shape (chains, draws)", found=str(diverging.shape))
             diverging.setflags(write=False)
             object.__setattr__(self, "diverging", diverging)
+        if self.sites is not None and (self.sites.terms != terms or self.sites.between.shape[:2] != samples.shape[:2]):
+            raise ResultError("the sites have the terms, chains and draws of their population", found=", ".join(self.sites.terms))
 
     def summary(self, interval: float = 0.95) -> pandas.DataFrame:
         """Mean, sd, equal-tailed interval, effective sizes, R-hat and P(>0) of each term."""
@@ -156,6 +161,10 @@ class Posterior:
         """
         from noisewise.results.checks import check_release
 
+        if self.sites is not None:
+            raise ResultError("the check asks whether one set of coefficients holds at all sites; this fit has one for each site",
+                              found="random effects by site", remedy="check a fit with site=None; see sites.summary()")
+
         return check_release(self, release, holders, interval)
 
     def to_arviz(self) -> Any:
@@ -179,6 +188,8 @@ class Posterior:
             remedy = f"fit again with more draws (draws={more}), and look at plot(kind='posterior')"
             if self.info.doubts and self.info.method == "laplace":
                 remedy = "use method='conditional'"
+            if self.info.doubts and self.sites is not None:
+                remedy = "fit with site=None, which takes one set of coefficients for all sites, or draw more"
             if self.info.divergences:
                 remedy += "; if divergences stay, give a narrower prior or a simpler formula"
             message = f"do not trust these draws yet: {'; '.join(found)}. What to do: {remedy}"
@@ -189,6 +200,8 @@ class Posterior:
         arrays: dict[str, NDArray[Any]] = {"samples": self.samples.astype("<f8")}
         if self.diverging is not None:
             arrays["diverging"] = self.diverging
+        if self.sites is not None:
+            arrays |= {"site_deviations": self.sites.between.astype("<f8"), "site_coefficients": self.sites.own.astype("<f8")}
         prior = self.prior
         metadata = {
             "terms": list(self.terms),
@@ -197,6 +210,7 @@ class Posterior:
             "prior": None
             if prior is None
             else {"mean": dict(prior.mean), "sd": dict(prior.sd), "sigma_scale": prior.sigma_scale},
+            **({} if self.sites is None else {"sites": {"varying": list(self.sites.varying)}}),
         }
         store.write(path, arrays, metadata)
 
@@ -205,7 +219,8 @@ class Posterior:
         """Read what `save` wrote: the same draws to the last bit."""
         arrays, document = store.read(path)
         terms, design, info, prior = store.parts_from_document(path, document)
-        return cls(arrays["samples"], terms, design, info, prior, arrays.get("diverging"))
+        sites = store.sites_from_document(path, document, arrays, terms)
+        return cls(arrays["samples"], terms, design, info, prior, arrays.get("diverging"), sites)
 
     def _position(self, term: str) -> int:
         if term not in self.terms:

@@ -1,8 +1,9 @@
 """A posterior in one .npz file: draws as arrays, everything else as JSON, no pickle and no code.
 
 The file is an uncompressed zip archive of `.npy` members, which any NumPy can open: `samples` (chains, draws,
-terms), `metadata` (UTF-8 JSON as bytes) and, if known, `diverging` (chains, draws). Reading checks the size that
-each header announces against the bytes that are there before anything is allocated.
+terms), `metadata` (UTF-8 JSON as bytes) and, if known, `diverging` (chains, draws), `site_deviations` (chains, draws,
+terms that vary) and `site_coefficients` (sites, draws, terms). Reading checks the size that each header announces against
+the bytes that are there before anything is allocated.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from numpy.typing import NDArray
 
 from noisewise.errors import NoisewiseError, ResultError
 from noisewise.results.records import FitInfo, PriorSummary
+from noisewise.results.sites import SiteEffects
 
 if TYPE_CHECKING:
     from noisewise.schema import Design
@@ -29,7 +31,8 @@ if TYPE_CHECKING:
 FORMAT = "noisewise-posterior"
 VERSION = 1
 LARGEST_HEADER = 4096
-MEMBERS = {"samples.npy": "<f8", "metadata.npy": "|u1", "diverging.npy": "|b1"}
+MEMBERS = {"samples.npy": "<f8", "metadata.npy": "|u1", "diverging.npy": "|b1", "site_deviations.npy": "<f8",
+           "site_coefficients.npy": "<f8"}
 
 
 def write(path: str | os.PathLike[str], arrays: Mapping[str, NDArray[Any]], metadata: dict[str, Any]) -> None:
@@ -161,3 +164,16 @@ def parts_from_document(
         return terms, design, info_from_dict(document["info"]), prior_from_dict(document["prior"])
     except (NoisewiseError, KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
         raise _malformed(path, f"{type(error).__name__}: {error}") from error
+
+
+def sites_from_document(path: str | os.PathLike[str], document: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]],
+                        terms: tuple[str, ...]) -> SiteEffects | None:
+    """The random effects by site, if the file has them; all of them or none."""
+    found = document.get("sites")
+    members = {"site_deviations", "site_coefficients"} & set(arrays)
+    if found is None and not members:
+        return None
+    if not isinstance(found, dict) or not isinstance(found.get("varying"), list) or len(members) != 2:
+        raise _malformed(path, "incomplete random effects by site")
+    varying = tuple(str(term) for term in found["varying"])
+    return SiteEffects(terms, varying, arrays["site_deviations"], arrays["site_coefficients"])

@@ -1,0 +1,160 @@
+"""``fit_many``: the default fit for many releases, or many formulas, in a few vectorised calls; on a GPU unchanged.
+
+For studies, and for the many questions that one release answers. Regressions of the same shape are sampled side by side by
+``kernels.batch``: the same posteriors as ``fit`` gives, by another sampler.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from noisewise.errors import ConvergenceWarning, FitError
+from noisewise.posterior.conditional import ConditionalModel, weighted_model
+from noisewise.posterior.coordinates import Coordinates
+from noisewise.posterior.fit import assemble, whole
+from noisewise.posterior.kernels.batch import sample_batch
+from noisewise.posterior.latent import LatentModel
+from noisewise.posterior.methods import DEFAULT, default_model
+from noisewise.posterior.prior import Prior, ResolvedPrior
+from noisewise.posterior.request import Sampled
+from noisewise.progress import Tick, progress_bar
+from noisewise.release.combine import combine
+from noisewise.release.model import Release
+from noisewise.results import Posterior
+from noisewise.schema import Design
+
+Array = npt.NDArray[np.float64]
+
+METHODS: Final = (DEFAULT, "conditional-flat")
+LOT: Final = 1024
+"""At most so many regressions side by side: memory is bounded by it."""
+LATENT_LOT: Final = 256
+DIVERGENT_SHARE: Final = 0.002
+
+
+@dataclass(frozen=True)
+class Job:
+    """One of the regressions."""
+
+    formula: str
+    release: Release
+    design: Design
+    prior: ResolvedPrior
+    model: ConditionalModel | LatentModel
+
+    @property
+    def shape(self) -> tuple[Any, ...]:
+        """Jobs with the same one can be sampled side by side."""
+        sizes = tuple(sorted((key, value.shape) for key, value in self.model.data.items()))
+        return type(self.model).__name__, self.model.rotated, getattr(self.model, "exact_rows", None), sizes
+
+
+def fit_many(
+    formulas: str | Sequence[str],
+    releases: Release | Sequence[Release | Sequence[Release]],
+    *,
+    method: str = DEFAULT,
+    prior: Prior | None = None,
+    draws: int = 1000,
+    chains: int = 4,
+    seed: int | None = None,
+    progress: Tick | bool | None = None,
+) -> list[Posterior]:
+    """Fit one formula to many releases, many formulas to one release, or each formula to the release at its place.
+
+    An entry of ``releases`` may itself be a list: the releases of several data holders to be fitted together. ``method`` is
+    ``conditional`` or ``conditional-flat``; everything else is as for `fit`. One warning says which fits, if any, have problems.
+
+    >>> fit_many(["stay ~ age", "stay ~ ward"], release)    # doctest: +SKIP
+    """
+    if method not in METHODS:
+        raise FitError("many fits at once are made by one of the methods " + ", ".join(METHODS), found=repr(method),
+                       remedy="call fit in a loop for another method")
+    draws, chains = whole("draws", draws, 1), whole("chains", chains, 1)
+    seed = secrets.randbelow(2**31) if seed is None else whole("seed", seed, 0)
+    started = time.perf_counter()
+    jobs = _jobs(formulas, releases, prior, method)
+    lots = _lots(jobs)
+    sampled: dict[int, Sampled] = {}
+    with progress_bar(progress, "Sampling", "lots of regressions") as tick:
+        for number, lot in enumerate(lots):
+            found = _sample([jobs[index] for index in lot], seed + number, chains, draws)
+            sampled.update(zip(lot, found, strict=True))
+            tick(number + 1, len(lots))
+    seconds = (time.perf_counter() - started) / len(jobs)
+    posteriors = [assemble(job.formula, method, job.release, job.design, job.prior, sampled[index], seed=seed, seconds=seconds)
+                  for index, job in enumerate(jobs)]
+    _warn(posteriors)
+    return posteriors
+
+
+def _jobs(formulas: str | Sequence[str], releases: Release | Sequence[Release | Sequence[Release]], prior: Prior | None,
+          method: str) -> list[Job]:
+    texts = [formulas] if isinstance(formulas, str) else list(formulas)
+    tables = [releases] if isinstance(releases, Release) else [
+        entry if isinstance(entry, Release) else combine(entry) for entry in releases]
+    count = max(len(texts), len(tables))
+    if not texts or not tables or {len(texts), len(tables)} - {1, count}:
+        raise FitError("formulas and releases are equally many, or there is one of either",
+                       found=f"{len(texts)} formulas and {len(tables)} releases")
+    texts, tables = texts * (count // len(texts)), tables * (count // len(tables))
+    jobs: list[Job] = []
+    for text, release in zip(texts, tables, strict=True):
+        if release.kind != "gram":
+            raise FitError("many fits at once need releases of kind gram", found=release.kind)
+        last = jobs[-1] if jobs else None
+        same = last is not None and last.formula == text and last.release.schema == release.schema \
+            and last.release.columns == release.columns
+        design = last.design if last is not None and same else Design.of(text, release.basis, release.terms)
+        resolved = last.prior if last is not None and same else ResolvedPrior.of(design, prior)
+        choose = default_model if method == DEFAULT else weighted_model
+        jobs.append(Job(text, release, design, resolved, choose(release.parts, Coordinates.of(design), resolved)))
+    return jobs
+
+
+def _lots(jobs: list[Job]) -> list[list[int]]:
+    """Indices of jobs that are sampled side by side."""
+    by_shape: dict[tuple[Any, ...], list[int]] = {}
+    for index, job in enumerate(jobs):
+        by_shape.setdefault(job.shape, []).append(index)
+    lots = []
+    for (kind, *_), members in by_shape.items():
+        most = LATENT_LOT if kind == LatentModel.__name__ else LOT
+        lots += [members[first:first + most] for first in range(0, len(members), most)]
+    return lots
+
+
+def _sample(jobs: list[Job], seed: int, chains: int, draws: int) -> list[Sampled]:
+    models = [job.model for job in jobs]
+    data = {key: np.stack([model.data[key] for model in models]) for key in models[0].data}
+    if "copies" in data:  # so many matrices are factorised side by side
+        data["copies"] = np.zeros((len(models), len(models) * chains))
+    pairs = [model.start() for model in models]
+    found = sample_batch(models[0].log_density, data, np.stack([start for start, _ in pairs]),
+                         np.stack([scale for _, scale in pairs]), seed=seed, chains=chains, draws=draws)
+    results = []
+    for index, model in enumerate(models):
+        working = found.draws[index]
+        if isinstance(model, LatentModel):
+            working = model.coefficients(working, seed + index)
+        doubts = () if found.converged[index] else ("the search for the posterior's mode did not settle",)
+        results.append(Sampled(model.coordinates.to_user(working), found.diverging[index], doubts))
+    return results
+
+
+def _warn(posteriors: list[Posterior]) -> None:
+    """One warning for all: which fits have problems that show without computing R-hat for each of them."""
+    bad = [index for index, posterior in enumerate(posteriors)
+           if posterior.info.doubts or posterior.info.divergences > DIVERGENT_SHARE * posterior.samples[..., 0].size]
+    if bad:
+        shown = ", ".join(map(str, bad[:8])) + (", …" if len(bad) > 8 else "")
+        warnings.warn(f"{len(bad)} of {len(posteriors)} fits are not to be trusted yet (positions {shown}): see diagnose() of "
+                      "each", ConvergenceWarning, stacklevel=3)

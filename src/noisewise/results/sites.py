@@ -1,0 +1,80 @@
+"""`SiteEffects`: what a fit with random effects by site says about the sites and about how much they differ."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from noisewise.errors import ResultError
+from noisewise.results.records import check_interval
+from noisewise.results.summary import percent_label, summary_table
+
+if TYPE_CHECKING:
+    import pandas
+
+LOG_SIGMA = "log sigma"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SiteEffects:
+    """Draws of the standard deviations between sites, and of each site's own coefficients, in the user's units.
+
+    `terms` are the coefficients and "sigma"; `varying` are those that differ between sites ("log sigma" for the residual
+    standard deviation, whose deviations are relative ones). `between` has the shape (chains, draws, varying) and `own` the
+    shape (sites, draws, terms). The deviation of an intercept is that of the response in the middle of all predictors' ranges.
+    """
+
+    terms: tuple[str, ...]
+    varying: tuple[str, ...]
+    between: NDArray[np.float64]
+    own: NDArray[np.float64]
+
+    def __post_init__(self) -> None:
+        for name, last in (("between", self.varying), ("own", self.terms)):
+            values = np.array(getattr(self, name), dtype=np.float64, order="C")
+            if values.ndim != 3 or 0 in values.shape or values.shape[2] != len(last):
+                raise ResultError(f"draws of sites ({name}) have three axes, the last of {len(last)}", found=str(values.shape))
+            if not np.isfinite(values).all() or (name == "between" and (values < 0).any()):
+                raise ResultError("draws of sites are finite numbers and standard deviations are not negative")
+            values.setflags(write=False)
+            object.__setattr__(self, name, values)
+
+    @property
+    def count(self) -> int:
+        """The number of sites."""
+        return len(self.own)
+
+    @property
+    def deviations(self) -> pandas.DataFrame:
+        """All draws of the standard deviations between sites, one column for each that varies."""
+        import pandas
+
+        return pandas.DataFrame(self.between.reshape(-1, len(self.varying)), columns=list(self.varying))
+
+    def summary(self, interval: float = 0.95) -> pandas.DataFrame:
+        """How much the sites differ: mean, sd, interval, effective sizes and R-hat of each standard deviation between them."""
+        return summary_table(self.between, self.varying, interval).drop(columns="P(>0)")
+
+    def coefficients(self, site: int) -> pandas.DataFrame:
+        """Draws of one site's own coefficients and sigma; sites are numbered from 1 in the order of the releases."""
+        import pandas
+
+        if isinstance(site, bool) or not isinstance(site, (int, np.integer)) or not 1 <= site <= self.count:
+            raise ResultError(f"a site is a number from 1 to {self.count}", found=repr(site))
+        return pandas.DataFrame(self.own[site - 1], columns=list(self.terms))
+
+    def table(self, interval: float = 0.95) -> pandas.DataFrame:
+        """Mean and interval of every coefficient at every site."""
+        import pandas
+
+        low, high = check_interval(interval)
+        lower, upper = np.quantile(self.own, [low, high], axis=1)
+        index = pandas.MultiIndex.from_product([range(1, self.count + 1), self.terms], names=["site", "term"])
+        columns = {"mean": self.own.mean(axis=1), percent_label(low): lower, percent_label(high): upper}
+        return pandas.DataFrame({name: values.reshape(-1) for name, values in columns.items()}, index=index)
+
+    def __repr__(self) -> str:
+        return f"<SiteEffects of {self.count} sites: {', '.join(self.varying)} differ between them>"

@@ -1,0 +1,64 @@
+"""The pictures of ``studies.paper_002_simulation``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from matplotlib.figure import Figure
+
+Line = dict[str, str]
+
+STYLES = {
+    "normal-x": ("#999999", "s"), "fixed-s": ("#56b4e9", "^"), "fast": ("#0072b2", "v"), "clt-gibbs": ("#e69f00", "D"),
+    "adassp": ("#cc79a7", "x"), "collapsed": ("#009e73", "o"), "conditional": ("#d55e00", "o"),
+    "conditional, own prior": ("#000000", "*"),
+}
+TITLES = {"estimation": "estimation error", "prediction": "prediction error", "mmd2": "MMD² to the posterior without privacy"}
+NOISE = {"correct": "correct noise", "theirs": "the authors' noise (not ε-private)"}
+
+
+def error_figure(lines: Sequence[Line], noise: str, quantities: Sequence[str], sizes: Sequence[int], path: Path) -> None:
+    """A row for each size and quantity, a column for each number of holders."""
+    holders = sorted({int(line["holders"]) for line in lines})
+    rows = [(d, quantity) for d in sizes for quantity in quantities]
+    figure = Figure(figsize=(3.6 * len(holders), 2.9 * len(rows) + 0.6), layout="constrained")
+    axes = figure.subplots(len(rows), len(holders), squeeze=False, sharey="row", sharex=True)
+    for (d, quantity), across in zip(rows, axes, strict=True):
+        for number, axis in zip(holders, across, strict=True):
+            for method, (colour, marker) in STYLES.items():
+                chosen = sorted((float(line["epsilon"]), float(line[quantity])) for line in lines if line["method"] == method
+                                and (int(line["d"]), int(line["holders"]), line["noise"]) == (d, number, noise))
+                points = [(epsilon, value) for epsilon, value in chosen if value > 0]
+                if points:
+                    axis.plot(*zip(*points, strict=True), color=colour, marker=marker, markersize=4, label=method,
+                              linewidth=2 if method.startswith("conditional") else 1)
+            axis.set_xscale("log")
+            axis.set_yscale("log")
+            axis.set_title(f"d = {d}, J = {number}", fontsize=9)
+            axis.grid(alpha=0.3)
+        across[0].set_ylabel(TITLES[quantity])
+    for axis in axes[-1]:
+        axis.set_xlabel("ε")
+    handles, labels = axes[0, 0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside upper center", ncols=len(labels), fontsize=8, title=NOISE[noise])
+    figure.savefig(path, dpi=110)
+
+
+def time_figure(lines: Sequence[Line], path: Path) -> None:
+    figure = Figure(figsize=(5, 3.4), layout="constrained")
+    axis = figure.subplots()
+    for method in dict.fromkeys(line["method"] for line in lines):
+        points = sorted((int(line["d"]), float(line["microseconds"])) for line in lines if line["method"] == method)
+        colour, marker = STYLES[method]
+        axis.plot(*zip(*points, strict=True), color=colour, marker=marker, label=method)
+    axis.set_xscale("log")
+    axis.set_yscale("log")
+    ticks = sorted({int(line["d"]) for line in lines})
+    axis.set_xticks(ticks, [str(tick) for tick in ticks])
+    axis.minorticks_off()
+    axis.set_xlabel("d")
+    axis.set_ylabel("µs per iteration, J = 1")
+    axis.grid(alpha=0.3)
+    axis.legend()
+    figure.savefig(path, dpi=110)

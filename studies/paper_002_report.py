@@ -1,0 +1,219 @@
+"""The results of the studies of paper 002 as a page of the documentation.
+
+    python -m studies.paper_002_report [--results studies/results] [-o docs/paper-002.md]
+
+The words of the page are in ``studies/paper_002_page.md``; a line ``{{name}}`` there stands for what the function of that name
+below makes from the files of results.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import re
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+from studies.workers import read
+
+Line = dict[str, str]
+
+DATA, HOLDERS = ("power", "bike", "air"), (1, 5, 10)
+OURS = ("collapsed", "conditional", "conditional, own prior")
+THEIRS = ("normal-x", "fixed-s", "fast", "clt-gibbs", "adassp")
+PUBLISHED = {  # Table 1: normalX, fixedS, fast, B&S, adaSSP
+    ("power", 1): (0.0129, 0.0129, 0.0129, 0.0128, 0.0139), ("bike", 1): (0.0024, 0.0021, 0.0021, 0.0020, 0.0107),
+    ("air", 1): (0.0060, 0.0057, 0.0057, 0.0062, 0.0066), ("power", 5): (0.0133, 0.0134, 0.0134, 0.0136, 0.0235),
+    ("bike", 5): (0.0174, 0.0045, 0.0045, 0.0086, 0.0382), ("air", 5): (0.0142, 0.0100, 0.0099, 0.0130, 0.0227),
+    ("power", 10): (0.0142, 0.0143, 0.0143, 0.0143, 0.0351), ("bike", 10): (0.0812, 0.0082, 0.0082, 0.0137, 0.0526),
+    ("air", 10): (0.0985, 0.0117, 0.0117, 0.0216, 0.0314),
+}
+HALF_WIDTH = {  # Table 2: half of the 90 % interval
+    ("power", 1): (0.00005, 0.00005, 0.00005, 0.00005, 0.00015), ("bike", 1): (0.0003, 0.0003, 0.0003, 0.00025, 0.0001),
+    ("air", 1): (0.0009, 0.0009, 0.0009, 0.0009, 0.0001), ("power", 5): (0.00015, 0.0002, 0.0002, 0.00015, 0.0001),
+    ("bike", 5): (0.00365, 0.0004, 0.00045, 0.00095, 0.00015), ("air", 5): (0.0033, 0.0010, 0.0010, 0.0021, 0.00015),
+    ("power", 10): (0.0003, 0.0003, 0.0003, 0.00025, 0.0002), ("bike", 10): (0.01415, 0.0010, 0.0010, 0.0021, 0.00015),
+    ("air", 10): (0.02515, 0.0018, 0.0018, 0.0041, 0.0001),
+}
+ROUNDING = 0.00005
+NORMAL_90, NORMAL_99 = 1.645, 2.576
+LOW, HIGH = 0.93, 0.97
+
+
+def published_and_measured(results: Path) -> list[str]:
+    """The paper's methods at the authors' noise: published / measured; **bold** where they differ beyond chance."""
+    found = table_lines(results)
+    methods = (*THEIRS, "normal-x as run")
+    body = []
+    for (data, holders), values in PUBLISHED.items():
+        entries = []
+        for method in methods:
+            line = found.get((data, holders, "theirs", method))
+            place = THEIRS.index(method.removesuffix(" as run"))
+            text = f"{values[place]:.4f} / {interval(line)}"
+            entries.append(f"**{text}**" if line and not agrees(line, values[place], HALF_WIDTH[data, holders][place]) else text)
+        body.append([data, str(holders), *entries])
+    return table(["data", "J", *methods], body)
+
+
+def agrees(line: Line, published: float, half_width: float) -> bool:
+    """Within 99 % limits of the difference of two independent means, and the rounding of the printed one."""
+    own = (float(line["high"]) - float(line["low"])) / 2
+    spread = NORMAL_99 / NORMAL_90 * math.hypot(own, half_width)
+    return abs(float(line["mse"]) - published) <= spread + ROUNDING
+
+
+def agreement(results: Path) -> list[str]:
+    """How many published entries are reproduced, by method."""
+    found = table_lines(results)
+    result = []
+    for place, method in enumerate(THEIRS):
+        lines = {key: found[*key, "theirs", method] for key in PUBLISHED if (*key, "theirs", method) in found}
+        count = sum(agrees(line, PUBLISHED[key][place], HALF_WIDTH[key][place]) for key, line in lines.items())
+        result.append(f"- `{method}`: {count} of {len(lines)}")
+    return result
+
+
+def correct_noise(results: Path) -> list[str]:
+    """All methods at the correct noise; the smallest error of each row is bold."""
+    return comparison(results, "correct")
+
+
+def their_noise(results: Path) -> list[str]:
+    return comparison(results, "theirs")
+
+
+def comparison(results: Path, noise: str) -> list[str]:
+    found = table_lines(results)
+    methods = (*THEIRS, *OURS)
+    body = []
+    for data, holders in PUBLISHED:
+        lines = [found.get((data, holders, noise, method)) for method in methods]
+        least = min((float(line["mse"]) for line in lines if line), default=math.nan)
+        body.append([data, str(holders), *(f"**{interval(line)}**" if line and float(line["mse"]) == least else interval(line)
+                                           for line in lines)])
+    return table(["data", "J", *methods], body)
+
+
+def references(results: Path) -> list[str]:
+    lines = {(line["data"], line["method"]): float(line["mse"]) for line in read(results / "paper_002_table.csv")
+             if line["noise"] == "none"}
+    names = dict.fromkeys(method for _, method in lines)
+    return table(["data", *names], [[data, *(f"{lines[data, name]:.2g}" for name in names)] for data in DATA])
+
+
+def table_lines(results: Path) -> dict[tuple[str, int, str, str], Line]:
+    return {(line["data"], int(line["holders"]), line["noise"], line["method"]): line
+            for line in read(results / "paper_002_table.csv")}
+
+
+def interval(line: Line | None) -> str:
+    if line is None:
+        return "–"
+    half = (float(line["high"]) - float(line["low"])) / 2
+    return f"{float(line['mse']):.4f} ± {half:.4f}"
+
+
+def times(results: Path) -> list[str]:
+    lines = read(results / "paper_002_times.csv")
+    found = {(line["method"], int(line["d"])): float(line["microseconds"]) for line in lines}
+    sizes = sorted({d for _, d in found})
+    methods = dict.fromkeys(line["method"] for line in lines)
+    return table(["µs per iteration", *(f"d = {d}" for d in sizes)],
+                 [[method, *(f"{found[method, d]:.0f}" for d in sizes)] for method in methods])
+
+
+def simulation(results: Path) -> list[str]:
+    """Prediction error at the correct noise: d × J down, methods across, at ε = 0.1, 1, 10."""
+    lines = [line for line in read(results / "paper_002_simulation.csv") if line["noise"] == "correct"]
+    found = {(line["d"], int(line["holders"]), float(line["epsilon"]), line["method"]): float(line["prediction"])
+             for line in lines}
+    methods = (*THEIRS, *OURS)
+    body = []
+    for d in ("2", "5"):
+        for holders in HOLDERS:
+            for epsilon in (0.1, 1.0, 10.0):
+                values = [found.get((d, holders, epsilon, method)) for method in methods]
+                least = min((value for value in values if value is not None), default=math.nan)
+                body.append([d, str(holders), f"{epsilon:g}", *(marked(value, value == least) for value in values)])
+    return table(["d", "J", "ε", *methods], body)
+
+
+def marked(value: float | None, best: bool) -> str:
+    if value is None:
+        return "–"
+    return f"**{value:.2g}**" if best else f"{value:.2g}"
+
+
+def coverage(results: Path) -> list[str]:
+    """Coverage of the coefficients, in per cent; **bold** below 93 or above 97 beyond two standard errors."""
+    lines = read(results / "method_coverage.csv")
+    methods = list(dict.fromkeys(sorted((line["method"] for line in lines), key=_METHOD_ORDER.index)))
+    result = []
+    for features in ("normal", "mixed"):
+        chosen = [line for line in lines if line["features"] == features]
+        keys = sorted({(int(line["d"]), int(line["rows"]), float(line["epsilon"]), int(line["holders"])) for line in chosen})
+        found = {(int(line["d"]), int(line["rows"]), float(line["epsilon"]), int(line["holders"]), line["method"]): line
+                 for line in chosen}
+        body = [[str(d), f"{rows:,}", f"{epsilon:g}", str(holders),
+                 *(covered(found.get((d, rows, epsilon, holders, method))) for method in methods)]
+                for d, rows, epsilon, holders in keys]
+        result += [f"### {features.capitalize()} features", "", *table(["d", "n", "ε", "J", *methods], body), ""]
+    return result
+
+
+_METHOD_ORDER = ["normal-x", "normal-x-nuts", "fixed-s", "fast", "clt-gibbs", "collapsed", "conditional-flat", "conditional"]
+
+
+def covered(line: Line | None) -> str:
+    if line is None:
+        return "–"
+    value, error = float(line["coverage"]), max(float(line["standard_error"]), 0.005)
+    text = f"{100 * value:.1f}"
+    return f"**{text}**" if value + 2 * error < LOW or value - 2 * error > HIGH else text
+
+
+def coverage_summary(results: Path) -> list[str]:
+    """For each method the numbers of settings within 93–97 % (or not told from it), below and above, and its median error."""
+    lines = read(results / "method_coverage.csv")
+    body = []
+    for method in _METHOD_ORDER:
+        own = [line for line in lines if line["method"] == method]
+        if not own:
+            continue
+        errors = [max(float(line["standard_error"]), 0.005) for line in own]
+        values = [float(line["coverage"]) for line in own]
+        below = sum(value + 2 * error < LOW for value, error in zip(values, errors, strict=True))
+        above = sum(value - 2 * error > HIGH for value, error in zip(values, errors, strict=True))
+        sigma = sum(LOW - 0.03 <= float(line["sigma"]) for line in own)
+        body.append([method, str(len(own)), str(below), str(len(own) - below - above), str(above), f"{100 * min(values):.0f}",
+                     f"{sigma} of {len(own)}"])
+    return table(["method", "settings", "below", "within 93–97 %", "above", "lowest, %", "sigma covered in 90 % or more"], body)
+
+
+def table(head: Sequence[str], body: Iterable[Sequence[str]]) -> list[str]:
+    return ["| " + " | ".join(head) + " |", "|" + " --- |" * len(head), *("| " + " | ".join(row) + " |" for row in body)]
+
+
+PIECES: dict[str, Callable[[Path], list[str]]] = {
+    piece.__name__: piece
+    for piece in (published_and_measured, agreement, correct_noise, their_noise, references, times, simulation, coverage,
+                  coverage_summary)
+}
+
+
+def page(text: str, results: Path) -> str:
+    return re.sub(r"^\{\{(\w+)\}\}$", lambda match: "\n".join(PIECES[match[1]](results)), text, flags=re.MULTILINE)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="The page of paper 002 from the files of results.")
+    parser.add_argument("--results", type=Path, default=Path("studies/results"))
+    parser.add_argument("-o", "--output", type=Path, default=Path("docs/paper-002.md"))
+    arguments = parser.parse_args()
+    words = (Path(__file__).parent / "paper_002_page.md").read_text(encoding="utf-8")
+    arguments.output.write_text(page(words, arguments.results), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,84 @@
+"""Many fits at once: the same posteriors as one by one, in the order they were asked for."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import noisewise as nw
+from noisewise.errors import FitError
+from noisewise.posterior.kernels.batch import sample_batch
+from noisewise.results.diagnostics import ess_bulk
+
+pytestmark = pytest.mark.filterwarnings("ignore::noisewise.errors.ConvergenceWarning")
+
+SCHEMA = nw.Schema.from_dict({"adjacency": "replace-one", "columns": {
+    "y": {"bounds": [-1, 1]}, "x": {"bounds": [-1, 1]}, "w": {"bounds": [-1, 1]}}})
+
+
+def made(seed: int, epsilon: float, rows: int = 2000) -> nw.Release:
+    generator = np.random.default_rng(seed)
+    x, w = generator.uniform(-1, 1, (2, rows))
+    y = np.clip(0.1 + 0.3 * x - 0.2 * w + generator.normal(0, 0.2, rows), -1, 1)
+    return nw.release({"y": y, "x": x, "w": w}, SCHEMA, epsilon=epsilon, delta=1e-6, progress=False)
+
+
+
+def normal_density(x: np.ndarray, data: dict[str, np.ndarray], xp: object) -> object:
+    shifted = data["precision_root"] @ (x - data["mean"])
+    return -0.5 * shifted @ shifted
+
+
+def test_the_batch_sampler_gets_normal_distributions_right() -> None:
+    generator = np.random.default_rng(1)
+    roots = generator.normal(size=(6, 3, 3)) + 2 * np.eye(3)
+    means = generator.normal(size=(6, 3))
+    found = sample_batch(normal_density, {"precision_root": roots, "mean": means}, np.zeros((6, 3)), np.ones((6, 3)), seed=2,
+                         chains=4, draws=1500)
+    assert found.converged.all() and not found.diverging.any()
+    for k in range(6):
+        covariance = np.linalg.inv(roots[k].T @ roots[k])
+        draws = found.draws[k]
+        size = np.array([ess_bulk(draws)[j] for j in range(3)])
+        z = (draws.mean(axis=(0, 1)) - means[k]) / np.sqrt(np.diag(covariance) / size)
+        assert np.abs(z).max() < 5.0
+        assert np.allclose(draws.reshape(-1, 3).var(axis=0) / np.diag(covariance), 1.0, atol=0.15)
+        assert not np.allclose(draws.reshape(-1, 3).var(axis=0) / (1.5 * np.diag(covariance)), 1.0, atol=0.15)
+
+
+@pytest.mark.parametrize(("epsilon", "method"), [(5.0, "conditional"), (0.05, "conditional"), (0.3, "conditional-flat")])
+def test_the_posteriors_are_those_of_fit(epsilon: float, method: str) -> None:
+    releases = [made(seed, epsilon) for seed in range(3)]
+    together = nw.fit_many("y ~ x + w", releases, method=method, draws=1500, seed=1, progress=False)
+    for release, many in zip(releases, together, strict=True):
+        one = nw.fit("y ~ x + w", release, method=method, draws=1500, seed=2, progress=False)
+        for index in range(4):
+            a, b = many.samples[..., index], one.samples[..., index]
+            error = np.sqrt(a.var() / ess_bulk(a[..., None])[0] + b.var() / ess_bulk(b[..., None])[0])
+            assert abs(a.mean() - b.mean()) < 5 * error
+            assert abs(np.log(a.std() / b.std())) < 0.25
+    other = nw.fit("y ~ x + w", made(99, epsilon), method=method, draws=1500, seed=2, progress=False)
+    assert other.samples.mean() != pytest.approx(together[0].samples.mean(), abs=1e-9)
+
+
+def test_formulas_and_releases_are_paired() -> None:
+    a, b = made(1, 2.0), made(2, 2.0)
+    several = nw.fit_many(["y ~ x", "y ~ w", "x ~ w"], a, draws=100, seed=1, progress=False)
+    assert [posterior.info.formula for posterior in several] == ["y ~ x", "y ~ w", "x ~ w"]
+    assert several[2].terms == ("Intercept", "w", "sigma")
+    paired = nw.fit_many(["y ~ x", "y ~ w"], [a, [a, b]], draws=100, seed=1, progress=False)
+    assert [posterior.info.holders for posterior in paired] == [1, 2]
+    again = nw.fit_many(["y ~ x", "y ~ w"], [a, [a, b]], draws=100, seed=1, progress=False)
+    assert all(np.array_equal(one.samples, two.samples) for one, two in zip(paired, again, strict=True))
+
+
+@pytest.mark.parametrize(("formulas", "count", "options", "words"), [
+    (["y ~ x", "y ~ w", "x ~ w"], 2, {}, "equally many"),
+    ([], 1, {}, "equally many"),
+    ("y ~ x", 0, {}, "equally many"),
+    ("y ~ x", 1, {"method": "collapsed"}, "one of the methods"),
+    ("y ~ x", 1, {"draws": 0}, "draws must be"),
+])
+def test_wrong_requests_are_refused(formulas: str | list[str], count: int, options: dict[str, object], words: str) -> None:
+    with pytest.raises(FitError, match=words):
+        nw.fit_many(formulas, [made(seed, 1.0, 50) for seed in range(count)], **options)  # type: ignore[arg-type]
