@@ -73,7 +73,7 @@ def check_method(method: str, release: Release) -> None:
                        remedy="leave the method out: a posterior from this release usually is the better estimate, too")
     raise FitError("a release of kind adassp serves the method adassp only: it has no sum of squares of the response",
                    found=f"method {method!r}",
-                   remedy="leave the method out for a point estimate; for a posterior the data holder makes a gram release")
+                   remedy='method="adassp" gives a point estimate; for a posterior the data holder makes a gram release')
 
 
 def _design(formula: str, release: Release) -> Design:

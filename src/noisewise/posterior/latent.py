@@ -120,7 +120,8 @@ def _response(unknown: Unknowns, data: Mapping[str, Any], cross: Any, noise_root
     lower = unknown.lower
     one = xp.eye(lower.shape[0])
     scaled = lower.T @ data["theta_root"]
-    a = cholesky(scaled @ scaled.T + unknown.tau2 * data["rows_ratio"] * one, copies=copies)
+    least = 1e-12 * unknown.rows  # without an intercept θ's prior has no full rank, and τ² may be 0
+    a = cholesky(scaled @ scaled.T + (unknown.tau2 * data["rows_ratio"] + least) * one, copies=copies)
     expected = lower.T @ data["theta_mean"]
     if noise_root.ndim:
         seen, residual = noise_root @ lower @ a, noise_root @ (cross - lower @ expected)

@@ -81,7 +81,8 @@ class Statistics:
     def spread(self) -> Floats:
         """DᵀS̃_jD: what was released, projected to the positive semidefinite cone."""
         grams = np.einsum("ak,jab,bl->jkl", self.directions, self.matrices, self.directions, optimize=True)
-        lengths = np.sqrt(np.maximum(np.einsum("jkk->k", grams) / len(grams), np.finfo(float).tiny))
+        # Only a scale for each direction: noise may have made a sum of squares negative, so the sizes of all entries count.
+        lengths = np.sqrt(np.maximum(np.abs(grams).mean(axis=(0, 2)), np.finfo(float).tiny ** 0.25))
         values, vectors = np.linalg.eigh(grams / np.outer(lengths, lengths))
         positive = np.einsum("jka,ja,jla->jkl", vectors, np.maximum(values, 0.0), vectors)
         return np.asarray(positive * np.outer(lengths, lengths))

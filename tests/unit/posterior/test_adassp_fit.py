@@ -45,6 +45,7 @@ def test_holders_are_fitted_together() -> None:
         nw.fit(FORMULA, [adassp(), released(2)])
 
 
+@pytest.mark.filterwarnings("ignore::noisewise.errors.ConvergenceWarning")  # real noise
 def test_gram_releases_still_have_their_default() -> None:
     found = nw.fit(FORMULA, released(), method="laplace", draws=500, seed=1, progress=False)
     assert isinstance(found, nw.Posterior)

@@ -196,3 +196,15 @@ def test_pictures_are_drawn(tmp_path, holders: int, formula: str) -> None:
     assert (tmp_path / "check.png").read_bytes().startswith(b"\x89PNG")
     striking = [line for axes in figure.axes[0].child_axes for line in axes.lines if line.get_gid() == "striking"]
     assert any(len(line.get_xdata()) for line in striking) and figure.get_figheight() < 15
+
+
+@pytest.mark.filterwarnings("ignore::noisewise.errors.ConvergenceWarning")
+def test_noise_larger_than_the_moments_is_no_error() -> None:
+    """A released sum of squares may be negative; the check must do without it."""
+    generator = np.random.default_rng(5)
+    schema = nw.Schema.from_dict({"adjacency": "replace-one", "columns": {name: {"bounds": [-1, 1]} for name in ("y", "x", "w")}})
+    for _ in range(8):
+        table = dict(zip(("y", "x", "w"), 0.1 * generator.normal(size=(3, 60)), strict=True))
+        release = nw.release(table, schema, epsilon=0.1, delta=1e-6, progress=False)
+        fit = nw.fit("y ~ x", release, method="laplace", draws=100, seed=1, progress=False)
+        assert np.isfinite(fit.check(release).table.select_dtypes("number").to_numpy()).any()
