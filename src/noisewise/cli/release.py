@@ -118,14 +118,20 @@ def _keep(made: Release, target: Path, write: Callable[[], Kept]) -> Kept:
     """Write; if that fails, the release, whose budget is spent, is rescued to the folder for temporary files."""
     try:
         return write()
-    except (ReleaseError, KeyboardInterrupt) as error:
+    except (Exception, KeyboardInterrupt) as error:  # whatever it is: the release must not be lost
         rescue = Path(tempfile.mkdtemp(prefix="noisewise-")) / (target.stem + ".nwr")
         made.save(rescue)
         raise ReleaseWriteError(
             "the release could not be written where it was wanted, but it is kept elsewhere: its budget is spent",
-            found=f"{error.rule}: {error.found}" if isinstance(error, ReleaseError) else "stopped by Ctrl-C",
+            found=_reason(error),
             remedy=f"move it to a safe place: {rescue}",
         ) from error
+
+
+def _reason(error: BaseException) -> str:
+    if isinstance(error, ReleaseError):
+        return f"{error.rule}: {error.found}"
+    return "stopped by Ctrl-C" if isinstance(error, KeyboardInterrupt) else type(error).__name__
 
 
 def _tell_batch(talk: Talk, made: Release, together: Release, target: Path) -> None:

@@ -88,7 +88,7 @@ class Sites:
         seen: dict[bytes, int] = {}
         for place, release in enumerate(self.releases):
             for part in release.parts:
-                earlier = seen.setdefault(part.matrix.tobytes(), place)
+                earlier = seen.setdefault(part.fingerprint(), place)
                 if earlier != place:
                     one, other = self.files[earlier], self.files[place]
                     same = one.resolve() == other.resolve()

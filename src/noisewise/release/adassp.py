@@ -71,6 +71,10 @@ class AdasspPart(GramPart):
                 found=f"({share.epsilon}, {share.delta}) of ({self.epsilon}, {self.delta})",
             )
 
+    def fingerprint(self) -> bytes:
+        """With the noisy sums: the matrix of ``y ~ 1`` is the public number of rows alone."""
+        return super().fingerprint() + self.moments.tobytes()
+
     def _plain(self) -> dict[str, Any]:
         return {**super()._plain(), "moments": self.moments.tolist()}
 

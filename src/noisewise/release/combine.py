@@ -55,7 +55,7 @@ def _refuse_repeats(releases: tuple[Release, ...]) -> None:
     seen: dict[bytes, int] = {}
     for number, release in enumerate(releases, start=1):
         for part in release.parts:
-            earlier = seen.setdefault(part.matrix.tobytes(), number)
+            earlier = seen.setdefault(part.fingerprint(), number)
             if earlier != number:
                 raise IncompatibleReleasesError(
                     "each release is combined once: a release counted twice would fake precision",

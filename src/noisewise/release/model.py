@@ -68,7 +68,7 @@ class Release:
             raise ReleaseError("a release needs at least one part")
         for number, part in enumerate(self.parts, start=1):
             self._check_part(part, f"part {number}")
-        if len({part.matrix.tobytes() for part in self.parts}) < len(self.parts):
+        if len({part.fingerprint() for part in self.parts}) < len(self.parts):
             raise ReleaseError(
                 "the same part may not be counted twice: it would fake precision",
                 found="two parts with identical matrices",

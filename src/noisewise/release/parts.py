@@ -149,6 +149,10 @@ class GramPart:
         """The number of averaged rows: that of the rows if they were not averaged; None where it is not public."""
         return None if self.rows is None else -(-self.rows // self.average)
 
+    def fingerprint(self) -> bytes:
+        """Equal for the same part, and different for different ones as far as they carry noise."""
+        return self.matrix.tobytes()
+
     @property
     def size(self) -> int:
         """The number of columns of the matrix, the constant included."""

@@ -78,3 +78,13 @@ def test_a_ruined_matrix_warns() -> None:
     matrix[1, 1] = -1e6
     with pytest.warns(NoisewiseWarning, match="not positive definite"):
         nw.fit(FORMULA, dataclasses.replace(release, parts=(dataclasses.replace(part, matrix=matrix),)), method="adassp")
+
+
+def test_batches_of_equally_many_rows_are_not_taken_for_the_same_part() -> None:
+    """The matrix of ``y ~ 1`` is the public number of rows alone; the noisy sums tell two batches apart."""
+    schema = nw.Schema.from_dict({"adjacency": "replace-one", "columns": {"y": {"bounds": [0, 1]}, "x": {"bounds": [0, 1]}}})
+    table = {"y": np.full(50, 0.5), "x": np.full(50, 0.5)}
+    parts = [nw.release(table, schema, kind="adassp", formula="y ~ 1", epsilon=1.0, delta=1e-6, progress=False) for _ in range(2)]
+    assert nw.combine(parts).holders == 2
+    with pytest.raises(IncompatibleReleasesError, match="twice"):
+        nw.combine([parts[0], parts[0]])
