@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from noisewise.posterior.clt_gibbs import FeaturesPrior, GibbsModel
+from noisewise.posterior.clt_gibbs import GibbsModel
 from noisewise.posterior.collapsed import CollapsedModel
 from noisewise.posterior.conditional import ConditionalModel, weighted_model
 from noisewise.posterior.coordinates import Coordinates
@@ -95,7 +95,7 @@ def _mapped(sampler: Sampler, length: Length) -> Any:
     return jax.jit(jax.vmap(lambda key, data: chain(sampler, key, data, length.warmup, length.draws)))
 
 
-def clt_gibbs(problems: Problems, length: Length, seed: int, prior: FeaturesPrior | None = None, *,
+def clt_gibbs(problems: Problems, length: Length, seed: int, prior: FeaturePrior | None = None, *,
               scaled_prior: bool = False) -> Array:
     models = [GibbsModel.of(problem, prior, scaled_prior=scaled_prior) for problem in problems]
     starts = [model.start(np.random.default_rng([seed, index])) for index, model in enumerate(models)]

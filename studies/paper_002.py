@@ -18,7 +18,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from noisewise.posterior.clt_gibbs import FeaturesPrior
 from noisewise.posterior.coordinates import Coordinates
 from noisewise.posterior.kernels.metropolis import Sampler
 from noisewise.posterior.normal_features import FeaturePrior
@@ -229,7 +228,7 @@ def posterior_draws(method: str, tables: Tables, budgets: Sequence[Budget], seed
     if method == "fixed-s":  # they add the identity to the projected S
         return many.fixed_s(problems, length, seed, ridge=1.0)
     if method == "clt-gibbs":
-        return many.clt_gibbs(problems, length, seed, FeaturesPrior(scale, degrees))
+        return many.clt_gibbs(problems, length, seed, FeaturePrior(scale, degrees))
     if method == "normal-x as run":
         return many.normal_x(problems, length, seed, FeaturePrior(scale, degrees), AS_RUN, target=0.1)
     return many.normal_x(problems, length, seed, FeaturePrior(scale, degrees))

@@ -55,9 +55,10 @@ def release_adassp(
     from noisewise.data import gram_sum
 
     statistic = gram_sum(data, schema, basis, threads=threads, progress=progress).to_grid()
+    smallest = chosen.smallest_eigenvalue(statistic)
     if ledger is not None:
         ledger.charge(epsilon=chosen.epsilon, delta=chosen.delta, description=f"adassp release of {formula}")
-    noisy = chosen.perturb(statistic)
+    noisy = chosen.perturb(statistic, smallest)
     part = blank.parts[0]
     assert isinstance(part, AdasspPart)
     filled = replace(

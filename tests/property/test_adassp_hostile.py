@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.property.test_release_hostile import JSON_VALUES, places
+from tests.property.test_release_hostile import JSON_VALUES, changed_at, flipped, places, value_at, without
 
 from noisewise.errors import FitError, NoisewiseWarning, ReleaseFormatError
 from noisewise.posterior.adassp import point_estimate
@@ -44,15 +44,6 @@ def read(data: bytes) -> Release | None:
     return release
 
 
-def changed_at(path: tuple[str | int, ...], value: Any) -> bytes:
-    document: Any = copy.deepcopy(DOCUMENT)
-    inner = document
-    for step in path[:-1]:
-        inner = inner[step]
-    inner[path[-1]] = value
-    return json.dumps(document).encode()
-
-
 def test_the_unchanged_file_is_accepted() -> None:
     assert read(DATA) is not None
     assert read(json.dumps(DOCUMENT).encode()) is not None
@@ -61,35 +52,24 @@ def test_the_unchanged_file_is_accepted() -> None:
 @FUZZ
 @given(st.sampled_from(OWN), JSON_VALUES)
 def test_any_json_value_in_any_place(path: tuple[str | int, ...], value: Any) -> None:
-    read(changed_at(path, value))
+    read(changed_at(path, value, DOCUMENT))
 
 
 @FUZZ
 @given(st.sampled_from(OWN), st.sampled_from(PLACES))
 def test_values_exchanged_between_places(one: tuple[str | int, ...], other: tuple[str | int, ...]) -> None:
-    value: Any = DOCUMENT
-    for step in other:
-        value = value[step]
-    read(changed_at(one, value))
+    read(changed_at(one, value_at(other, DOCUMENT), DOCUMENT))
 
 
 @pytest.mark.parametrize("path", OWN, ids=lambda path: ".".join(map(str, path)))
 def test_every_field_removed(path: tuple[str | int, ...]) -> None:
-    document: Any = copy.deepcopy(DOCUMENT)
-    inner = document
-    for step in path[:-1]:
-        inner = inner[step]
-    del inner[path[-1]]
-    assert read(json.dumps(document).encode()) is None
+    assert read(without(path, DOCUMENT)) is None
 
 
 @FUZZ
 @given(st.lists(st.tuples(st.integers(0, len(DATA) - 1), st.integers(0, 7)), min_size=1, max_size=4))
 def test_flipped_bits(flips: list[tuple[int, int]]) -> None:
-    data = bytearray(DATA)
-    for position, bit in flips:
-        data[position] ^= 1 << bit
-    read(bytes(data))
+    read(flipped(DATA, flips))
 
 
 @pytest.mark.parametrize(("path", "value", "words"), [
@@ -110,7 +90,7 @@ def test_flipped_bits(flips: list[tuple[int, int]]) -> None:
 ])
 def test_what_contradicts_itself_is_refused_in_words(path: tuple[str | int, ...], value: Any, words: str) -> None:
     with pytest.raises(ReleaseFormatError, match=words):
-        decode(changed_at(path, value))
+        decode(changed_at(path, value, DOCUMENT))
 
 
 def test_unknown_fields_are_kept_at_every_level() -> None:

@@ -62,8 +62,8 @@ JSON_VALUES = st.recursive(
 )
 
 
-def changed_at(path: tuple[str | int, ...], value: Any) -> bytes:
-    document: Any = copy.deepcopy(DOCUMENT)
+def changed_at(path: tuple[str | int, ...], value: Any, document: Any = DOCUMENT) -> bytes:
+    document = copy.deepcopy(document)
     inner = document
     for step in path[:-1]:
         inner = inner[step]
@@ -85,20 +85,34 @@ def test_any_json_value_in_any_place(path: tuple[str | int, ...], value: Any) ->
 @FUZZ
 @given(st.sampled_from(PLACES), st.sampled_from(PLACES))
 def test_values_exchanged_between_places(one: tuple[str | int, ...], other: tuple[str | int, ...]) -> None:
-    value: Any = DOCUMENT
-    for step in other:
-        value = value[step]
-    read(changed_at(one, value))
+    read(changed_at(one, value_at(other)))
 
 
-@pytest.mark.parametrize("path", PLACES, ids=lambda path: ".".join(map(str, path)))
-def test_every_field_removed(path: tuple[str | int, ...]) -> None:
-    document: Any = copy.deepcopy(DOCUMENT)
+def without(path: tuple[str | int, ...], document: Any = DOCUMENT) -> bytes:
+    document = copy.deepcopy(document)
     inner = document
     for step in path[:-1]:
         inner = inner[step]
     del inner[path[-1]]
-    read(json.dumps(document).encode())
+    return json.dumps(document).encode()
+
+
+def value_at(path: tuple[str | int, ...], document: Any = DOCUMENT) -> Any:
+    for step in path:
+        document = document[step]
+    return document
+
+
+def flipped(data: bytes, flips: list[tuple[int, int]]) -> bytes:
+    changed = bytearray(data)
+    for position, bit in flips:
+        changed[position] ^= 1 << bit
+    return bytes(changed)
+
+
+@pytest.mark.parametrize("path", PLACES, ids=lambda path: ".".join(map(str, path)))
+def test_every_field_removed(path: tuple[str | int, ...]) -> None:
+    read(without(path))
 
 
 @FUZZ
@@ -111,10 +125,7 @@ def test_truncated(length: int) -> None:
 @FUZZ
 @given(st.lists(st.tuples(st.integers(0, len(DATA) - 1), st.integers(0, 7)), min_size=1, max_size=4))
 def test_flipped_bits(flips: list[tuple[int, int]]) -> None:
-    data = bytearray(DATA)
-    for position, bit in flips:
-        data[position] ^= 1 << bit
-    read(bytes(data))
+    read(flipped(DATA, flips))
 
 
 @FUZZ
@@ -132,9 +143,7 @@ def test_arbitrary_bytes(data: bytes) -> None:
 @FUZZ
 @given(st.dictionaries(st.text(max_size=10), JSON_VALUES, max_size=4), st.sampled_from([p for p in PLACES if len(p) <= 4]))
 def test_unknown_fields_are_kept_or_refused_but_never_lost(fields: dict[str, Any], path: tuple[str | int, ...]) -> None:
-    inner: Any = DOCUMENT
-    for step in path:
-        inner = inner[step]
+    inner = value_at(path)
     if not isinstance(inner, dict) or path == ("schema", "columns"):
         return
     added = {f"x-{name}": value for name, value in fields.items()}

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from tests.unit.recorder import Recorder
 
 import noisewise as nw
 import noisewise.data
@@ -29,20 +30,6 @@ def made_rows(count: int = ROWS) -> dict[str, NDArray[Any]]:
 def schema_with(adjacency: str = "replace-one", unit: Any = "row") -> nw.Schema:
     return nw.Schema.from_dict({"adjacency": adjacency, "unit": unit, "columns": {
         "stay": {"bounds": [0, 60]}, "age": {"bounds": [18, 98]}}})
-
-
-class Recorder:
-    """A ledger that writes down when it was charged, and refuses if it is told to."""
-
-    def __init__(self, events: list[str], refuse: bool = False) -> None:
-        self.events, self.refuse = events, refuse
-        self.charges: list[tuple[float, float, str]] = []
-
-    def charge(self, *, epsilon: float, delta: float, description: str) -> None:
-        self.events.append("charge")
-        self.charges.append((epsilon, delta, description))
-        if self.refuse:
-            raise BudgetError("the budget of this table is spent", found=str(epsilon))
 
 
 @pytest.fixture

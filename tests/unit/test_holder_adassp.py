@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from tests.unit.recorder import Recorder
 
 import noisewise as nw
 import noisewise.data
@@ -39,18 +40,6 @@ def schema_with(adjacency: str = "replace-one", unit: Any = "row", **more: Any) 
 def make(data: Any = None, schema: nw.Schema | None = None, **options: Any) -> nw.Release:
     options = {"kind": "adassp", "formula": FORMULA, "epsilon": 0.9, "delta": 3e-6, "progress": False} | options
     return nw.release(made_rows() if data is None else data, schema or schema_with(), **options)
-
-
-class Recorder:
-    def __init__(self, events: list[str], refuse: bool = False) -> None:
-        self.events, self.refuse = events, refuse
-        self.charges: list[tuple[float, float, str]] = []
-
-    def charge(self, *, epsilon: float, delta: float, description: str) -> None:
-        self.events.append("charge")
-        self.charges.append((epsilon, delta, description))
-        if self.refuse:
-            raise BudgetError("the budget of this table is spent", found=str(epsilon))
 
 
 @pytest.fixture

@@ -20,8 +20,9 @@ import numpy.typing as npt
 
 from noisewise.errors import FitError
 from noisewise.posterior.kernels.clt_gibbs_chain import Variant, gibbs_chain
-from noisewise.posterior.kernels.jax_setup import double_precision
+from noisewise.posterior.kernels.jax_setup import as_numpy, double_precision
 from noisewise.posterior.kernels.stored_program import stored_program
+from noisewise.posterior.normal_features import FeaturePrior
 from noisewise.posterior.request import Request, Sampled
 from noisewise.posterior.statistics import HalfNormal, HolderStatistics, LinearProblem
 
@@ -34,20 +35,6 @@ REJECTED_SHARE: Final = 0.05
 
 
 @dataclass(frozen=True)
-class FeaturesPrior:
-    """Normal-inverse-Wishart: Σ_x ~ IW(scale, degrees), and the predictors' mean ~ N(0, Σ_x / mean_weight)."""
-
-    scale: Array
-    degrees: float
-    mean_weight: float = 1.0 / 3.0
-
-    @classmethod
-    def default(cls, features: int) -> FeaturesPrior:
-        """Mean covariance ⅓ · identity (a uniform scaled column has variance ⅓) and means of about 1, as vague as has a mean."""
-        return cls(np.eye(features) / 3.0, features + 2.0)
-
-
-@dataclass(frozen=True)
 class GibbsModel:
     """The arrays of the sampler."""
 
@@ -55,7 +42,7 @@ class GibbsModel:
     variant: Variant
 
     @classmethod
-    def of(cls, problem: LinearProblem, features_prior: FeaturesPrior | None = None, *, scaled_prior: bool = False,
+    def of(cls, problem: LinearProblem, features_prior: FeaturePrior | None = None, *, scaled_prior: bool = False,
            merge: bool = True) -> GibbsModel:
         """``scaled_prior``: g ~ N(mean, σ²/precision), the prior of the paper; ``merge``: add up holders where that is exact."""
         statistics, sigma = problem.statistics, problem.sigma_prior
@@ -65,12 +52,12 @@ class GibbsModel:
         if merge and not private:
             holders = _merged(holders)
         split = bool((holders["share"] < 1.0 - 1e-9).any())
-        features = features_prior or FeaturesPrior.default(size - 1 if statistics.constant else size)
+        features = features_prior or FeaturePrior.default(size - 1 if statistics.constant else size)
         pair = (sigma.scale, 0.0) if isinstance(sigma, HalfNormal) else (sigma.shape, sigma.rate)
         data = holders | {
             "effects": problem.effects, "offset": problem.offset, "prior_mean": problem.prior_mean,
             "prior_precision": problem.prior_precision, "sigma_prior": pair, "features_scale": features.scale,
-            "features_degrees": features.degrees, "mean_weight": features.mean_weight,
+            "features_degrees": features.degrees, "mean_weight": features.mean_rows,
         }
         variant = Variant(statistics.constant, private, split, isinstance(sigma, HalfNormal), scaled_prior)
         return cls({key: np.asarray(value, dtype=float) for key, value in data.items()}, variant)
@@ -120,7 +107,7 @@ def sample_gibbs(model: GibbsModel, request: Request) -> tuple[Array, npt.NDArra
         for index in range(2 * rounds):
             arguments = state, np.int64(request.seed), np.int64(index), dict(model.data)
             # As NumPy arrays again, or the second call would be compiled anew for arguments that lie on a device.
-            state, (visited, rejected) = _as_numpy(_program(model.variant, arguments)(*arguments))
+            state, (visited, rejected) = as_numpy(_program(model.variant, arguments)(*arguments))
             if index >= rounds:
                 kept.append(visited)
                 flags.append(rejected)
@@ -144,12 +131,6 @@ def _chains(variant: Variant) -> Any:
         return chain(state, jax.random.split(key, state[0].shape[0]), data)
 
     return jax.jit(run)
-
-
-def _as_numpy(tree: Any) -> Any:
-    import jax
-
-    return jax.tree.map(np.asarray, tree)
 
 
 def _holders(statistics: HolderStatistics, response_bound: float) -> dict[str, Array]:

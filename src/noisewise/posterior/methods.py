@@ -35,8 +35,8 @@ NORMALITY_SHARE: Final = 0.1
 def _conditional(request: Request) -> Sampled:
     """The default: with S as an unknown where the noise hides it, and integrated out where it does not matter."""
     model = default_model(request.release.parts, request.coordinates, request.prior)
-    if not isinstance(model, LatentModel):
-        return _conditional_flat(request)
+    if isinstance(model, ConditionalModel):
+        return _flat(request, model)
     mode = find_mode(jax_density(model.log_density, model.data), *model.start())
     result = sample_nuts(model.log_density, model.data, mode, seed=request.seed, chains=request.chains, draws=request.draws,
                          tick=request.tick)
@@ -45,7 +45,11 @@ def _conditional(request: Request) -> Sampled:
 
 
 def _conditional_flat(request: Request) -> Sampled:
-    model, mode = _conditional_mode(request)
+    return _flat(request, weighted_model(request.release.parts, request.coordinates, request.prior))
+
+
+def _flat(request: Request, model: ConditionalModel) -> Sampled:
+    mode = find_mode(autograd_density(model.log_density, model.data), *model.start())
     return _nuts(request, model, mode, len(mode.point))
 
 

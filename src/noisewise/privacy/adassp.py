@@ -66,14 +66,22 @@ class AdasspMechanism:
             eigenvalue=SymmetricGaussian.calibrate(sensitivity.eigenvalue, *third),
         )
 
-    def perturb(self, grid_matrix: NDArray[np.int64]) -> NoisySums:
-        """Noise for the Gram matrix of (1, u, y), in multiples of the grid step. The sum of y² is never used."""
+    def perturb(self, grid_matrix: NDArray[np.int64], smallest: int | None = None) -> NoisySums:
+        """Noise for the Gram matrix of (1, u, y), in multiples of the grid step. The sum of y² is never used.
+
+        ``smallest`` is what `smallest_eigenvalue` gives for it: a holder has it computed before the budget is charged.
+        """
+        exact = self.smallest_eigenvalue(grid_matrix) if smallest is None else smallest
         statistic = grid_matrix.copy()
         statistic[-1, -1] = 0  # a public number in its place: neither it nor its noise leaves this function
-        smallest = integer_below_smallest_eigenvalue(statistic[:-1, :-1])
         noisy = self.sums.perturb(statistic)
-        eigenvalue = self.eigenvalue.perturb(np.array([[smallest]], dtype=np.int64))
+        eigenvalue = self.eigenvalue.perturb(np.array([[exact]], dtype=np.int64))
         return NoisySums(noisy[:-1, :-1].copy(), noisy[:-1, -1].copy(), float(eigenvalue[0, 0]))
+
+    @staticmethod
+    def smallest_eigenvalue(grid_matrix: NDArray[np.int64]) -> int:
+        """The exact statistic of the second piece: confidential until noise is added. It takes seconds for many columns."""
+        return integer_below_smallest_eigenvalue(grid_matrix[:-1, :-1])
 
     def statement(self, unit: str | None = None) -> str:
         """The guarantee in words; `unit` names the unit column, if there is one."""

@@ -37,7 +37,9 @@ def append(path: str | os.PathLike[str], release: Release) -> Release:
     2
     """
     with _alone(path):
-        together = combine([load(path), release])
+        there = load(path)
+        _check_version(path, there)
+        together = combine([there, release])
         save(together, path)
     return together
 
@@ -57,7 +59,9 @@ def check_append(
     path: str | os.PathLike[str], schema: Schema, terms: str | None = None, *, kind: str = "gram", formula: str | None = None
 ) -> Release:
     """Refuse a batch that could not be appended, before its rows are read and its budget is spent; returns what is there now."""
-    there = load(path)
+    with _alone(path):  # if the file cannot be locked, that is to be known now
+        there = load(path)
+    _check_version(path, there)
     columns = Basis.of(schema, terms).columns if formula is None else regression_columns(schema, terms, formula)
     found = list(differing(there, Wanted(kind, schema, terms, columns, formula)))
     if found:
@@ -69,6 +73,16 @@ def check_append(
         )
     _check_room(path, len(columns))
     return there
+
+
+def _check_version(path: str | os.PathLike[str], there: Release) -> None:
+    """A file of a newer format may say things that this version would lose when it writes the file again."""
+    if there.extra or any(part.extra for part in there.parts):
+        raise IncompatibleReleasesError(
+            f"a batch is not appended to a file with fields that this noisewise does not know: {os.fspath(path)}",
+            found=f"format {there.version}",
+            remedy="upgrade noisewise, or write a file of its own: fit takes several",
+        )
 
 
 def _check_room(path: str | os.PathLike[str], size: int) -> None:

@@ -15,12 +15,13 @@ from scipy import stats
 from tests.unit.posterior.noisy_matrices import gaussian, laplace, made_part, made_regression
 
 from noisewise.errors import FitError
-from noisewise.posterior.clt_gibbs import FeaturesPrior, GibbsModel, clt_gibbs, sample_gibbs
+from noisewise.posterior.clt_gibbs import GibbsModel, clt_gibbs, sample_gibbs
 from noisewise.posterior.kernels.clt_conditional import gram_given_noisy, rows_information, rows_log_density, symmetric_normal
 from noisewise.posterior.kernels.clt_density import clt_log_density
 from noisewise.posterior.kernels.clt_gibbs_chain import State, Variant, draw_matrices, gibbs_chain, second_moments
 from noisewise.posterior.kernels.jax_setup import double_precision
 from noisewise.posterior.methods import METHODS
+from noisewise.posterior.normal_features import FeaturePrior
 from noisewise.posterior.request import Request
 from noisewise.posterior.statistics import HalfNormal, HolderStatistics, InverseGamma, LinearProblem
 
@@ -186,14 +187,14 @@ class Truths:
     """Parameters drawn from the prior, and exact Gram matrices of tables drawn with them: one for each replicate."""
 
     problem: LinearProblem
-    features: FeaturesPrior
+    features: FeaturePrior
     state: tuple[Array, ...]
     exact: Array
 
 
 def drawn_truths(generator: np.random.Generator, rows: Array, constant: bool, replicates: int) -> Truths:
     """Two predictors; the holders' tables are truly normal, so their Gram matrices are Wishart and not just nearly normal."""
-    features = FeaturesPrior(0.5 * np.eye(2), 8.0, 1.5)
+    features = FeaturePrior(0.5 * np.eye(2), 8.0, 1.5)
     size = 3 if constant else 2
     effects = np.eye(size) + 0.2
     problem = LinearProblem(
@@ -216,7 +217,7 @@ def drawn_truths(generator: np.random.Generator, rows: Array, constant: bool, re
     top[:, -2:, -2:] = spread
     if constant:
         top[:, 0, 0] = 1.0
-        top[:, 1:, 0] = np.einsum("rij,rj->ri", spread, generator.normal(size=(replicates, 2))) / np.sqrt(features.mean_weight)
+        top[:, 1:, 0] = np.einsum("rij,rj->ri", spread, generator.normal(size=(replicates, 2))) / np.sqrt(features.mean_rows)
     last = np.einsum("rj,rjk->rk", theta, top)
     t = np.zeros((replicates, size + 1, size + 1))
     t[:, :-1, :-1], t[:, -1, :-1], t[:, -1, -1] = top, last, np.sqrt(variance)

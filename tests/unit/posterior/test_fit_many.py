@@ -55,10 +55,8 @@ def test_the_posteriors_are_those_of_fit(epsilon: float, method: str) -> None:
         for index in range(4):
             a, b = many.samples[..., index], one.samples[..., index]
             error = np.sqrt(a.var() / ess_bulk(a[..., None])[0] + b.var() / ess_bulk(b[..., None])[0])
-            assert abs(a.mean() - b.mean()) < 5 * error
+            assert abs(a.mean() - b.mean()) < 5 * error < 0.4 * b.std()  # half a standard deviation more would be seen
             assert abs(np.log(a.std() / b.std())) < 0.25
-    other = nw.fit("y ~ x + w", made(99, epsilon), method=method, draws=1500, seed=2, progress=False)
-    assert other.samples.mean() != pytest.approx(together[0].samples.mean(), abs=1e-9)
 
 
 def test_formulas_and_releases_are_paired() -> None:

@@ -1,4 +1,4 @@
-"""Many densities of one shape at once: modes by Newton's method, then Hamiltonian Monte Carlo, all in one compiled call.
+"""Many densities of one shape at once: modes by Newton's method, then Hamiltonian Monte Carlo, side by side.
 
 Trees of different depth would wait for each other, so that every trajectory has the same number of steps; only the
 step size is adapted for each density. The number of steps varies from one transition to the next, against resonance. The
@@ -16,9 +16,9 @@ import numpy as np
 import numpy.typing as npt
 
 from noisewise.posterior.kernels.jax_setup import double_precision
+from noisewise.posterior.kernels.nuts import LogDensity, first_step_sizes, whitened
 
 Array = npt.NDArray[np.float64]
-LogDensity = Callable[..., Any]
 
 NEWTON_STEPS: Final = 60
 TARGET_ACCEPTANCE: Final = 0.9
@@ -28,7 +28,7 @@ CHUNK: Final = 100
 
 @dataclass(frozen=True)
 class BatchDraws:
-    """Draws (densities, chains, draws, parameters), the share of diverging transitions, and whether each mode was found."""
+    """Draws (densities, chains, draws, parameters), which transitions diverged, and whether each mode was found."""
 
     draws: Array
     diverging: npt.NDArray[np.bool_]
@@ -45,7 +45,7 @@ def sample_batch(log_density: LogDensity, data: Mapping[str, Any], starts: Array
         point, scale, converged = find_modes(log_density, arrays, starts, scales)
         count, size = starts.shape
         random = np.random.default_rng(seed)
-        state: Any = (random.normal(size=(count, chains, size)), *_first_step_sizes((count, chains), 0.5 * size**-0.25))
+        state: Any = (random.normal(size=(count, chains, size)), *first_step_sizes((count, chains), 0.5 * size**-0.25))
         rounds = [True] * -(-warmup // CHUNK) + [False] * -(-draws // CHUNK)
         kept, diverging = [], []
         for index, adapting in enumerate(rounds):
@@ -57,16 +57,10 @@ def sample_batch(log_density: LogDensity, data: Mapping[str, Any], starts: Array
                 diverging.append(np.asarray(diverged))
             if tick is not None:
                 tick((index + 1) * CHUNK, len(rounds) * CHUNK)
-    whitened = np.moveaxis(np.concatenate(kept)[:draws], 0, 2)
+    standard = np.moveaxis(np.concatenate(kept)[:draws], 0, 2)
     point, scale = np.asarray(point), np.asarray(scale)
-    shifted = point[:, None, None] + np.einsum("kij,kcdj->kcdi", scale, whitened, optimize=True)
+    shifted = point[:, None, None] + np.einsum("kij,kcdj->kcdi", scale, standard, optimize=True)
     return BatchDraws(shifted, np.moveaxis(np.concatenate(diverging)[:draws], 0, 2), np.asarray(converged))
-
-
-def _first_step_sizes(shape: tuple[int, ...], size: float) -> tuple[Any, ...]:
-    logarithm = np.full(shape, np.log(size))
-    step, averages = np.ones(shape, dtype=np.int64), np.zeros(shape)
-    return logarithm, averages, step, averages, logarithm + np.log(10.0)
 
 
 def find_modes(log_density: LogDensity, data: Mapping[str, Any], starts: Array, scales: Array) -> tuple[Any, Any, Any]:
@@ -123,7 +117,7 @@ def _transitions(log_density: LogDensity) -> Any:
     _, update, final = dual_averaging_adaptation(TARGET_ACCEPTANCE)
 
     def one_chain(key: Any, current: Any, adapted: Any, length: Any, adapting: Any, point: Any, scale: Any, data: Any) -> Any:
-        density = partial(_whitened, log_density, point=point, scale=scale, data=data)
+        density = partial(whitened, log_density, point=point, scale=scale, data=data)
         size = jnp.where(adapting, jnp.exp(adapted.log_step_size), final(adapted))
         current, info = kernel(key, current, density, size, jnp.ones(len(point)), length)
         updated = update(adapted, info.acceptance_rate)
@@ -133,7 +127,7 @@ def _transitions(log_density: LogDensity) -> Any:
     over_densities: Any = jax.vmap(over_chains, in_axes=(0, 0, 0, None, None, 0, 0, 0))
 
     def begin(position: Any, point: Any, scale: Any, data: Any) -> Any:
-        return hmc.init(position, partial(_whitened, log_density, point=point, scale=scale, data=data))
+        return hmc.init(position, partial(whitened, log_density, point=point, scale=scale, data=data))
 
     start_all: Any = jax.vmap(jax.vmap(begin, in_axes=(0, None, None, None)))
 
@@ -154,9 +148,3 @@ def _transitions(log_density: LogDensity) -> Any:
         return (last.position, *adapted), visited, diverging
 
     return run
-
-
-def _whitened(log_density: LogDensity, z: Any, *, point: Any, scale: Any, data: Any) -> Any:
-    import jax.numpy as jnp
-
-    return log_density(point + scale @ z, data, jnp)

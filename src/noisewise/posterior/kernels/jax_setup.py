@@ -33,3 +33,11 @@ def double_precision() -> AbstractContextManager[Any]:
     _configure()
     context: AbstractContextManager[Any] = jax.enable_x64(True)
     return context
+
+
+def as_numpy(tree: Any) -> Any:
+    """Arrays as NumPy's again: given back to a compiled function, those that lie on a device would have it compiled anew."""
+    import jax
+    import numpy as np
+
+    return jax.tree.map(np.asarray, tree)

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from noisewise.posterior.kernels.jax_setup import double_precision
+from noisewise.posterior.kernels.jax_setup import as_numpy, double_precision
 from noisewise.posterior.kernels.stored_program import stored_program
 
 Array = npt.NDArray[np.float64]
@@ -69,14 +69,14 @@ def sample_chains(sampler: Sampler, data: Mapping[str, Any], *, seed: int, chain
     with double_precision():
         arrays = {key: np.asarray(value, dtype=float) for key, value in data.items()}
         arguments: Any = np.int64(seed), np.zeros(chains), arrays
-        states = _as_numpy(_compiled(_starter, sampler, arguments)(*arguments))
+        states = as_numpy(_compiled(_starter, sampler, arguments)(*arguments))
         warm, kept = -(-warmup // CHUNK), -(-draws // CHUNK)
         schedule = gains(warm * CHUNK, kept * CHUNK).reshape(-1, CHUNK)
         records = []
         for index, part in enumerate(schedule):
             arguments = states, np.int64(seed), np.int64(index), part, arrays
             # As NumPy arrays again, or the second call would be compiled anew for arguments that lie on a device.
-            states, found = _as_numpy(_compiled(_stepper, sampler, arguments)(*arguments))
+            states, found = as_numpy(_compiled(_stepper, sampler, arguments)(*arguments))
             if index >= warm:
                 records.append(found)
             if tick is not None:
@@ -129,9 +129,3 @@ def acceptance(log_ratio: Any) -> Any:
     import jax.numpy as jnp
 
     return jnp.exp(jnp.minimum(jnp.where(jnp.isnan(log_ratio), -jnp.inf, log_ratio), 0.0))
-
-
-def _as_numpy(tree: Any) -> Any:
-    import jax
-
-    return jax.tree.map(np.asarray, tree)

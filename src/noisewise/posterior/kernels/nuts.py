@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from noisewise.posterior.kernels.jax_setup import double_precision
+from noisewise.posterior.kernels.jax_setup import as_numpy, double_precision
 from noisewise.posterior.kernels.mode import Mode
 from noisewise.posterior.kernels.stored_program import stored_program
 
@@ -53,7 +53,7 @@ def sample_nuts(
     with double_precision():
         size = len(mode.point)
         positions: Any = np.random.default_rng(seed).normal(size=(chains, size))
-        adaptation: Any = _first_step_sizes(chains, 0.5 * size**-0.25)
+        adaptation: Any = first_step_sizes(chains, 0.5 * size**-0.25)
         rest = mode.point, mode.scale, dict(data)
         rounds = [True] * -(-warmup // CHUNK) + [False] * -(-draws // CHUNK)
         kept, diverging = [], []
@@ -61,15 +61,15 @@ def sample_nuts(
             arguments = positions, adaptation, np.int64(seed), np.int64(index), np.bool_(adapting), *rest
             # As NumPy arrays again, or the second call would be compiled anew for arguments that lie on a device.
             found = _step(log_density, arguments)(*arguments)
-            positions, adaptation, (visited, diverged) = _as_numpy(found)
+            positions, adaptation, (visited, diverged) = as_numpy(found)
             if not adapting:
                 kept.append(visited)
                 diverging.append(diverged)
             if tick is not None:
                 tick((index + 1) * CHUNK, len(rounds) * CHUNK)
-        whitened = np.concatenate(kept, axis=1)[:, :draws]
+        standard = np.concatenate(kept, axis=1)[:, :draws]
         diverged_draws = np.concatenate(diverging, axis=1)[:, :draws]
-    return NutsDraws(mode.point + whitened @ mode.scale.T, diverged_draws)
+    return NutsDraws(mode.point + standard @ mode.scale.T, diverged_draws)
 
 
 def _step(log_density: LogDensity, arguments: tuple[Any, ...]) -> Any:
@@ -80,13 +80,7 @@ def _step(log_density: LogDensity, arguments: tuple[Any, ...]) -> Any:
     return stored_program(f"nuts of {module}.{log_density.__qualname__}", lambda: stepper(log_density), arguments)
 
 
-def _as_numpy(tree: Any) -> Any:
-    import jax
-
-    return jax.tree.map(np.asarray, tree)
-
-
-def _first_step_sizes(chains: int, size: float) -> tuple[Any, ...]:
+def first_step_sizes(chains: int | tuple[int, ...], size: float) -> tuple[Any, ...]:
     """The state in which dual averaging begins (Hoffman and Gelman 2014, section 3.2.1), for each chain.
 
     In NumPy and without BlackJAX: a stored program needs no more.
@@ -108,7 +102,7 @@ def stepper(log_density: LogDensity) -> Any:
 
     @jax.jit
     def run(positions: Any, adaptations: Any, seed: Any, index: Any, adapting: Any, point: Any, scale: Any, data: Any) -> Any:
-        density = partial(_whitened, log_density, point=point, scale=scale, data=data)
+        density = partial(whitened, log_density, point=point, scale=scale, data=data)
         unit = jax.numpy.ones(len(point))
 
         def one_chain(inputs: Any) -> Any:
@@ -132,7 +126,8 @@ def stepper(log_density: LogDensity) -> Any:
     return run
 
 
-def _whitened(log_density: LogDensity, z: Any, *, point: Any, scale: Any, data: Any) -> Any:
+def whitened(log_density: LogDensity, z: Any, *, point: Any, scale: Any, data: Any) -> Any:
+    """The density in coordinates in which it is nearly standard normal."""
     import jax.numpy as jnp
 
     return log_density(point + scale @ z, data, jnp)
