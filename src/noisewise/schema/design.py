@@ -38,6 +38,8 @@ class Design:
     response: str
     response_bounds: tuple[float, float]
     terms: tuple[str, ...]
+    written: tuple[str, ...]
+    """For each column the term of the formula that it stands for; a category's columns stand for one term together."""
     term_bounds: tuple[tuple[float, float], ...]
     columns_needed: tuple[str, ...]
     features: Array
@@ -62,6 +64,7 @@ class Design:
             response=parsed.response,
             response_bounds=(response.lower, response.upper),
             terms=tuple(column.name for column in columns),
+            written=tuple(column.term or column.name for column in columns),
             term_bounds=tuple((column.value.lower, column.value.upper) for column in columns),
             columns_needed=tuple(name for name in basis.schema.names if name in sources),
             features=features,

@@ -1,0 +1,81 @@
+"""Coefficients averaged over models: draws of the model, of g, and of the coefficients given both.
+
+Given model and g the coefficients are normal with the precision (A + S/g) / σ² (see ``evidence``); σ² is known as from m
+residuals.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from noisewise.selection.coefficient_priors import CRITERIA, LAPLACE, ZELLNER_SIOW
+from noisewise.selection.evidence import LOT, Effective, Evidence
+
+Array = npt.NDArray[np.float64]
+Members = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class AveragedDraws:
+    """Which models were drawn, and (coefficients, σ) of each draw in working units: zeros for what is not in the model."""
+
+    members: Members
+    working: Array
+
+
+def averaged_draws(evidence: Evidence, members: Members, probabilities: Array, draws: int, seed: int) -> AveragedDraws:
+    """Draws from the mixture over these models."""
+    rng = np.random.default_rng(seed)
+    chosen = np.sort(rng.choice(len(members), size=draws, p=probabilities / probabilities.sum()))
+    models, place = np.unique(chosen, return_inverse=True)
+    working = np.zeros((draws, len(evidence.gram) + 1))
+    for start in range(0, len(models), LOT):
+        lot = np.arange(start, min(start + LOT, len(models)))
+        mine = np.flatnonzero((place >= lot[0]) & (place <= lot[-1]))
+        working[mine] = _within(evidence, evidence.effective(members[models[lot]]), place[mine] - start, rng)
+    order = rng.permutation(draws)  # successive draws are independent, as a reader of draws expects
+    return AveragedDraws(members[chosen][order], working[order])
+
+
+def _within(evidence: Evidence, effective: Effective, model: npt.NDArray[np.int64], rng: np.random.Generator) -> Array:
+    """(Kept coefficients, slopes, σ) for each entry of ``model``, which is a place in ``effective``."""
+    inverse_g = _inverse_g(evidence, effective, model, rng)
+    precision = effective.values[model] + inverse_g[:, None]
+    known = precision > 1e-12 * np.maximum(precision.max(axis=1, keepdims=True, initial=0.0), 1e-300)
+    cross = effective.cross[model]
+    mean = np.where(known, cross / np.where(known, precision, 1.0), 0.0)
+    rest = effective.total[model] - np.sum(mean * cross, axis=1)
+    scale2 = rest / rng.chisquare(evidence.degrees + evidence.columns, size=len(model))
+    spread = np.sqrt(np.where(known, scale2[:, None] / np.where(known, precision, 1.0), 0.0))
+    standard = mean + spread * rng.normal(size=mean.shape)
+    slopes = np.einsum("dij,dj->di", effective.back[model], standard)
+    sigma = np.sqrt(scale2)
+    if not evidence.moments.exact:  # then the scale of the noise in h and σ are two different things
+        free = 2.0 * evidence.variance**2 / evidence.variance_spread
+        sigma = np.sqrt(evidence.variance * free / rng.chisquare(free, size=len(model)))
+    if not evidence.kept:
+        return np.column_stack([slopes, sigma])
+    head, kept = effective.head[model], evidence.kept
+    corner = head[:, :, :kept]
+    aim = head[:, :, -1] - np.einsum("dki,di->dk", head[:, :, kept:-1], slopes)
+    centre = np.linalg.solve(corner, aim[..., None])[..., 0]
+    root = np.linalg.cholesky(np.linalg.inv(corner))
+    first = centre + np.sqrt(scale2)[:, None] * np.einsum("dij,dj->di", root, rng.normal(size=centre.shape))
+    return np.column_stack([first, slopes, sigma])
+
+
+def _inverse_g(evidence: Evidence, effective: Effective, model: npt.NDArray[np.int64], rng: np.random.Generator) -> Array:
+    """1/g for each draw, from its distribution within the model; 0 for the criteria, which have no prior."""
+    if evidence.prior in CRITERIA:
+        return np.zeros(len(model))
+    if evidence.prior == LAPLACE:
+        evidence = Evidence(evidence.moments, evidence.groups, ZELLNER_SIOW)
+    weights = evidence.by_node(effective)
+    weights = np.exp(weights - weights.max(axis=1, keepdims=True))
+    cumulated = np.cumsum(weights, axis=1)
+    sought = rng.uniform(size=len(model)) * cumulated[model, -1]
+    node = np.sum(cumulated[model] < sought[:, None], axis=1)
+    return np.asarray(1.0 / evidence.nodes.g[np.minimum(node, len(evidence.nodes.g) - 1)])
