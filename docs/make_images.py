@@ -122,7 +122,25 @@ def consortium() -> None:
     fitted.check(releases, holders=names).plot(path=IMAGES / "consortium-check.png")
 
 
+def models() -> None:
+    """Both pictures of a comparison of models: two terms matter, one a little, two not at all."""
+    random = np.random.default_rng(1)
+    rows = 20_000
+    table: dict[str, Any] = {
+        "age": random.integers(18, 99, rows), "bmi": random.normal(27, 5, rows), "distance": random.exponential(20, rows),
+        "sex": random.choice(["f", "m"], rows), "ward": random.choice(["A", "B", "C"], rows),
+    }
+    ward = 2 * (table["ward"] == "B") + (table["ward"] == "C")
+    table["stay"] = 2 + 0.1 * table["age"] + 0.04 * table["bmi"] + ward + random.normal(0, 4, rows)
+    schema = nw.Schema.from_dict({"adjacency": "replace-one", "columns": {
+        "stay": {"bounds": [0, 40]}, "age": {"bounds": [18, 98]}, "bmi": {"bounds": [10, 60]}, "distance": {"bounds": [0, 100]},
+        "sex": {"levels": ["f", "m"]}, "ward": {"levels": ["A", "B", "C"]}}})
+    found = nw.compare("stay ~ age + bmi + distance + sex + ward", nw.release(table, schema, epsilon=1, delta=1e-6), seed=1)
+    found.plot(IMAGES / "inclusion.png")
+    found.plot_models(IMAGES / "model-space.png")
+
+
 if __name__ == "__main__":
     IMAGES.mkdir(exist_ok=True)
-    for make in (demo, widths, posterior, sites, consortium):
+    for make in (demo, widths, posterior, sites, consortium, models):
         make()

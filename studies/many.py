@@ -57,6 +57,10 @@ class Length:
     draws: int
 
 
+LATENT = Length(500, 4_000)
+"""In batches the latent form mixes slowly: so many steps whatever is asked for, of which as many as that are kept."""
+
+
 def fast(problems: Problems, sigma: float, draws: int, seed: int) -> Array:
     """Independent draws; sigma is a constant."""
     generator, found = np.random.default_rng(seed), []
@@ -200,8 +204,8 @@ def _latent(parts: Sequence[Sequence[Any]], weights: Sequence[Array | None], uni
         arrays = [dict(model.data) | {"copies": np.zeros(MANY)} for model in models]
         starts, scales = (np.array(part) for part in zip(*begin, strict=True))
         place = np.arange(-(-len(models) // LATENT_GROUP) * LATENT_GROUP) % len(models)
-        draws = hmc(models[0].log_density, [arrays[k] for k in place], starts[place], scales[place], length, seed,
-                    AT_ONCE // LATENT_GROUP)[:len(models)]
+        draws = hmc(models[0].log_density, [arrays[k] for k in place], starts[place], scales[place], LATENT, seed,
+                    AT_ONCE // LATENT_GROUP)[:len(models), ::max(1, LATENT.draws // length.draws)][:, :length.draws]
     working = [model.coefficients(chain, seed + k) for k, (model, chain) in enumerate(zip(models, draws, strict=True))]
     return np.array([coordinates.to_user(each) for each in working])[:, :, len(prior.sd) - len(units.prior.sd):]
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -39,6 +40,8 @@ ITERATIONS = 10_000
 OURS = Length(200, 400)
 NOISES = ("theirs", "correct")
 OWN_PRIOR = "conditional, own prior"
+OUR_METHODS = ("conditional", "conditional-flat", "collapsed", OWN_PRIOR)
+RESULTS = Path("studies/results/paper_002")
 METHODS = ("normal-x as run", "normal-x", "fixed-s", "fast", "clt-gibbs", "adassp", "collapsed", "conditional", OWN_PRIOR)
 
 
@@ -136,15 +139,19 @@ def noisy_problem(tables: Tables, budget: Budget, rng: np.random.Generator, with
 
 
 def adassp(tables: Tables, budget: Budget, rng: np.random.Generator, rho: float = 0.05) -> Array:
-    """Appendix C.2 as printed: a third of the budget for the smallest eigenvalue, the rest for S and z."""
+    """Wang's own: a third of the budget for each of the smallest eigenvalue, S and z, with the sensitivity of each.
+
+    Appendix C.2 says two thirds for S and z together; that gives wider and larger errors than the paper's Tables 1 and 2, and
+    this gives theirs.
+    """
     d, holders = tables.d, len(tables.rows)
     logarithm, sigma = math.log(6 / budget.delta), tables.x_norm**2 / (budget.epsilon / 3)
-    sd = budget.sd(math.sqrt(tables.x_norm**4 + (tables.x_norm * tables.y_norm) ** 2), 2 / 3)
-    noisy = noisy_statistics(tables, sd, rng, False)
+    noisy = noisy_statistics(tables, budget.sd(tables.x_norm**2, 1 / 3), rng, False)
+    cross = tables.cross + rng.normal(0.0, budget.sd(tables.x_norm * tables.y_norm, 1 / 3), tables.cross.shape)
     least = np.linalg.eigvalsh(tables.gram)[:, 0]
     lower = np.maximum(least + math.sqrt(logarithm) * sigma * rng.normal(size=holders) - logarithm * sigma, 0.0)
     ridge = np.maximum(0.0, sigma * math.sqrt(d * logarithm * math.log(2 * d**2 / rho)) - lower).sum()
-    return np.linalg.solve(noisy.gram.sum(axis=0) + ridge * np.eye(d), noisy.cross.sum(axis=0))
+    return np.linalg.solve(noisy.gram.sum(axis=0) + ridge * np.eye(d), cross.sum(axis=0))
 
 
 @dataclass(frozen=True)
@@ -199,11 +206,16 @@ def working_units(tables: Tables, own_prior: bool = False) -> Units:
     features = np.eye(d + 2)[:, : d + 1] * scale
     target = tables.y_norm / RESPONSE_SHARE * np.eye(d + 2)[-1]
     width = COEFFICIENT_SCALE * tables.y_norm / tables.x_norm if own_prior else math.sqrt(PRIOR_VARIANCE)
-    sd, sigma = np.append(0.05 * tables.y_norm, np.full(d, width)), SIGMA_SCALE * tables.y_norm
+    sd, sigma = np.append(1e-3 * tables.y_norm, np.full(d, width)), SIGMA_SCALE * tables.y_norm
     prior = ResolvedPrior(np.eye(d), np.zeros(d), sd[1:], sigma)
     with_intercept = ResolvedPrior(np.eye(d + 1), np.zeros(d + 1), sd, sigma)
     return Units(Coordinates.from_arrays(features[:, 1:], target, tables.y_norm), prior, without_means,
                  (Coordinates.from_arrays(features, target, tables.y_norm), with_intercept))
+
+
+def iterations_of(method: str, iterations: int) -> int:
+    """The methods of the paper run for ``iterations``; ours have a sampler and a length of their own."""
+    return OURS.warmup + OURS.draws if method in OUR_METHODS else iterations
 
 
 def halves(iterations: int) -> Length:
@@ -217,7 +229,7 @@ def posterior_draws(method: str, tables: Tables, budgets: Sequence[Budget], seed
     rngs = [np.random.default_rng([seed, index]) for index in range(len(budgets))]
     if method == "adassp":
         return np.array([[np.append(adassp(tables, budget, rng), np.nan)] for budget, rng in zip(budgets, rngs, strict=True)])
-    if method in ("conditional", "conditional-flat", "collapsed", OWN_PRIOR):
+    if method in OUR_METHODS:
         parts = [released_parts(tables, budget, rng) for budget, rng in zip(budgets, rngs, strict=True)]
         units = working_units(tables, own_prior=method == OWN_PRIOR)
         return many.ours(method.removesuffix(", own prior"), parts, units, our_length, seed)

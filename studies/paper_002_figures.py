@@ -14,7 +14,8 @@ STYLES = {
     "adassp": ("#cc79a7", "x"), "collapsed": ("#009e73", "o"), "conditional": ("#d55e00", "o"),
     "conditional, own prior": ("#000000", "*"),
 }
-TITLES = {"estimation": "estimation error", "prediction": "prediction error", "mmd2": "MMD² to the posterior without privacy"}
+TITLES = {"estimation": "estimation error", "prediction": "prediction error", "mmd2": "MMD²"}
+TICKS = (0.1, 0.2, 0.5, 1, 2, 5, 10)
 NOISE = {"correct": "correct noise", "theirs": "the authors' noise (not ε-private)"}
 
 
@@ -31,17 +32,25 @@ def error_figure(lines: Sequence[Line], noise: str, quantities: Sequence[str], s
                                 and (int(line["d"]), int(line["holders"]), line["noise"]) == (d, number, noise))
                 points = [(epsilon, value) for epsilon, value in chosen if value > 0]
                 if points:
-                    axis.plot(*zip(*points, strict=True), color=colour, marker=marker, markersize=4, label=method,
-                              linewidth=2 if method.startswith("conditional") else 1)
+                    default = method == "conditional"  # wide and below, so that what it hides is seen
+                    axis.plot(*zip(*points, strict=True), color=colour, marker=marker, markersize=7 if default else 4,
+                              label=method, linewidth=4 if default else 1.2, alpha=0.6 if default else 1,
+                              zorder=1 if default else 2)
             axis.set_xscale("log")
             axis.set_yscale("log")
+            axis.set_xticks(TICKS, [f"{tick:g}" for tick in TICKS])
+            axis.minorticks_off()
             axis.set_title(f"d = {d}, J = {number}", fontsize=9)
             axis.grid(alpha=0.3)
         across[0].set_ylabel(TITLES[quantity])
     for axis in axes[-1]:
         axis.set_xlabel("ε")
-    handles, labels = axes[0, 0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper center", ncols=len(labels), fontsize=8, title=NOISE[noise])
+    handles = {}  # a panel may lack a method
+    for axis in axes.flat:
+        handles |= dict(zip(*reversed(axis.get_legend_handles_labels()), strict=True))
+    labels = [method for method in STYLES if method in handles]
+    figure.legend([handles[label] for label in labels], labels, loc="outside upper center", ncols=len(labels), fontsize=9,
+                  title=NOISE[noise])
     figure.savefig(path, dpi=110)
 
 

@@ -1,6 +1,6 @@
 """The results of the studies of paper 002 as a page of the documentation.
 
-    python -m studies.paper_002_report [--results studies/results] [-o docs/paper-002.md]
+    python -m studies.paper_002_report [--results studies/results/paper_002] [-o docs/paper-002.md]
 
 The words of the page are in ``studies/paper_002_page.md``; a line ``{{name}}`` there stands for what the function of that name
 below makes from the files of results.
@@ -14,6 +14,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
+from studies.paper_002 import RESULTS
 from studies.workers import read
 
 Line = dict[str, str]
@@ -50,16 +51,15 @@ def published_and_measured(results: Path) -> list[str]:
         for method in methods:
             line = found.get((data, holders, "theirs", method))
             place = THEIRS.index(method.removesuffix(" as run"))
-            text = f"{values[place]:.4f} / {interval(line)}"
+            text = f"{1000 * values[place]:.1f} / {interval(line)}"
             entries.append(f"**{text}**" if line and not agrees(line, values[place], HALF_WIDTH[data, holders][place]) else text)
         body.append([data, str(holders), *entries])
     return table(["data", "J", *methods], body)
 
 
-def agrees(line: Line, published: float, half_width: float) -> bool:
+def agrees(line: Line, published: float, published_half_width: float) -> bool:
     """Within 99 % limits of the difference of two independent means, and the rounding of the printed one."""
-    own = (float(line["high"]) - float(line["low"])) / 2
-    spread = NORMAL_99 / NORMAL_90 * math.hypot(own, half_width)
+    spread = NORMAL_99 / NORMAL_90 * math.hypot(half_width(line), published_half_width)
     return abs(float(line["mse"]) - published) <= spread + ROUNDING
 
 
@@ -67,7 +67,8 @@ def agreement(results: Path) -> list[str]:
     """How many published entries are reproduced, by method."""
     found = table_lines(results)
     result = []
-    for place, method in enumerate(THEIRS):
+    for method in (*THEIRS, "normal-x as run"):
+        place = THEIRS.index(method.removesuffix(" as run"))
         lines = {key: found[*key, "theirs", method] for key in PUBLISHED if (*key, "theirs", method) in found}
         count = sum(agrees(line, PUBLISHED[key][place], HALF_WIDTH[key][place]) for key, line in lines.items())
         result.append(f"- `{method}`: {count} of {len(lines)}")
@@ -96,7 +97,7 @@ def comparison(results: Path, noise: str) -> list[str]:
 
 
 def references(results: Path) -> list[str]:
-    lines = {(line["data"], line["method"]): float(line["mse"]) for line in read(results / "paper_002_table.csv")
+    lines = {(line["data"], line["method"]): float(line["mse"]) for line in read(results / "table.csv")
              if line["noise"] == "none"}
     names = dict.fromkeys(method for _, method in lines)
     return table(["data", *names], [[data, *(f"{lines[data, name]:.2g}" for name in names)] for data in DATA])
@@ -104,18 +105,42 @@ def references(results: Path) -> list[str]:
 
 def table_lines(results: Path) -> dict[tuple[str, int, str, str], Line]:
     return {(line["data"], int(line["holders"]), line["noise"], line["method"]): line
-            for line in read(results / "paper_002_table.csv")}
+            for line in read(results / "table.csv")}
 
 
 def interval(line: Line | None) -> str:
+    """In thousandths."""
     if line is None:
         return "–"
-    half = (float(line["high"]) - float(line["low"])) / 2
-    return f"{float(line['mse']):.4f} ± {half:.4f}"
+    return f"{1000 * float(line['mse']):.2f} ± {1000 * half_width(line):.2f}"
+
+
+def half_width(line: Line) -> float:
+    return (float(line["high"]) - float(line["low"])) / 2
+
+
+def gain(results: Path) -> list[str]:
+    """At the correct noise, the best method of the paper against ours; **bold** where ours is not clearly better."""
+    found = table_lines(results)
+    body = []
+    for data, holders in PUBLISHED:
+        lines = {method: line for method in THEIRS if (line := found.get((data, holders, "correct", method)))}
+        best = min(lines, key=lambda method: float(lines[method]["mse"]))
+        ours = [found.get((data, holders, "correct", method)) for method in OURS]
+        body.append([data, str(holders), f"{best}: {interval(lines[best])}", *(ratio(line, lines[best]) for line in ours)])
+    return table(["data", "J", "best of the paper's", *OURS], body)
+
+
+def ratio(ours: Line | None, best: Line) -> str:
+    if ours is None:
+        return "–"
+    clear = float(best["mse"]) - float(ours["mse"]) > NORMAL_99 / NORMAL_90 * math.hypot(half_width(ours), half_width(best))
+    text = f"{float(ours['mse']) / float(best['mse']):.2f}"
+    return text if clear else f"**{text}**"
 
 
 def times(results: Path) -> list[str]:
-    lines = read(results / "paper_002_times.csv")
+    lines = read(results / "times.csv")
     found = {(line["method"], int(line["d"])): float(line["microseconds"]) for line in lines}
     sizes = sorted({d for _, d in found})
     methods = dict.fromkeys(line["method"] for line in lines)
@@ -125,7 +150,7 @@ def times(results: Path) -> list[str]:
 
 def simulation(results: Path) -> list[str]:
     """Prediction error at the correct noise: d × J down, methods across, at ε = 0.1, 1, 10."""
-    lines = [line for line in read(results / "paper_002_simulation.csv") if line["noise"] == "correct"]
+    lines = [line for line in read(results / "errors.csv") if line["noise"] == "correct"]
     found = {(line["d"], int(line["holders"]), float(line["epsilon"]), line["method"]): float(line["prediction"])
              for line in lines}
     methods = (*THEIRS, *OURS)
@@ -139,6 +164,53 @@ def simulation(results: Path) -> list[str]:
     return table(["d", "J", "ε", *methods], body)
 
 
+def simulation_verdict(results: Path) -> list[str]:
+    """The default against the best method of the paper at the correct noise: all ε, two standard errors of the difference."""
+    cells: dict[tuple[int, int, float], dict[str, Line]] = {}
+    for line in read(results / "errors.csv"):
+        if line["noise"] == "correct":
+            cells.setdefault((int(line["d"]), int(line["holders"]), float(line["epsilon"])), {})[line["method"]] = line
+    body, losses = [], []
+    for d in (2, 5):
+        for method in OURS:
+            places = [place for place, own in sorted(cells.items()) if place[0] == d and method in own]
+            against = {place: against_best(cells[place], method) for place in places}
+            if places:
+                body.append([str(d), method, str(len(places)), *(str(sum(each[0] == verdict for each in against.values()))
+                                                                 for verdict in ("smaller", "level", "larger"))])
+            losses += [f"- d = {d}, J = {holders}, ε = {epsilon:g}: {text}" for (_, holders, epsilon), (verdict, text)
+                       in against.items() if verdict == "larger" and method == "conditional"]
+    head = ["d", "method", "settings", "smaller than all of the paper's", "not told from the best", "larger than the best"]
+    words = "The settings in which `conditional`, with the paper's prior, has the larger error:"
+    return [*table(head, body), *(["", words, "", *losses] if losses else [])]
+
+
+def against_best(own: dict[str, Line], method: str) -> tuple[str, str]:
+    """Smaller, level or larger, and the numbers."""
+    best = min((line for name, line in own.items() if name in THEIRS), key=lambda line: float(line["prediction"]))
+    ours, theirs = float(own[method]["prediction"]), float(best["prediction"])
+    limit = 2 * math.hypot(float(own[method]["prediction_error"]), float(best["prediction_error"]))
+    verdict = "level" if abs(ours - theirs) <= limit else "smaller" if ours < theirs else "larger"
+    return verdict, f"{ours:.2g}, `{best['method']}` {theirs:.2g}"
+
+
+def fewer_runs(results: Path) -> list[str]:
+    """What Figures 2 and 4 are missing, or have fewer runs of."""
+    lines = read(results / "errors.csv")
+    full = max(int(line["runs"]) for line in lines)
+    found = {(line["method"], line["noise"], int(line["d"]), int(line["holders"])): int(line["runs"]) for line in lines}
+    result = []
+    for method in (*THEIRS, *OURS[:-1]):
+        cells = {(noise, d, holders): found.get((method, noise, d, holders), 0)
+                 for noise in ("correct", "theirs") for d in (2, 5) for holders in HOLDERS}
+        for runs in sorted(set(cells.values()) - {full}, reverse=True):
+            named = [f"{name} noise: " + ", ".join(places) for noise, name in (("correct", "correct"), ("theirs", "the authors'"))
+                     if (places := [f"d = {d} J = {holders}" for (each, d, holders), number in cells.items()
+                                    if each == noise and number == runs])]
+            result.append(f"- `{method}`, {f'{runs} runs' if runs else 'not run'}: " + "; ".join(named))
+    return result or [f"All methods: {full} runs."]
+
+
 def marked(value: float | None, best: bool) -> str:
     if value is None:
         return "–"
@@ -147,7 +219,7 @@ def marked(value: float | None, best: bool) -> str:
 
 def coverage(results: Path) -> list[str]:
     """Coverage of the coefficients, in per cent; **bold** below 93 or above 97 beyond two standard errors."""
-    lines = read(results / "method_coverage.csv")
+    lines = read(results / "coverage.csv")
     methods = list(dict.fromkeys(sorted((line["method"] for line in lines), key=_METHOD_ORDER.index)))
     result = []
     for features in ("normal", "mixed"):
@@ -175,7 +247,7 @@ def covered(line: Line | None) -> str:
 
 def coverage_summary(results: Path) -> list[str]:
     """For each method the numbers of settings within 93–97 % (or not told from it), below and above, and its median error."""
-    lines = read(results / "method_coverage.csv")
+    lines = read(results / "coverage.csv")
     body = []
     for method in _METHOD_ORDER:
         own = [line for line in lines if line["method"] == method]
@@ -197,8 +269,8 @@ def table(head: Sequence[str], body: Iterable[Sequence[str]]) -> list[str]:
 
 PIECES: dict[str, Callable[[Path], list[str]]] = {
     piece.__name__: piece
-    for piece in (published_and_measured, agreement, correct_noise, their_noise, references, times, simulation, coverage,
-                  coverage_summary)
+    for piece in (published_and_measured, agreement, correct_noise, their_noise, gain, references, times, simulation,
+                  simulation_verdict, fewer_runs, coverage, coverage_summary)
 }
 
 
@@ -208,7 +280,7 @@ def page(text: str, results: Path) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="The page of paper 002 from the files of results.")
-    parser.add_argument("--results", type=Path, default=Path("studies/results"))
+    parser.add_argument("--results", type=Path, default=RESULTS)
     parser.add_argument("-o", "--output", type=Path, default=Path("docs/paper-002.md"))
     arguments = parser.parse_args()
     words = (Path(__file__).parent / "paper_002_page.md").read_text(encoding="utf-8")

@@ -1,6 +1,6 @@
 """Tables 1 and 2 of Alparslan, Yıldırım and Birbil (2023): prediction error on real data, all methods, at two sizes of noise.
 
-    python -m studies.paper_002_table DIRECTORY [--processes 16] [--runs 50] [--output studies/results/paper_002_table.csv]
+    python -m studies.paper_002_table DIRECTORY [--processes 16] [--runs 50] [--output studies/results/paper_002/table.csv]
 
 DIRECTORY holds ``power_plant_energy.csv.gz``, ``bike_sharing.csv.gz`` and ``air_quality.csv.gz`` after the paper's preprocessing
 (last column is the response; columns standardised over all rows, the response centred and divided by its largest value).
@@ -35,9 +35,11 @@ from studies.paper_002 import (
     NOISES,
     OURS,
     OWN_PRIOR,
+    RESULTS,
     Budget,
     Tables,
     halves,
+    iterations_of,
     posterior_draws,
     random_scale,
 )
@@ -94,8 +96,8 @@ def run_cell(cell: Cell, our_length: Length = OURS) -> list[dict[str, Any]]:
 def cells(directory: str, runs: int, iterations: int, data: list[str], holders: list[int], methods: list[str]) -> list[Cell]:
     """The long ones first."""
     grid = itertools.product(methods, data, holders, NOISES)
-    chosen = [Cell(directory, name, number, noise, method, runs, iterations) for method, name, number, noise in grid
-              if not (method == "normal-x as run" and noise == "correct")]
+    chosen = [Cell(directory, name, number, noise, method, runs, iterations_of(method, iterations))
+              for method, name, number, noise in grid if not (method == "normal-x as run" and noise == "correct")]
     order = {"normal-x": 20, "normal-x as run": 20, "conditional": 60, OWN_PRIOR: 60, "clt-gibbs": 10, "collapsed": 8}
     wide = {"power": 1, "air": 4, "bike": 5}
     chosen.sort(key=lambda cell: -order.get(cell.method, 0) * wide[cell.data]
@@ -112,7 +114,7 @@ def main() -> None:
     parser.add_argument("--methods", nargs="*", default=list(METHODS))
     parser.add_argument("--iterations", type=int, default=ITERATIONS, help="of MCMC, the first half is burn-in")
     add_options(parser)
-    parser.add_argument("--output", type=Path, default=Path("studies/results/paper_002_table.csv"))
+    parser.add_argument("--output", type=Path, default=RESULTS / "table.csv")
     arguments = parser.parse_args()
     chosen = cells(str(arguments.directory), arguments.runs, arguments.iterations, arguments.data, arguments.holders,
                    arguments.methods)

@@ -100,6 +100,8 @@ def random_fits(replicates: list[list[SimulatedPart]], seed: int, draws: int, lo
         starts = np.array([population.start() for population in populations])
         found = sample_batch(log_density_population, {key: np.stack([own[key] for own in own_data]) for key in own_data[0]},
                              starts[:, 0], starts[:, 1], seed=seed + 10 + look, chains=2, draws=draws).draws
+        found = np.stack([population.with_coefficients(own, seed + 20 + look)
+                          for population, own in zip(populations, found, strict=True)])
         references = [population.reference(own) for population, own in zip(populations, found, strict=True)]
     flat = found.reshape(len(found), -1, found.shape[-1])
     return to_user(flat[..., : D + 2], prior), np.exp(flat[..., D + 2 :]) * scales

@@ -16,11 +16,13 @@ from noisewise.posterior.fit import fit
 from noisewise.posterior.fit_many import fit_many
 from noisewise.posterior.prior import Prior
 from noisewise.release import Release, combine, load
-from noisewise.results import PointEstimate, Posterior
+from noisewise.results import Comparison, PointEstimate, Posterior
 from noisewise.schema import Schema
+from noisewise.selection.compare import compare
 from noisewise.version import __version__
 
 __all__ = [
+    "Comparison",
     "NoisewiseError",
     "PointEstimate",
     "Posterior",
@@ -29,6 +31,7 @@ __all__ = [
     "Schema",
     "__version__",
     "combine",
+    "compare",
     "compare_methods",
     "fit",
     "fit_many",

@@ -6,7 +6,9 @@ and summed; then the budget is charged; then, and only then, noise is drawn.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any, cast
 
 import numpy as np
@@ -14,7 +16,7 @@ import numpy.typing as npt
 
 from noisewise.errors import DeclarationError, PrivacyError
 from noisewise.privacy.ledger import BudgetLedger
-from noisewise.privacy.mechanisms import SymmetricMechanism, choose_mechanism
+from noisewise.privacy.mechanisms import SymmetricMechanism, SymmetricWishart, choose_mechanism
 from noisewise.privacy.sensitivity.averaged import averaged_sensitivity, check_group
 from noisewise.privacy.sensitivity.gram import GramSensitivity, gram_sensitivity
 from noisewise.progress import Tick
@@ -42,7 +44,8 @@ def release(
 
     ``data`` is a path (Parquet file, folder or glob; CSV), a pandas or polars DataFrame, an Arrow table or a dict of arrays. Only
     what ``schema`` declares is read. ``terms`` adds columns to the statistic, such as ``"age:ward + I(age**2)"``: an analyst can
-    use only what was released. With ``delta`` the noise is Gaussian; without it, Laplace, for pure epsilon.
+    use only what was released. With ``delta`` the noise is Gaussian; without it, Laplace, for pure epsilon. ``mechanism`` names
+    another one: ``"laplace"``, ``"wishart"``, or ``"wishart-paper"`` with the degrees of freedom of the literature.
 
     ``kind="gram"`` (default) serves any regression on the released columns. ``kind="adassp"`` serves one, whose ``formula`` is
     given here (``"stay ~ age + ward"``), and only by a point estimate; it needs a ``delta``.
@@ -78,24 +81,30 @@ def release(
     basis = Basis.of(schema, terms)
     chosen = plan(basis, epsilon, delta, mechanism, average)
     blank = _blank(schema, terms, basis, chosen, average or 1)
-    statistic = _statistic(data, basis, average or 1, threads, progress)
+    perturb = _noisy_statistic(data, basis, chosen, average or 1, threads, progress)
     if ledger is not None:
         ledger.charge(epsilon=chosen.epsilon, delta=chosen.delta,
                       description=f"gram release of {', '.join(basis.names[1:])}")
-    noisy = chosen.perturb(statistic)
+    noisy = perturb()
     part = replace(blank.parts[0], matrix=noisy, rows=int(noisy[0, 0]) if schema.rows_are_public else None)
     return replace(blank, parts=(part,))
 
 
-def _statistic(
-    data: Any, basis: Basis, average: int, threads: int | None, progress: Tick | bool | None
-) -> npt.NDArray[np.int64]:
-    """Read the rows: the exact statistic, in whole multiples of its grid."""
+def _noisy_statistic(
+    data: Any, basis: Basis, mechanism: SymmetricMechanism, average: int, threads: int | None, progress: Tick | bool | None
+) -> Callable[[], npt.NDArray[np.float64]]:
+    """Read the rows. What is returned draws the noise: to be called once, after the budget was charged."""
     import noisewise.data as rows
+    from noisewise.data.exact import PRODUCT_BITS
 
     if average > 1:
-        return rows.averaged_gram_sum(data, basis.schema, basis, average, threads=threads, progress=progress).to_grid()
-    return rows.gram_sum(data, basis.schema, basis, threads=threads, progress=progress).to_grid()
+        grouped = rows.averaged_gram_sum(data, basis.schema, basis, average, threads=threads, progress=progress)
+        assert not isinstance(mechanism, SymmetricWishart)
+        return partial(mechanism.perturb, grouped.to_grid())
+    found = rows.gram_sum(data, basis.schema, basis, threads=threads, progress=progress)
+    if isinstance(mechanism, SymmetricWishart):  # it needs the sum itself, before the grid
+        return partial(mechanism.perturb, found.total, 2.0**-PRODUCT_BITS)
+    return partial(mechanism.perturb, found.to_grid())
 
 
 def _blank(schema: Schema, terms: str | None, basis: Basis, mechanism: SymmetricMechanism, average: int = 1) -> Release:
@@ -108,7 +117,7 @@ def _blank(schema: Schema, terms: str | None, basis: Basis, mechanism: Symmetric
     part = GramPart(
         rows=0 if schema.rows_are_public else None,
         matrix=np.zeros((basis.size, basis.size)),
-        noise=EntryNoise(cast(Distribution, mechanism.name), *mechanism.entry_sd()),
+        noise=_noise(mechanism),
         epsilon=mechanism.epsilon,
         delta=mechanism.delta,
         mechanism=mechanism.name,
@@ -121,6 +130,13 @@ def _blank(schema: Schema, terms: str | None, basis: Basis, mechanism: Symmetric
     blank = Release("gram", schema, terms, (part,))
     encode(blank)
     return blank
+
+
+def _noise(mechanism: SymmetricMechanism) -> EntryNoise:
+    """The noise as the release states it."""
+    if isinstance(mechanism, SymmetricWishart):
+        return EntryNoise("wishart", *mechanism.entry_sd(), degrees=mechanism.degrees, scale=mechanism.scale)
+    return EntryNoise(cast(Distribution, mechanism.distribution), *mechanism.entry_sd())
 
 
 def plan(
@@ -153,11 +169,12 @@ def _check_averaging(schema: Schema, delta: float | None, mechanism: str | None)
             found=f"adjacency {schema.adjacency}, unit {schema.unit.to_dict()!r}",
             remedy="leave average out; the default method of fit does not need averaged rows",
         )
-    if delta is None or mechanism == "laplace":
+    if delta is None or mechanism not in (None, "gaussian"):
         raise PrivacyError(
             "rows can be averaged only with Gaussian noise: only that has a proven sensitivity",
             found=f"delta={delta!r}, mechanism={mechanism!r}",
-            remedy="give a delta well below one over the number of rows, for example 1e-6, or leave average out",
+            remedy="leave mechanism out and give a delta well below one over the number of rows, for example 1e-6, or leave "
+            "average out",
         )
 
 
@@ -177,4 +194,4 @@ def _averaged_sensitivity(basis: Basis, average: int) -> GramSensitivity:
 def _norm(mechanism: SymmetricMechanism) -> float:
     """The sensitivity in the norm that the mechanism's noise is calibrated to."""
     sensitivity = mechanism.sensitivity
-    return sensitivity.l1 if mechanism.name == "laplace" else sensitivity.frobenius
+    return {"laplace": sensitivity.l1, "wishart": sensitivity.spectral}.get(mechanism.distribution, sensitivity.frobenius)

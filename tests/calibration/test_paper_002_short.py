@@ -85,10 +85,10 @@ def test_a_table_cell_reads_the_data(tmp_path: Path) -> None:
 
 def test_the_page_is_made_from_files(tmp_path: Path) -> None:
     entry = {"data": "power", "holders": 1, "noise": "theirs", "method": "fast", "mse": 0.0129, "low": 0.0128, "high": 0.0130}
-    write([entry, entry | {"holders": 5, "mse": 0.02, "low": 0.0199, "high": 0.0201}], tmp_path / "paper_002_table.csv")
+    write([entry, entry | {"holders": 5, "mse": 0.02, "low": 0.0199, "high": 0.0201}], tmp_path / "table.csv")
     text = page("{{agreement}}\n", tmp_path)
     assert "`fast`: 1 of 2" in text
-    assert not agrees(read(tmp_path / "paper_002_table.csv")[1], 0.0134, 0.0002)
+    assert not agrees(read(tmp_path / "table.csv")[1], 0.0134, 0.0002)
 
 
 def test_groups_cover_all_places_in_order() -> None:

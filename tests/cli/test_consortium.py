@@ -12,6 +12,9 @@ import pytest
 from tests.cli.command_line import make_release, one_error, rows
 
 import noisewise
+import noisewise.posterior.fit as fit_module
+from noisewise.posterior.request import Sampled
+from noisewise.results.sites import LOG_SIGMA, SiteEffects
 
 FORMULA = "stay ~ age + ward"
 QUICK = ("-m", "laplace", "--seed", "1")
@@ -144,6 +147,47 @@ def test_check_of_one_release_says_what_it_cannot_tell(nw, sites) -> None:
     assert "single holder" in nw("check", "fit.npz", sites[0]).stdout
     nw("fit", sites[0], "stay ~ age", *QUICK, "--save", "fit.npz")
     assert "depend on ward[B]" in nw("check", "fit.npz", sites[0]).stderr
+
+
+@pytest.fixture
+def quick_sites(monkeypatch: pytest.MonkeyPatch) -> SiteEffects:
+    """The sampler takes seconds to compile: random effects with known answers stand for it."""
+    generator = np.random.default_rng(1)
+    terms = ("Intercept", "age", "ward[T.B]", "ward[T.C]", "sigma")
+    between = np.abs(generator.normal(size=(4, 1000, 5))) * [2.0, 0.05, 1.0, 1.0, 0.1]
+    own = np.arange(1.0, 4.0)[:, None, None] + 0.01 * generator.normal(size=(3, 500, 5))
+    effects = SiteEffects(terms, (*terms[:-1], LOG_SIGMA), between, own)
+    population = np.abs(5 + generator.normal(size=(4, 1000, 5)))
+    sampled = Sampled(population, np.zeros((4, 1000), dtype=bool), sites=effects)
+    monkeypatch.setattr(fit_module, "random_sites", lambda *arguments: sampled)
+    return effects
+
+
+def test_random_effects_say_how_much_sites_differ(nw, sites, quick_sites) -> None:
+    result = nw("fit", *sites, FORMULA, "--site", "random", "--seed", 1)
+    assert result.exit_code == 0, result.stderr
+    for words in ("differs between sites", "log sigma", "average site", "no transition diverged"):
+        assert words in result.stdout
+    assert f"{quick_sites.summary().loc['age', 'mean']:.3f}" in result.stdout
+    assert "differs between sites" not in nw("fit", *sites, FORMULA, *QUICK).stdout
+    found = nw.json("fit", *sites, FORMULA, "--site", "random", "--seed", 1)
+    assert [row["term"] for row in found["between_sites"]] == list(quick_sites.varying)
+    assert found["between_sites"][0]["upper"] == quick_sites.summary().loc["Intercept", "97.5%"]
+    assert [row["site"] for row in found["site_coefficients"][::5]] == ["site-1.nwr", "site-2.nwr", "site-3.nwr"]
+    assert found["site_coefficients"][6]["mean"] == pytest.approx(2.0, abs=0.01) and "between_sites" not in nw.json(
+        "fit", *sites, FORMULA, *QUICK)
+
+
+def test_check_refuses_other_kinds_and_other_files(nw, sites, schema, table) -> None:
+    nw("fit", *sites, FORMULA, *QUICK, "--save", "fit.npz")
+    made = nw("release", table, "--schema", schema, "--epsilon", 5, "--delta", 1e-6, "--kind", "adassp", "--formula", FORMULA,
+              "-o", "ada.nwr")
+    assert made.exit_code == 0, made.stderr
+    said = one_error(nw("check", "fit.npz", "ada.nwr"))
+    assert "kind gram" in said and "kind adassp" in said and "remedy" in said
+    said = one_error(nw("check", "fit.npz", *sites[:2]))
+    assert "a fit of 3 holders and the releases of 2" in said
+    assert "made from" in one_error(nw("check", "fit.npz", *sites, "--csv", "fit.npz"))
 
 
 def test_bad_checks(nw, sites, schema) -> None:

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Iterator
 
 import numpy as np
 import pandas as pd
 import pytest
 from tests.cli.command_line import make_release, one_error
+from tests.only_methods import only_methods
 
 import noisewise
-import noisewise.posterior.methods as methods_module
+from noisewise.posterior.methods import METHODS
+from noisewise.posterior.request import Request, Sampled
 
 FORMULA = "stay ~ age + ward"
+METHODS_BEFORE = dict(METHODS)
 
 
 def test_the_table_is_for_people(nw, release) -> None:
@@ -153,13 +157,32 @@ def test_an_error_is_also_a_document(nw, release) -> None:
 
 
 @pytest.fixture
-def two_methods(monkeypatch) -> None:
+def two_methods() -> Iterator[None]:
     """The sampler takes seconds to compile; a quick method stands for the default here."""
-    laplace = methods_module.METHODS["laplace"]
-    for name in list(methods_module.METHODS):
-        monkeypatch.delitem(methods_module.METHODS, name)
-    for name in ("conditional", "laplace"):
-        monkeypatch.setitem(methods_module.METHODS, name, laplace)
+    laplace = METHODS["laplace"]
+    with only_methods({"conditional": laplace, "laplace": laplace}):
+        yield
+
+
+@pytest.mark.parametrize(("method", "calibrated", "said"), [
+    ("laplace", True, "a normal approximation of conditional"), ("fast", False, "takes the noisy matrix of the predictors"),
+])
+def test_what_is_known_against_a_method_is_told_with_its_result(nw, release, method, calibrated, said) -> None:
+    result = nw("fit", release, "stay ~ age", "--method", method, "--seed", 1)
+    assert result.exit_code == 0, result.stderr
+    assert said in result.stdout and ("Each interval holds its coefficient" in result.stdout) == calibrated
+    assert "10.0000" not in result.stdout  # the sigma of fast, a constant with as many digits as there are
+
+
+@pytest.mark.parametrize(("count", "said"), [(0, "no transition diverged"), (1, "1 transition diverged"), (3, "3 transitions")])
+def test_divergences_that_are_too_few_to_matter_are_not_denied(nw, release, count, said) -> None:
+    diverging = np.arange(4000).reshape(4, 1000) < count
+
+    def sampled(request: Request) -> Sampled:
+        return dataclasses.replace(METHODS_BEFORE["laplace"](request), diverging=diverging)
+
+    with only_methods({"conditional": sampled}):
+        assert said in nw("fit", release, "stay ~ age", "--seed", 1).stdout
 
 
 def test_methods_side_by_side(nw, release, tmp_path, two_methods) -> None:

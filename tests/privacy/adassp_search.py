@@ -9,9 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
-
-Array = NDArray[np.float64]
+from tests.privacy.neighbour_search import Array, climb
 
 
 @dataclass(frozen=True)
@@ -71,24 +69,6 @@ def _shorten(values: Array, norm: float) -> Array:
 
 
 def largest(pair: Pair, change: Callable[[Array], Array], *, steps: int = 240, pairs: int = 48, seed: int = 20182) -> float:
-    """The largest change that the search finds: random starts, random moves that are kept if they help, shrinking steps."""
-    random = np.random.default_rng(seed)
+    """The largest change that the search finds."""
     reach = 1.0 if pair.box else float(pair.radius or 1.0)
-    shape = (pairs, *pair.shape)
-    values = pair.restrict(random.uniform(-reach, reach, shape))
-    best = change(values)
-    proposals, step = 12, 1.0
-    everyone = np.arange(pairs)
-    for _ in range(steps):
-        moves = random.normal(0, step * reach, (proposals, *shape))
-        moves *= random.random((proposals, *shape)) < random.choice([0.15, 0.5, 1.0], (proposals, pairs, 1, 1))
-        tried = values + moves
-        jump = random.random((proposals, *shape)) < 0.03
-        tried = pair.restrict(np.where(jump, reach * random.choice([-1.0, 0.0, 1.0], tried.shape), tried))
-        found = change(tried)
-        winner = found.argmax(axis=0)
-        better = found[winner, everyone] > best
-        values = np.where(better[:, None, None], tried[winner, everyone], values)
-        best = np.where(better, found[winner, everyone], best)
-        step *= 0.98
-    return float(best.max())
+    return climb(lambda values, _: change(values), pair.restrict, pair.shape, reach=reach, steps=steps, pairs=pairs, seed=seed)

@@ -80,23 +80,33 @@ def upper_l1(change: Array) -> Array:
 
 def largest_change(rows: Rows, norm: Callable[[Array], Array], *, steps: int = 240, pairs: int = 48) -> float:
     """The largest norm of a change that the search finds."""
-    random = np.random.default_rng(20181)
     reach = rows.radius if rows.radius is not None and not rows.box else 1.0
-    shape = (pairs, rows.count, rows.width)
-    values = rows.restrict(random.uniform(-reach, reach, shape))
-    active = random.integers(0, 2, (pairs, rows.count, rows.blocks)).astype(bool)
-    best = norm(rows.change(values, active))
+    return climb(lambda values, active: norm(rows.change(values, active)), rows.restrict, (rows.count, rows.width), rows.blocks,
+                 reach=reach, steps=steps, pairs=pairs, seed=20181)
+
+
+def climb(size: Callable[[Array, NDArray[np.bool_]], Array], restrict: Callable[[Array], Array], shape: tuple[int, int],
+          blocks: int = 0, *, reach: float, steps: int, pairs: int, seed: int) -> float:
+    """The largest size that is found: random starts, random moves that are kept if they help, shrinking steps.
+
+    Values have this shape for each of the pairs, and each row has so many blocks that are active or not.
+    """
+    random = np.random.default_rng(seed)
+    everywhere = (pairs, *shape)
+    values = restrict(random.uniform(-reach, reach, everywhere))
+    active = random.integers(0, 2, (pairs, shape[0], blocks)).astype(bool)
+    best = size(values, active)
     proposals, step = 12, 1.0
     everyone = np.arange(pairs)
     for _ in range(steps):
-        moves = random.normal(0, step * reach, (proposals, *shape))
-        moves *= random.random((proposals, *shape)) < random.choice([0.15, 0.5, 1.0], (proposals, pairs, 1, 1))
+        moves = random.normal(0, step * reach, (proposals, *everywhere))
+        moves *= random.random((proposals, *everywhere)) < random.choice([0.15, 0.5, 1.0], (proposals, pairs, 1, 1))
         tried = values + moves
-        jump = random.random((proposals, *shape)) < 0.03
-        tried = rows.restrict(np.where(jump, reach * random.choice([-1.0, 0.0, 1.0], tried.shape), tried))
+        jump = random.random((proposals, *everywhere)) < 0.03
+        tried = restrict(np.where(jump, reach * random.choice([-1.0, 0.0, 1.0], tried.shape), tried))
         flips = random.random((proposals, *active.shape)) < 0.05
         tried_active = active ^ flips
-        found = norm(rows.change(tried, tried_active))
+        found = size(tried, tried_active)
         winner = found.argmax(axis=0)
         better = found[winner, everyone] > best
         values = np.where(better[:, None, None], tried[winner, everyone], values)

@@ -20,6 +20,8 @@ from noisewise.release.format import decode, encode
 GOLDEN = Path(__file__).parents[1] / "golden" / "gram-1.0.nwr"
 DATA = GOLDEN.read_bytes()
 DOCUMENT: dict[str, Any] = json.loads(DATA)
+WISHART: dict[str, Any] = json.loads(GOLDEN.with_name("gram-1.2.nwr").read_bytes())
+"""A release with Wishart noise in its first part, format 1.2."""
 FUZZ = settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
@@ -48,6 +50,7 @@ def places(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str |
 
 
 PLACES = list(places(DOCUMENT))
+NOISE_PLACES = [("parts", 0, "noise"), *(("parts", 0, "noise", name) for name in WISHART["parts"][0]["noise"]), ("version",)]
 SCALARS = (
     st.none()
     | st.booleans()
@@ -55,7 +58,8 @@ SCALARS = (
     | st.integers(-3, 3)
     | st.floats()
     | st.text(max_size=8)
-    | st.sampled_from(["drop", "row", "add-remove", "laplace", "?", 10**400, -(2**63), 2**63 + 1, 1e308, 5e-324, -0.0, "\ud800"])
+    | st.sampled_from(["drop", "row", "add-remove", "laplace", "wishart", "?", "\ud800"])
+    | st.sampled_from([10**400, -(2**63), 2**63 + 1, 1e308, 5e-324, -0.0])
 )
 JSON_VALUES = st.recursive(
     SCALARS, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=6), inner, max_size=4), max_leaves=10
@@ -101,6 +105,40 @@ def value_at(path: tuple[str | int, ...], document: Any = DOCUMENT) -> Any:
     for step in path:
         document = document[step]
     return document
+
+
+@FUZZ
+@given(st.sampled_from(NOISE_PLACES), JSON_VALUES | st.sampled_from(["gaussian", "1.0", "1.1", 74, 75, 4.0625, -4.0625, 2**53]))
+def test_any_json_value_in_the_fields_of_wishart_noise(path: tuple[str | int, ...], value: Any) -> None:
+    release = read(changed_at(path, value, WISHART))
+    if release is not None and release.parts[0].noise.distribution == "wishart":  # only what is consistent was accepted
+        noise = release.parts[0].noise
+        assert noise.degrees is not None and noise.scale is not None and noise.degrees >= release.parts[0].size
+        assert noise.diagonal == pytest.approx(noise.scale * (2 * noise.degrees) ** 0.5)
+
+
+@pytest.mark.parametrize("path", NOISE_PLACES, ids=str)
+def test_wishart_noise_with_a_field_removed_is_refused(path: tuple[str | int, ...]) -> None:
+    assert read(json.dumps(WISHART).encode()) is not None
+    assert read(without(path, WISHART)) is None
+
+
+@pytest.mark.parametrize(("path", "value"), [
+    (("parts", 0, "noise", "degrees_of_freedom"), 10),  # fewer than columns, and another variance
+    (("parts", 0, "noise", "degrees_of_freedom"), 74.0),
+    (("parts", 0, "noise", "degrees_of_freedom"), 10**30),
+    (("parts", 0, "noise", "scale"), 4.07),
+    (("parts", 0, "noise", "scale"), 0.0),
+    (("parts", 0, "noise", "scale"), 1e308),
+    (("parts", 0, "noise", "distribution"), "gaussian"),
+    (("parts", 1, "noise", "distribution"), "wishart"),
+    (("parts", 1, "noise", "degrees_of_freedom"), 74),
+    (("parts", 0, "average"), 10),
+    (("parts", 0, "privacy", "delta"), 0.0),
+    (("version",), "1.1"),
+])
+def test_wishart_noise_that_contradicts_itself_is_refused(path: tuple[str | int, ...], value: Any) -> None:
+    assert read(changed_at(path, value, WISHART)) is None
 
 
 def flipped(data: bytes, flips: list[tuple[int, int]]) -> bytes:

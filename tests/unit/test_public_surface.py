@@ -10,8 +10,8 @@ import pytest
 
 import noisewise
 
-NAMES = ["NoisewiseError", "PointEstimate", "Posterior", "Prior", "Release", "Schema", "__version__", "combine",
-         "compare_methods", "fit", "fit_many", "load", "release"]
+NAMES = ["Comparison", "NoisewiseError", "PointEstimate", "Posterior", "Prior", "Release", "Schema", "__version__", "combine",
+         "compare", "compare_methods", "fit", "fit_many", "load", "release"]
 HEAVY = ["formulaic", "jax", "matplotlib", "opendp", "pandas", "pyarrow", "pydantic", "scipy"]
 
 

@@ -5,9 +5,10 @@
     options        the options that several commands share
     table          the table that a data holder names
     files          checks of output files before any work is done, and writing them whole
+    release_files  release files before a formula, and the endings of what an analyst's command writes
     numbers        numbers as people read them
     app            the commands, put together
-    demo, demo_table, schema, release, fit, show     one file per command; the demo's table has its own
+    demo, schema, plan, release, show, fit, check, compare     one file per command; the demo's table has its own
 
 Exit codes: 0 all is well; 1 a `NoisewiseError`, or a bug; 2 a wrong use of the command line; 130 stopped with Ctrl-C.
 """

@@ -8,15 +8,17 @@ import typer
 from typer.core import TyperGroup
 
 from noisewise.cli.check import check
+from noisewise.cli.compare import compare
 from noisewise.cli.demo import demo
 from noisewise.cli.fit import fit
 from noisewise.cli.options import Quiet, Traceback
+from noisewise.cli.plan import plan_app
 from noisewise.cli.release import release
 from noisewise.cli.schema import schema_app
 from noisewise.cli.show import show
 from noisewise.cli.talk import Switches
 
-ORDER: Final = ("demo", "schema", "release", "show", "fit", "check")
+ORDER: Final = ("demo", "schema", "plan", "release", "show", "fit", "check", "compare")
 """The way of the data, which is also the order in which a new user needs them."""
 
 
@@ -64,7 +66,9 @@ def options(
 
 app.command()(demo)
 app.add_typer(schema_app, name="schema")
+app.add_typer(plan_app, name="plan")
 app.command()(release)
 app.command()(show)
 app.command()(fit)
 app.command()(check)
+app.command()(compare)

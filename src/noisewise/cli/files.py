@@ -51,7 +51,8 @@ def check_results(targets: Iterable[Path | None], inputs: Iterable[Path]) -> Non
     wanted = [target for target in targets if target is not None]
     for target in wanted:
         if target.resolve() in given or target.name.lower().endswith(".nwr"):
-            raise ResultError("a result may not replace a release", found=str(target), remedy="choose another name")
+            raise ResultError("a result may not replace a release, or the file that it is made from", found=str(target),
+                              remedy="choose another name")
         if target.is_dir():
             raise ResultError("a result is written to a file", found=f"{target} is a folder", remedy="give the name of a file")
         check_folder(target, ResultError)

@@ -13,9 +13,11 @@ from noisewise.cli.guard import guarded
 from noisewise.cli.numbers import aligned, decimals_for, fixed
 from noisewise.cli.options import AsJson, Quiet, Traceback
 from noisewise.cli.point_estimate import check_point_options, point_document, tell_point_estimate, write_point_estimate
+from noisewise.cli.random_sites import sites_document, tell_sites
+from noisewise.cli.release_files import check_endings, files_before_formula
 from noisewise.cli.sites import Sites, expand
 from noisewise.cli.talk import Talk, visible
-from noisewise.errors import NoisewiseWarning, ResultError
+from noisewise.errors import NoisewiseWarning
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -61,7 +63,7 @@ def fit(
     Example: noisewise fit site-*.nwr "stay ~ age + ward" --sites --save stay.npz
     """
     talk = Talk.of(context)
-    files = expand(_in_order(files or [], formula))
+    files = expand(files_before_formula(files or [], formula))
     if compare:
         _check_comparison(context, save, site)
     from noisewise.results.point_estimate import PointEstimate
@@ -69,7 +71,7 @@ def fit(
 
     check_interval(interval)
     check_results((plot, save, csv), files)
-    _check_endings(plot, save)
+    check_endings({"--plot": plot}, save)
     found = Sites.load(files)
     together = found.together()
     check_point_options(together, plot, save)
@@ -93,6 +95,8 @@ def fit(
             _write(posterior, interval, plot, save, csv)
             tell_fit(talk, posterior, interval)
             document = fit_document(posterior, interval)
+            if posterior.sites is not None:
+                document |= sites_document(posterior.sites, found.holders, interval)
     for path in filter(None, written.values()):
         talk.note(f"Wrote {path}")
     talk.document({**document, "sites": found.documents(), "files": written})
@@ -129,23 +133,6 @@ def _fit(formula: str, together: Release, method: str | None, settings: dict[str
     return noisewise.fit(formula, together, method=method or DEFAULT, **settings)
 
 
-def _in_order(files: list[Path], formula: str) -> list[Path]:
-    if "~" not in formula:
-        swapped = any("~" in str(file) for file in files)
-        hint = "the formula comes last" if swapped else "a formula such as \"stay ~ age + ward\", in quotes, comes last"
-        raise typer.BadParameter(f"{formula!r} is no formula: {hint}")
-    if not files:
-        raise typer.BadParameter("a release file comes before the formula")
-    return files
-
-
-def _check_endings(plot: Path | None, save: Path | None) -> None:
-    if plot is not None and plot.suffix.lower() not in (".png", ".svg", ".pdf"):
-        raise ResultError("a picture ends in .png, .svg or .pdf", found=str(plot), remedy="for example --plot stay.png")
-    if save is not None and save.suffix.lower() != ".npz":
-        raise ResultError("saved draws end in .npz", found=str(save), remedy="for example --save stay.npz")
-
-
 def _write(posterior: Posterior, interval: float, plot: Path | None, save: Path | None, csv: Path | None) -> None:
     if save is not None:
         posterior.save(save)
@@ -157,27 +144,28 @@ def _write(posterior: Posterior, interval: float, plot: Path | None, save: Path 
 
 def tell_fit(talk: Talk, posterior: Posterior, interval: float) -> None:
     """The table, and in words whether to trust it."""
+    from noisewise.posterior.compare import CAUTIONS
+    from noisewise.results.posterior import INDEPENDENT
+
     info = posterior.info
     holders = "one holder" if info.holders == 1 else f"{info.holders} holders together"
     if not talk.quiet:
         talk.line(info.formula, style="bold")
-        talk.line(f"release of {holders}, method {info.method}, {info.chains} × {info.draws:,} draws in {info.seconds:.1f} s, "
-                  f"seed {info.seed}", style="dim")
+        differ = "" if posterior.sites is None else ", coefficients of an average one"
+        talk.line(f"release of {holders}{differ}, method {info.method}, {info.chains} × {info.draws:,} draws in "
+                  f"{info.seconds:.1f} s, seed {info.seed}", style="dim")
     talk.result(_table(posterior, interval))
-    problems = posterior.diagnose()
+    if posterior.sites is not None:
+        tell_sites(talk, posterior.sites, interval)
+    problems, caution = posterior.diagnose(), CAUTIONS.get(info.method)
     if problems:
-        remedy = "--method conditional" if info.doubts and info.method == "laplace" else f"--draws {4 * info.draws}"
-        if info.doubts and posterior.sites is not None:
-            remedy = "no --site"
-        if info.divergences:
-            remedy += "; if divergent transitions remain, a simpler formula (the data may say too little for this one)"
         found = (("found", problem) for problem in problems)
-        talk.warn("do not trust these draws yet", *found, ("remedy", f"fit again with {remedy}"))
-    elif info.method == "laplace":
-        talk.explain("A normal approximation of the posterior. For final results leave --method out.", style="dim")
-    else:
+        talk.warn("do not trust these draws yet", *found, ("remedy", f"fit again with {_remedy(posterior)}"))
+    elif info.method not in INDEPENDENT:
         talk.explain(_all_well(posterior), style="dim")
-    if not problems:
+    if caution is not None:
+        talk.explain(f"{info.method}: {caution}. For final results leave --method out.", style="dim")
+    if not problems and (caution is None or info.method == "laplace"):  # others are known not to hold what they promise
         talk.explain(
             f"Each interval holds its coefficient with probability {100 * interval:g} %, given the release: it accounts for the "
             "privacy noise as well as for the number of rows. sigma is the residual standard deviation.",
@@ -188,11 +176,29 @@ def tell_fit(talk: Talk, posterior: Posterior, interval: float) -> None:
                   "each row would count twice and the intervals would be too narrow.")
 
 
+def _remedy(posterior: Posterior) -> str:
+    from noisewise.posterior.compare import CAUTIONS
+
+    info = posterior.info
+    remedy = f"--draws {4 * info.draws}"
+    if info.doubts and posterior.sites is not None:
+        remedy = f"{remedy}, or with no --site"
+    elif info.doubts and info.method in CAUTIONS:
+        remedy = "no --method"
+    if info.divergences:
+        remedy += "; if divergent transitions remain, a simpler formula (the data may say too little for this one)"
+    return remedy
+
+
 def _all_well(posterior: Posterior) -> str:
     table = posterior.summary()
     least = min(table["ess_bulk"].min(), table["ess_tail"].min())
-    return (f"The chains agree (R-hat at most {table['r_hat'].max():.3f}) and are worth at least {least:,.0f} independent draws; "
-            "no transition diverged.")
+    words = f"The chains agree (R-hat at most {table['r_hat'].max():.3f}) and are worth at least {least:,.0f} independent draws"
+    if posterior.diverging is None:  # a sampler that knows no divergences
+        return f"{words}."
+    count = posterior.info.divergences
+    diverged = f"{count} transition{'s' * (count > 1)} diverged, too few to matter" if count else "no transition diverged"
+    return f"{words}; {diverged}."
 
 
 def _table(posterior: Posterior, interval: float) -> Table:

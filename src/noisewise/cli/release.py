@@ -37,7 +37,8 @@ def release(
                                                 show_default=False)] = None,
     delta: Annotated[float | None, typer.Option("--delta", "-d", help="With it Gaussian noise, for example 1e-6; without it "
                                                 "Laplace noise and pure epsilon.", show_default=False)] = None,
-    mechanism: Annotated[str | None, typer.Option(help="gaussian or laplace; by default as --delta says.",
+    mechanism: Annotated[str | None, typer.Option(help="gaussian, laplace, wishart or wishart-paper; by default as --delta says. "
+                                                  "`noisewise plan gram` compares them.",
                                                   show_default=False)] = None,
     terms: Annotated[str | None, typer.Option(help="More columns for analysts to use, for example \"age:ward + I(age**2)\".",
                                               show_default=False)] = None,
@@ -206,6 +207,7 @@ def release_document(made: Release) -> dict[str, Any]:
                     "off_diagonal": part.noise.off_diagonal,
                     "rows": part.noise.corner,
                 },
+                **({} if part.noise.degrees is None else {"degrees_of_freedom": part.noise.degrees, "scale": part.noise.scale}),
                 **({"smallest_eigenvalue": asdict(part.smallest_eigenvalue)} if isinstance(part, AdasspPart) else {}),
                 "sensitivity": part.sensitivity,
                 "statement": part.statement,

@@ -8,13 +8,15 @@ from collections.abc import Sequence
 from typing import Final
 
 from noisewise.errors import ConvergenceWarning, FitError
-from noisewise.posterior.fit import fit
+from noisewise.posterior.adassp import check_method
+from noisewise.posterior.fit import fit, whole
 from noisewise.posterior.methods import DEFAULT, METHODS
-from noisewise.posterior.prior import Prior
+from noisewise.posterior.prior import Prior, ResolvedPrior
 from noisewise.progress import Tick
 from noisewise.release.combine import combine
 from noisewise.release.model import Release
 from noisewise.results.comparison import MethodComparison
+from noisewise.schema import Design
 
 CAUTIONS: Final[dict[str, str]] = {
     "conditional-flat": "leans towards zero, or is too wide, where the noise is larger than the predictors' moments",
@@ -25,7 +27,6 @@ CAUTIONS: Final[dict[str, str]] = {
     "fixed-s": "takes the noisy matrix of the predictors for exact: its intervals are too short",
     "fast": "takes the noisy matrix of the predictors for exact, and is a normal approximation: its intervals are not calibrated",
     "clt-gibbs": "assumes normal predictors; with others its intervals can be too short",
-    "adassp": "a point estimate, without intervals",
 }
 """What is known against a method's intervals, in one sentence each; see the documentation's calibration page."""
 
@@ -46,13 +47,16 @@ def compare_methods(
     A method that refuses the release, for example because it does not know Laplace noise, is listed with its reason. The
     result has ``table()``, ``methods()`` (time, effective draws, notes), ``plot()`` and the fits themselves.
     """
-    names = tuple(dict.fromkeys(METHODS if methods is None else methods))
+    names = tuple(dict.fromkeys(METHODS if methods is None else [methods] if isinstance(methods, str) else methods))
     unknown = [name for name in names if name not in METHODS]
     if unknown or not names:
         raise FitError("the method is not known", found=", ".join(map(repr, unknown)) or "no method",
                        remedy="known are " + ", ".join(METHODS))
     together = release if isinstance(release, Release) else combine(release)
-    seed = secrets.randbelow(2**31) if seed is None else seed
+    check_method(DEFAULT, together)
+    draws, chains = whole("draws", draws, 1), whole("chains", chains, 1)
+    seed = secrets.randbelow(2**31) if seed is None else whole("seed", seed, 0)
+    ResolvedPrior.of(Design.of(formula, together.basis, together.terms), prior)  # what is wrong for every method is told once
     posteriors, refused = {}, {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # each fit's own problems are in the notes

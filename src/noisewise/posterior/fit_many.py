@@ -9,7 +9,7 @@ from __future__ import annotations
 import secrets
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -29,6 +29,8 @@ from noisewise.progress import Tick, progress_bar
 from noisewise.release.combine import combine
 from noisewise.release.model import Release
 from noisewise.results import Posterior
+from noisewise.results.diagnostics import plain_r_hat
+from noisewise.results.summary import DIVERGENCE_LIMIT
 from noisewise.schema import Design
 
 Array = npt.NDArray[np.float64]
@@ -37,7 +39,8 @@ METHODS: Final = (DEFAULT, "conditional-flat")
 LOT: Final = 1024
 """At most so many regressions side by side: memory is bounded by it."""
 LATENT_LOT: Final = 256
-DIVERGENT_SHARE: Final = 0.002
+FAR_APART: Final = 1.05
+"""R-hat of chains that show at a glance that they are worth less than a hundred independent draws."""
 
 
 @dataclass(frozen=True)
@@ -83,10 +86,13 @@ def fit_many(
     started = time.perf_counter()
     jobs = _jobs(formulas, releases, prior, method)
     lots = _lots(jobs)
+    # Lots with neighbouring seeds would share their random numbers: the sampler takes a seed and those after it.
+    first, second = np.random.SeedSequence(seed).spawn(2)
+    lot_seeds, job_seeds = _seeds(first, len(lots)), _seeds(second, len(jobs))
     sampled: dict[int, Sampled] = {}
     with progress_bar(progress, "Sampling", "lots of regressions") as tick:
         for number, lot in enumerate(lots):
-            found = _sample([jobs[index] for index in lot], seed + number, chains, draws)
+            found = _sample([jobs[index] for index in lot], lot_seeds[number], chains, draws, [job_seeds[index] for index in lot])
             sampled.update(zip(lot, found, strict=True))
             tick(number + 1, len(lots))
     seconds = (time.perf_counter() - started) / len(jobs)
@@ -96,8 +102,15 @@ def fit_many(
     return posteriors
 
 
+def _seeds(sequence: np.random.SeedSequence, count: int) -> list[int]:
+    return [int(value) for value in sequence.generate_state(count, np.uint64) >> np.uint64(2)]
+
+
 def _jobs(formulas: str | Sequence[str], releases: Release | Sequence[Release | Sequence[Release]], prior: Prior | None,
           method: str) -> list[Job]:
+    for name, given, one in (("formulas", formulas, str), ("releases", releases, Release)):
+        if not isinstance(given, (one, Iterable)):
+            raise FitError(f"{name} are one of them or a list", found=type(given).__name__)
     texts = [formulas] if isinstance(formulas, str) else list(formulas)
     tables = [releases] if isinstance(releases, Release) else [
         entry if isinstance(entry, Release) else combine(entry) for entry in releases]
@@ -132,7 +145,7 @@ def _lots(jobs: list[Job]) -> list[list[int]]:
     return lots
 
 
-def _sample(jobs: list[Job], seed: int, chains: int, draws: int) -> list[Sampled]:
+def _sample(jobs: list[Job], seed: int, chains: int, draws: int, own_seeds: list[int]) -> list[Sampled]:
     models = [job.model for job in jobs]
     data = {key: np.stack([model.data[key] for model in models]) for key in models[0].data}
     if "copies" in data:  # so many matrices are factorised side by side
@@ -144,16 +157,17 @@ def _sample(jobs: list[Job], seed: int, chains: int, draws: int) -> list[Sampled
     for index, model in enumerate(models):
         working = found.draws[index]
         if isinstance(model, LatentModel):
-            working = model.coefficients(working, seed + index)
+            working = model.coefficients(working, own_seeds[index])
         doubts = () if found.converged[index] else ("the search for the posterior's mode did not settle",)
         results.append(Sampled(model.coordinates.to_user(working), found.diverging[index], doubts))
     return results
 
 
 def _warn(posteriors: list[Posterior]) -> None:
-    """One warning for all: which fits have problems that show without computing R-hat for each of them."""
+    """One warning for all: which fits have problems that show at a glance; `diagnose` looks closer, and takes longer."""
     bad = [index for index, posterior in enumerate(posteriors)
-           if posterior.info.doubts or posterior.info.divergences > DIVERGENT_SHARE * posterior.samples[..., 0].size]
+           if posterior.info.doubts or posterior.info.divergences > DIVERGENCE_LIMIT * posterior.samples[..., 0].size
+           or np.any(plain_r_hat(posterior.samples) > FAR_APART)]
     if bad:
         shown = ", ".join(map(str, bad[:8])) + (", …" if len(bad) > 8 else "")
         warnings.warn(f"{len(bad)} of {len(posteriors)} fits are not to be trusted yet (positions {shown}): see diagnose() of "

@@ -30,6 +30,7 @@ CLEAR: Final = 2.0
 MOST_LATENT: Final = 13
 NORMALITY_DRAWS: Final = 200
 NORMALITY_SHARE: Final = 0.1
+SIGMA_AWAY: Final = 3.0
 
 
 def _conditional(request: Request) -> Sampled:
@@ -40,7 +41,7 @@ def _conditional(request: Request) -> Sampled:
     mode = find_mode(jax_density(model.log_density, model.data), *model.start())
     result = sample_nuts(model.log_density, model.data, mode, seed=request.seed, chains=request.chains, draws=request.draws,
                          tick=request.tick)
-    working = model.coefficients(result.draws, request.seed)
+    working = model.coefficients(result.draws, request.seed + 1)  # not the stream that started the chains
     return Sampled(model.coordinates.to_user(working), result.diverging, _doubts(mode))
 
 
@@ -118,7 +119,11 @@ def _doubts(mode: Mode) -> tuple[str, ...]:
 
 
 def _normality_doubts(model: ConditionalModel, mode: Mode, seed: int) -> tuple[str, ...]:
-    """Whether a normal approximation may stand for the posterior: the effective share of importance weights."""
+    """Whether a normal approximation may stand for the posterior: the share of importance weights, and where ±σ lies."""
+    sigma, sd = abs(float(mode.point[-1])), float(np.linalg.norm(mode.scale[-1]))
+    if sigma < SIGMA_AWAY * sd:  # the density has a second mode at −σ, or its only one at 0, where its curvature says little
+        return (f"sigma is not told from 0 (mode {sigma / sd:.1f} standard deviations away): a normal approximation of it, and "
+                "of what depends on it, can be far off",)
     z = np.random.default_rng(seed).normal(size=(NORMALITY_DRAWS, len(mode.point)))
     with np.errstate(all="ignore"):
         logs = np.array([model.log_density(mode.point + mode.scale @ row, model.data, np) + 0.5 * row @ row for row in z])

@@ -36,9 +36,12 @@ class Part(Protocol):
 
 
 def rotation_invariant(noise: Noise) -> bool:
-    """Symmetric Gaussian noise, variance s² on the diagonal and s²/2 off it, looks the same in every orthonormal basis."""
+    """Whether the noise has variance s² on the diagonal and s²/2 off it, uncorrelated: the same in every orthonormal basis.
+
+    Symmetric Gaussian noise, and Wishart noise, with s² = 2kB⁴: of it only mean and second moments are those of a Gaussian.
+    """
     return (
-        noise.distribution == "gaussian"
+        noise.distribution in ("gaussian", "wishart")
         and math.isclose(noise.diagonal**2, 2 * noise.off_diagonal**2, rel_tol=1e-9)
         and (noise.corner == 0 or math.isclose(noise.corner, noise.diagonal, rel_tol=1e-9))
     )

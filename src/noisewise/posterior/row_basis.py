@@ -52,14 +52,18 @@ class RowBasis:
 
     def noise_covariance(self, part: Part) -> Array:
         """Covariance of the noise in the entries i ≤ j of the projected matrix, for independent noise on the upper triangle."""
-        size = self.matrix.shape[0]
-        variances = part.noise.variances(size)
-        row, column = np.triu_indices(size)
-        i, j = np.triu_indices(self.matrix.shape[1])
-        both = self.matrix[row][:, i] * self.matrix[column][:, j] + self.matrix[column][:, i] * self.matrix[row][:, j]
-        both[row == column] /= 2.0
-        result: Array = (both.T * variances[row, column]) @ both
+        effects, variances = noise_effects(self.matrix), part.noise.variances(len(self.matrix))
+        result: Array = (effects.T * variances[np.triu_indices(len(variances))]) @ effects
         return result
+
+
+def noise_effects(basis: Array) -> Array:
+    """What noise in the entries k ≤ l of a matrix does to the entries i ≤ j of basisᵀ matrix basis, one row for each (k, l)."""
+    row, column = np.triu_indices(len(basis))
+    i, j = np.triu_indices(basis.shape[1])
+    both: Array = basis[row][:, i] * basis[column][:, j] + basis[column][:, i] * basis[row][:, j]
+    both[row == column] /= 2.0
+    return both
 
 
 def _orthonormal(columns: Array) -> Array:

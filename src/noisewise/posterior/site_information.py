@@ -94,11 +94,15 @@ class SiteInformation:
     shift: Array
     doubts: tuple[str, ...] = ()
 
-    @property
-    def own_sd(self) -> Array:
-        """Each site's own standard deviation of each parameter, in units of the prior's: 1 if it says nothing."""
-        inverse = np.linalg.inv(self.precision + np.eye(self.precision.shape[1]))
-        return np.sqrt(np.diagonal(inverse, axis1=1, axis2=2))
+    def own_sd(self, varying: npt.NDArray[np.bool_]) -> Array:
+        """Each site's own standard deviation of each varying coefficient, in units of the prior's: 1 if it says nothing.
+
+        Coefficients that do not vary are what all sites say together, and so are not unknown to a single one.
+        """
+        chosen = np.flatnonzero(np.append(varying, True))
+        precision = self.precision[:, chosen][:, :, chosen]
+        inverse = np.linalg.inv(precision + np.eye(len(chosen)))
+        return np.sqrt(np.diagonal(inverse, axis1=1, axis2=2))[:, :-1]
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ import numpy.typing as npt
 
 from noisewise.posterior.coordinates import Coordinates
 from noisewise.posterior.parts import Part, residual_rows, row_count
+from noisewise.posterior.row_basis import noise_effects
 
 Array = npt.NDArray[np.float64]
 
@@ -66,13 +67,9 @@ class SiteMoments:
 
 def _noise_covariance(part: Part, basis: Array) -> Array:
     """Covariance of the noise in the entries i ≤ j of the matrix in this basis, and in the number of rows."""
-    size = len(basis)
-    row, column = np.triu_indices(size)
-    i, j = np.triu_indices(basis.shape[1])
-    both = basis[row][:, i] * basis[column][:, j] + basis[column][:, i] * basis[row][:, j]
-    both[row == column] /= 2.0
-    both = np.column_stack([both, (row == 0) & (column == 0)])
-    result: Array = (both.T * part.noise.variances(size)[row, column]) @ both
+    row, column = np.triu_indices(len(basis))
+    effects = np.column_stack([noise_effects(basis), (row == 0) & (column == 0)])
+    result: Array = (effects.T * part.noise.variances(len(basis))[row, column]) @ effects
     return result
 
 

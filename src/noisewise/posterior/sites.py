@@ -10,13 +10,19 @@ B = I + ω ∘ MᵀΛ_jM ∘ ωᵀ a site contributes
 
     −½ yᵀ Λ_j y + η_jᵀ y + ½ rᵀ B⁻¹ r − ½ log |B|,
 
-which needs no inverse of Λ_j: a site that says nothing contributes nothing. Given (y, ω), z_j ~ N(B⁻¹ r, B⁻¹).
+which needs no inverse of Λ_j: a site that says nothing contributes nothing. Given ω this is quadratic in y, and so is the prior
+of all of y but log σ. With few sites ω may be large and y is then free, a funnel that a sampler gets stuck in. So coefficients
+are integrated out too, and the sampler sees log σ in its own standard units u: given ω, and with a standard normal prior of
+log σ, y = L⁻ᵀ(w + (ξ, u)) with ξ and u standard normal, where LLᵀ is y's precision and Lw its precision times its mean. The
+density of (u, log ω) has the quotient of the two priors of log σ as a factor. ξ is drawn afterwards; given (y, ω),
+z_j ~ N(B⁻¹ r, B⁻¹).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Final
 
 import numpy as np
@@ -24,8 +30,10 @@ import numpy.typing as npt
 
 from noisewise.errors import FitError
 from noisewise.posterior.kernels.gradients import jax_density
+from noisewise.posterior.kernels.jax_setup import double_precision
 from noisewise.posterior.kernels.mode import Mode, find_mode
 from noisewise.posterior.kernels.nuts import NutsDraws, sample_nuts
+from noisewise.posterior.kernels.small_linear import MANY, cholesky, solve_lower
 from noisewise.posterior.prior import ResolvedPrior
 from noisewise.posterior.request import Request, Sampled
 from noisewise.posterior.site_information import LOG_SIGMA_MEAN, LOG_SIGMA_SD, Reference, SiteInformation, SiteModels, to_user
@@ -47,18 +55,46 @@ LOG_SIGMA_SCALE: Final = 0.25
 """The same for log σ: sites' residual standard deviations differ by a quarter or so."""
 
 
-def log_density_population(x: Any, data: Mapping[str, Any], xp: Any = np) -> Any:
-    """Log posterior density of (y, log ω), sites' own deviations integrated out."""
-    size = data["total_shift"].shape[0]
-    y, log_omega = x[:size], x[size:]
+def log_density_population(x: Any, data: Mapping[str, Any], xp: Any) -> Any:
+    """Log posterior density of (u, log ω): the coefficients and the sites' own deviations are integrated out."""
+    standard, log_omega = x[0], x[1:]
     omega = xp.exp(log_omega)
-    rest = (data["mixed_shift"] - data["mixed_precision"] @ y) * omega
-    b = data["mixed"] * (omega[:, None] * omega) + data["identity"]
-    sites = -0.5 * y @ data["total_precision"] @ y + data["total_shift"] @ y
-    sites = sites + 0.5 * xp.sum(rest * xp.linalg.solve(b, rest[..., None])[..., 0]) - 0.5 * xp.sum(xp.linalg.slogdet(b)[1])
-    log_sigma = LOG_SIGMA_SD * y[-1] + LOG_SIGMA_MEAN  # in units of the half-normal prior's scale
-    prior = -0.5 * xp.sum(y[:-1] ** 2) + log_sigma - 0.5 * xp.exp(2.0 * log_sigma)
-    return sites + prior + xp.sum(log_omega - 0.5 * omega**2)
+    lower, white, rest = _given_deviations(omega, data, xp)
+    sites = rest + 0.5 * xp.sum(white**2) - xp.sum(xp.log(xp.diagonal(lower))) - 0.5 * standard**2
+    last = (white[-1] + standard) / lower[-1, -1]
+    log_sigma = LOG_SIGMA_SD * last + LOG_SIGMA_MEAN  # in units of the half-normal prior's scale
+    return sites + log_sigma - 0.5 * xp.exp(2.0 * log_sigma) + 0.5 * last**2 + xp.sum(log_omega - 0.5 * omega**2)
+
+
+def _given_deviations(omega: Any, data: Mapping[str, Any], xp: Any) -> tuple[Any, Any, Any]:
+    """Given ω, all sites and a standard normal prior are exp(−½ yᵀ LLᵀ y + wᵀ Lᵀ y + rest): L, w and the rest."""
+    import jax
+
+    def one(mixed: Any, precision: Any, shift: Any) -> Any:
+        root = cholesky(mixed * (omega[:, None] * omega) + data["identity"], MANY)
+        both = xp.concatenate([precision, shift[:, None]], axis=1) * omega[:, None]
+        known = solve_lower(root, both, copies=MANY)
+        return known.T @ known, xp.sum(xp.log(xp.diagonal(root)))
+
+    products, log_determinants = jax.vmap(one)(data["mixed"], data["mixed_precision"], data["mixed_shift"])
+    joint = xp.sum(products, axis=0)
+    lower = cholesky(data["total_precision"] - joint[:-1, :-1] + xp.eye(len(joint) - 1), MANY)
+    white = solve_lower(lower, data["total_shift"] - joint[:-1, -1], copies=MANY)
+    return lower, white, 0.5 * joint[-1, -1] - xp.sum(log_determinants)
+
+
+@cache
+def _population_draws() -> Any:
+    """The compiled function that gives y for each of many standard normal vectors (ξ, u) and log ω."""
+    import jax
+    import jax.numpy as jnp
+
+    def one(inputs: Any, data: Any) -> Any:
+        standard, log_omega = inputs
+        lower, white, _ = _given_deviations(jnp.exp(log_omega), data, jnp)
+        return solve_lower(lower, white + standard, transposed=True, copies=MANY)
+
+    return jax.jit(lambda standard, log_omega, data: jax.lax.map(lambda inputs: one(inputs, data), (standard, log_omega)))
 
 
 @dataclass(frozen=True)
@@ -84,17 +120,26 @@ class Population:
         }
 
     def start(self) -> tuple[Array, Array]:
-        """Start at the estimate without differences between sites, and with differences as large as what a site knows."""
-        total = self.information.precision.sum(axis=0) + np.eye(self.size)
-        y = np.linalg.solve(total, self.information.shift.sum(axis=0))
+        """Start with differences as large as what a site knows."""
         known = np.diagonal(self.mixing.T @ self.information.precision @ self.mixing, axis1=1, axis2=2).mean(axis=0)
-        log_omega = -0.5 * np.log(1.0 + known)
-        return np.append(y, log_omega), np.append(1.0 / np.sqrt(np.diag(total)), np.full(len(known), 0.5))
+        return np.append(0.0, -0.5 * np.log(1.0 + known)), np.append(1.0, np.full(len(known), 0.5))
 
     def sample(self, *, seed: int, chains: int, draws: int, tick: Any = None) -> tuple[NutsDraws, Mode]:
+        """Draws of (y, log ω)."""
+        own, other = (int(value) for value in np.random.SeedSequence(seed).generate_state(2) >> 1)
         data = self.data()
         mode = find_mode(jax_density(log_density_population, data), *self.start())
-        return sample_nuts(log_density_population, data, mode, seed=seed, chains=chains, draws=draws, tick=tick), mode
+        found = sample_nuts(log_density_population, data, mode, seed=own, chains=chains, draws=draws, tick=tick)
+        return NutsDraws(self.with_coefficients(found.draws, other), found.diverging), mode
+
+    def with_coefficients(self, draws: Array, seed: int) -> Array:
+        """Draws of (y, log ω) from draws of (u, log ω), whatever the leading axes."""
+        flat = draws.reshape(-1, draws.shape[-1])
+        standard = np.random.default_rng(seed).normal(size=(len(flat), self.size))
+        standard[:, -1] = flat[:, 0]
+        with double_precision():
+            y = np.asarray(_population_draws()(standard, flat[:, 1:], self.data()))
+        return np.concatenate([y, flat[:, 1:]], axis=1).reshape(*draws.shape[:-1], -1)
 
     def reference(self, draws: Array) -> Reference:
         """Where the sites' coefficients are to be expected, from draws of (y, log ω).
@@ -146,7 +191,7 @@ def random_sites(request: Request, terms: Sequence[str], site: str = "random") -
     kept = flat[:: -(-len(flat) // SITE_DRAWS)]
     names = (*(name for name, varies in zip(terms, varying, strict=True) if varies), LOG_SIGMA)
     effects = SiteEffects((*terms, "sigma"), names, between, to_user(population.site_draws(kept, seeds[4]), request.prior))
-    doubts = (*_doubts(models, population, mode), *problems(between, [f"the deviation of {name}" for name in names], 0))
+    doubts = (*_doubts(models, population, mode, varying), *problems(between, [f"the deviation of {name}" for name in names], 0))
     return Sampled(to_user(found.draws[..., : population.size], request.prior), found.diverging, doubts, effects)
 
 
@@ -167,7 +212,7 @@ def _varying(request: Request, terms: Sequence[str], site: str) -> npt.NDArray[n
     return varying
 
 
-def _doubts(models: SiteModels, population: Population, mode: Mode) -> tuple[str, ...]:
+def _doubts(models: SiteModels, population: Population, mode: Mode, varying: npt.NDArray[np.bool_]) -> tuple[str, ...]:
     """Reasons not to trust the fit, found before any draw."""
     found = list(population.information.doubts)
     if not mode.converged:
@@ -177,7 +222,7 @@ def _doubts(models: SiteModels, population: Population, mode: Mode) -> tuple[str
     if clear < needed:
         found.append(f"the noise hides the predictors at most sites: only {clear} of {len(models.clarity)} know on their own the "
                      "combination of predictors that varies least, so that intervals may be too short; fit with site=None")
-    informed = np.sum(population.information.own_sd < 1.0 / 3.0, axis=0)[:-1]
+    informed = np.sum(population.information.own_sd(varying) < 1.0 / 3.0, axis=0)
     if (informed < LEAST_SITES).any():
         found.append(f"only {int(informed.min())} sites say anything about some coefficient on their own; fit with site=None")
     return tuple(found)

@@ -9,15 +9,23 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import numpy as np
 
 from noisewise.errors import PrivacyError
 from noisewise.privacy.calibration import analytic_gaussian_sigma, check_delta, laplace_scale, widen_for_grid
-from noisewise.privacy.noise import check_scale, gaussian_integers, laplace_integers
+from noisewise.privacy.noise import (
+    NORMAL_VARIANCE,
+    check_normals,
+    check_scale,
+    gaussian_integers,
+    laplace_integers,
+    wishart_integers,
+)
 from noisewise.privacy.rounding import sqrt_round_up
 from noisewise.privacy.sensitivity.gram import GramSensitivity
+from noisewise.privacy.wishart import paper_degrees, smallest_degrees
 from noisewise.schema.basis import STATISTIC_GRID
 
 if TYPE_CHECKING:
@@ -35,6 +43,7 @@ class SymmetricGaussian:
     """
 
     name: ClassVar[str] = "gaussian"
+    distribution: ClassVar[str] = "gaussian"
 
     sensitivity: GramSensitivity
     epsilon: float
@@ -90,6 +99,7 @@ class SymmetricLaplace:
     """
 
     name: ClassVar[str] = "laplace"
+    distribution: ClassVar[str] = "laplace"
     delta: ClassVar[float] = 0.0
 
     sensitivity: GramSensitivity
@@ -137,7 +147,100 @@ class SymmetricLaplace:
         return _accounting().LaplaceDpEvent(self.scale / self.sensitivity.l1)
 
 
-SymmetricMechanism = SymmetricGaussian | SymmetricLaplace
+SAMPLING_SHARE: Final = Fraction(1, 1024)
+"""V7. The share of delta that is kept for the distance between the noise that is drawn and a Wishart matrix."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SymmetricWishart:
+    """Noise N − E N, N ~ Wishart(degrees, scale·I): what is released is the Gram matrix of the rows and of `degrees` random ones.
+
+    Attributes:
+        sensitivity: what the noise was calibrated to (its largest eigenvalue, which is the scale).
+        epsilon, delta: the guarantee.
+        degrees: the degrees of freedom k.
+        name: "wishart" for the least k that is private, "wishart-paper" for that of paper 004.
+    """
+
+    distribution: ClassVar[str] = "wishart"
+
+    sensitivity: GramSensitivity
+    epsilon: float
+    delta: float
+    degrees: int
+    name: str = "wishart"
+
+    @classmethod
+    def calibrate(cls, sensitivity: GramSensitivity, epsilon: float, delta: float, name: str = "wishart") -> SymmetricWishart:
+        """The fewest degrees of freedom that guarantee (epsilon, delta), or, by name, those of the paper if they do."""
+        _check_wishart(sensitivity)
+        check_delta(delta)
+        size, replaced = sensitivity.size, sensitivity.adjacency == "replace-one"
+        ideal = float(Fraction(float(delta)) * (1 - SAMPLING_SHARE))
+        degrees = smallest_degrees(size, epsilon, ideal, replaced=replaced)
+        if name == "wishart-paper":
+            degrees = _checked_paper_degrees(size, epsilon, delta, degrees)
+        check_normals(size, degrees)
+        found = cls(sensitivity=sensitivity, epsilon=float(epsilon), delta=float(delta), degrees=degrees, name=name)
+        check_scale(found.entry_sd()[0] / STATISTIC_GRID)
+        found._check_sampling()
+        return found
+
+    @property
+    def scale(self) -> float:
+        """B²: the scale matrix of the Wishart distribution is B² times the identity."""
+        return self.sensitivity.spectral
+
+    def perturb(self, statistic: NDArray[np.object_], step: float) -> NDArray[np.float64]:
+        """Add noise to an exact symmetric matrix of whole multiples of `step`; only then round to the grid.
+
+        The sum must not have been rounded to the grid before: that would give the change of a row more than two eigenvalues.
+        """
+        _check_exact(statistic, self.sensitivity.size)
+        size = len(statistic)
+        noise = wishart_integers(size, self.degrees)
+        scale, unit = Fraction(self.scale) / Fraction(STATISTIC_GRID), Fraction(step) / Fraction(STATISTIC_GRID)
+        matrix = np.empty((size, size))
+        for row, column in zip(*np.triu_indices(size), strict=True):
+            mean = self.degrees if row == column else 0
+            noisy = statistic[row, column] * unit + scale * (Fraction(noise[row, column], NORMAL_VARIANCE) - mean)
+            matrix[row, column] = matrix[column, row] = math.floor(noisy + Fraction(1, 2)) * STATISTIC_GRID
+        if self.sensitivity.corner_is_public:  # V8: instead of its noisy value, which is thrown away
+            matrix[0, 0] = float(statistic[0, 0] * Fraction(step))
+        return matrix
+
+    def entry_sd(self) -> tuple[float, float, float]:
+        """Standard deviations of a diagonal entry, of one off the diagonal, and of the corner (0.0 if public)."""
+        variance = self.degrees * Fraction(self.scale) ** 2
+        diagonal, off_diagonal = sqrt_round_up(2 * variance), sqrt_round_up(variance)
+        return diagonal, off_diagonal, 0.0 if self.sensitivity.corner_is_public else diagonal
+
+    def statement(self, unit: str | None = None) -> str:
+        """The guarantee in one sentence; `unit` names the unit column, if there is one."""
+        return (
+            f"{_neighbours(self.sensitivity, unit)} changes the probability of any result of this release by at most "
+            f"a factor exp(epsilon) and a further delta, with epsilon = {_exactly(self.epsilon)} and "
+            f"delta = {_exactly(self.delta)} ({self.sensitivity.adjacency}, Wishart noise)."
+        )
+
+    def event(self) -> Any:
+        """dp-accounting knows no Wishart noise and refuses this event: add epsilons and deltas instead (basic composition)."""
+        return _accounting().UnsupportedDpEvent()
+
+    def _check_sampling(self) -> None:
+        """V7. The noise that is drawn is so close to Wishart noise that the share of delta kept for it is enough."""
+        size = self.sensitivity.size
+        reach = Fraction(size * (size + 1) * self.degrees, 2**91) * (2 * Fraction(self.scale) / Fraction(STATISTIC_GRID) + 1)
+        smallest = (1 + math.exp(min(self.epsilon, 700.0))) * float(reach / SAMPLING_SHARE)
+        if not smallest <= self.delta:
+            enough = f"a delta of at least {smallest:.1e}" if smallest < 1 else "a smaller epsilon"
+            raise PrivacyError("delta must be large enough for the precision of Wishart noise",
+                               found=f"epsilon={self.epsilon!r}, delta={self.delta!r}",
+                               remedy=f"give {enough}, or take the mechanism gaussian")
+
+
+SymmetricMechanism = SymmetricGaussian | SymmetricLaplace | SymmetricWishart
+MECHANISMS: Final = ("gaussian", "laplace", "wishart", "wishart-paper")
 
 
 def choose_mechanism(
@@ -147,15 +250,16 @@ def choose_mechanism(
 
     "laplace" with a delta is allowed; it guarantees pure epsilon and spends none of the delta.
     """
-    if mechanism not in (None, "gaussian", "laplace"):
+    if mechanism not in (None, *MECHANISMS):
         raise PrivacyError(
-            "the mechanism of a Gram release is gaussian or laplace",
+            "the mechanism of a Gram release is gaussian, laplace, wishart or wishart-paper",
             found=repr(mechanism),
             remedy="leave it out: gaussian is used with a delta and laplace without",
         )
-    if delta is None and mechanism == "gaussian":
+    if delta is None and mechanism not in (None, "laplace"):
+        noise = "Gaussian" if mechanism == "gaussian" else "Wishart"
         raise PrivacyError(
-            "Gaussian noise cannot give a pure epsilon guarantee: it needs a delta",
+            f"{noise} noise cannot give a pure epsilon guarantee: it needs a delta",
             found="delta=None",
             remedy="give a delta well below one over the number of rows, for example 1e-6, or take laplace",
         )
@@ -164,7 +268,29 @@ def choose_mechanism(
     if mechanism == "laplace":
         check_delta(delta)
         return SymmetricLaplace.calibrate(sensitivity, epsilon)
+    if mechanism is not None and mechanism.startswith("wishart"):
+        return SymmetricWishart.calibrate(sensitivity, epsilon, delta, mechanism)
     return SymmetricGaussian.calibrate(sensitivity, epsilon, delta)
+
+
+def _check_wishart(sensitivity: GramSensitivity) -> None:
+    if not (math.isfinite(sensitivity.spectral) and sensitivity.size >= 2):
+        raise PrivacyError(
+            "Wishart noise is proved private only where a unit is one row of a Gram matrix that was not averaged",
+            found=f"a unit of at most {sensitivity.max_rows} rows" if sensitivity.max_rows > 1 else "another statistic",
+            remedy="take the mechanism gaussian",
+        )
+
+
+def _checked_paper_degrees(size: int, epsilon: float, delta: float, needed: int) -> int:
+    degrees = paper_degrees(size, epsilon, delta)
+    if degrees < needed:  # V3: more degrees of freedom are never less private, so from `needed` on they suffice
+        raise PrivacyError(
+            "the degrees of freedom of paper 004 must give the guarantee",
+            found=f"{degrees}, where {needed} are needed",
+            remedy="take the mechanism wishart, which has as many as it needs",
+        )
+    return degrees
 
 
 def _accounting() -> Any:
@@ -196,6 +322,18 @@ def _check_symmetric(matrix: NDArray[np.int64]) -> None:
             "noise is added to a symmetric matrix of 64-bit integers",
             found=f"{type(matrix).__name__} {getattr(matrix, 'dtype', '')} {getattr(matrix, 'shape', '')}".strip(),
             remedy="put the statistic on its grid first",
+        )
+
+
+def _check_exact(matrix: NDArray[np.object_], size: int) -> None:
+    """Unlike other noise, Wishart noise is for a matrix of one size: with more columns it would need more degrees of freedom."""
+    fits = isinstance(matrix, np.ndarray) and matrix.shape == (size, size)
+    exact = fits and matrix.dtype == object and all(isinstance(entry, int) for entry in matrix.ravel().tolist())
+    if not (exact and (matrix == matrix.T).all()):
+        raise PrivacyError(
+            f"Wishart noise is added to a symmetric matrix of Python's whole numbers, {size} by {size} as it was calibrated for",
+            found=f"{type(matrix).__name__} {getattr(matrix, 'dtype', '')} {getattr(matrix, 'shape', '')}".strip(),
+            remedy="give the exact sum, not one that was put on a grid",
         )
 
 

@@ -3,6 +3,8 @@
 OpenDP samples the discrete Gaussian and the discrete Laplace distribution from the operating system's random bytes,
 exactly and without floating-point arithmetic. There is no seed, on purpose.
 
+Wishart noise, for which OpenDP has no sampler, is made of its discrete Gaussians: XᵀX in whole numbers (V7 of wishart.md).
+
 Before anything is drawn we check what OpenDP does not: it takes a scale of zero, which adds no noise, and clamps what
 leaves 64 bits.
 """
@@ -25,6 +27,16 @@ LARGEST_SCALE = 2.0**55
 
 LARGEST_VALUE = 2**62
 
+COARSE_BITS = 50
+NORMAL_SCALE = 2.0**54
+NORMAL_VARIANCE = (1 << 208) + (1 << 108) - 16
+"""The variance of the normal variables behind `wishart_integers` (V7 of wishart.md)."""
+
+LARGEST_NORMALS = 2**22
+"""As many normal variables may be drawn for one Wishart matrix: some minutes."""
+
+_ROWS_AT_ONCE = 4096
+
 
 def gaussian_integers(values: NDArray[np.int64], scale_units: float) -> NDArray[np.int64]:
     """Add independent discrete Gaussian noise with standard deviation `scale_units` to each integer."""
@@ -34,6 +46,33 @@ def gaussian_integers(values: NDArray[np.int64], scale_units: float) -> NDArray[
 def laplace_integers(values: NDArray[np.int64], scale_units: float) -> NDArray[np.int64]:
     """Add independent discrete Laplace noise with scale `scale_units` to each integer."""
     return _add_noise("laplace", values, scale_units)
+
+
+def wishart_integers(size: int, degrees: int) -> NDArray[np.object_]:
+    """XᵀX of a `degrees` by `size` matrix X of whole numbers: normal with variance `NORMAL_VARIANCE`, but for their last bits.
+
+    Each is 2**50 times a discrete Gaussian plus another one: 104 bits to a standard deviation. All arithmetic is exact.
+    """
+    check_normals(size, degrees)
+    total = np.zeros((size, size), dtype=object)
+    for start in range(0, degrees, _ROWS_AT_ONCE):
+        rows = min(_ROWS_AT_ONCE, degrees - start)
+        nothing = np.zeros(rows * size, dtype=np.int64)
+        coarse, fine = (gaussian_integers(nothing, NORMAL_SCALE).astype(object) for _ in range(2))
+        normal = (coarse * (1 << COARSE_BITS) + fine).reshape(rows, size)
+        total = total + normal.T @ normal
+    return total
+
+
+def check_normals(size: int, degrees: int) -> None:
+    """Refuse a Wishart matrix that takes too long to draw; mechanisms ask before anything is read or charged."""
+    if not (size > 0 and degrees >= size):
+        raise PrivacyError("a Wishart matrix has at least as many degrees of freedom as columns",
+                           found=f"{degrees} for {size}", remedy="calibrate the noise")
+    if size * degrees > LARGEST_NORMALS:
+        raise PrivacyError(f"Wishart noise is drawn from at most {LARGEST_NORMALS} normal variables",
+                           found=f"{size} columns times {degrees} degrees of freedom",
+                           remedy="give a larger epsilon, or take the mechanism gaussian: its noise is smaller")
 
 
 def _add_noise(

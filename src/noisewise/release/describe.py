@@ -43,12 +43,16 @@ def _describe_part(part: GramPart) -> list[str]:
         *_wrap("privacy", f"epsilon {repr(part.epsilon).removesuffix('.0')}{delta}. {part.statement}"),
         *_wrap(
             "noise",
-            f"{part.mechanism}; standard deviation {noise.diagonal:.4g} on the diagonal, "
+            f"{part.mechanism}{_degrees(part)}; standard deviation {noise.diagonal:.4g} on the diagonal, "
             f"{noise.off_diagonal:.4g} off it, {corner} (scaled units)",
         ),
         *(_describe_eigenvalue(part) if isinstance(part, AdasspPart) else []),
         *_wrap("made", f"{part.created} by {part.library}"),
     ]
+
+
+def _degrees(part: GramPart) -> str:
+    return "" if part.noise.degrees is None else f", {part.noise.degrees} degrees of freedom"
 
 
 def _describe_eigenvalue(part: AdasspPart) -> list[str]:

@@ -59,10 +59,12 @@ class PrivacyFields(Fields):
 
 
 class NoiseFields(Fields):
-    distribution: Literal["gaussian", "laplace"]
+    distribution: Literal["gaussian", "laplace", "wishart"]
     diagonal: float
     off_diagonal: float
     corner: float
+    degrees_of_freedom: int | None = None
+    scale: float | None = None
 
 
 class GramPartFields(Fields):

@@ -16,7 +16,15 @@ from noisewise.release.checks import FloatMatrix
 from noisewise.release.columns import FactorReader, columns_to_list
 from noisewise.release.fields import GramPartFields, ReleasedColumnFields, ReleaseFields
 from noisewise.release.json_text import Triangle, parse, render, short
-from noisewise.release.model import AVERAGED_KIND, FORMAT_VERSION, KIND_VERSIONS, EntryNoise, GramPart, Release
+from noisewise.release.model import (
+    AVERAGED_KIND,
+    FORMAT_VERSION,
+    KIND_VERSIONS,
+    NOISE_VERSIONS,
+    EntryNoise,
+    GramPart,
+    Release,
+)
 from noisewise.schema.basis import BasisColumn
 from noisewise.schema.schema import Schema
 
@@ -99,6 +107,8 @@ def _release(fields: ReleaseFields | AdasspReleaseFields) -> Release:
         raise ReleaseError("a release has columns", found="none")
     extra = _unknown(fields)
     extra.pop("parts", None)  # each part keeps its own
+    for part in fields.parts:
+        _check_noise_version(fields.version, part.noise.distribution)
     _check_averages(fields.kind, [part.average for part in fields.parts if part.average is not None])
     return Release(
         kind="gram" if fields.kind == AVERAGED_KIND else fields.kind,
@@ -128,7 +138,9 @@ def _part(fields: GramPartFields, columns: int) -> GramPart:
     noise = fields.noise
     shared: dict[str, Any] = {
         "rows": fields.rows,
-        "noise": EntryNoise(noise.distribution, noise.diagonal, noise.off_diagonal, noise.corner),
+        "noise": EntryNoise(
+            noise.distribution, noise.diagonal, noise.off_diagonal, noise.corner, noise.degrees_of_freedom, noise.scale
+        ),
         **_known(fields.privacy),
         "created": fields.created,
         "library": fields.library,
@@ -143,6 +155,12 @@ def _part(fields: GramPartFields, columns: int) -> GramPart:
         smallest_eigenvalue=SmallestEigenvalue(**_known(fields.smallest_eigenvalue)),
         **shared,
     )
+
+
+def _check_noise_version(version: str, distribution: str) -> None:
+    first = NOISE_VERSIONS.get(distribution, "1.0")
+    if int(version.split(".")[1]) < int(first.split(".")[1]):
+        raise ReleaseError(f"{distribution} noise came with version {first} of the format", found=f"version {version}")
 
 
 def _check_averages(kind: str, averages: list[int]) -> None:
@@ -199,6 +217,7 @@ def _part_document(part: GramPart) -> dict[str, Any]:
             "diagonal": noise.diagonal,
             "off_diagonal": noise.off_diagonal,
             "corner": noise.corner,
+            **({} if noise.degrees is None else {"degrees_of_freedom": noise.degrees, "scale": noise.scale}),
         },
         "library": part.library,
         "created": part.created,

@@ -20,11 +20,11 @@ from noisewise.schema.basis import Basis, BasisColumn
 from noisewise.schema.schema import Adjacency, Schema
 
 __all__ = [
-    "AVERAGED_KIND", "FORMAT_VERSION", "KINDS", "KIND_VERSIONS", "AdasspPart",
+    "AVERAGED_KIND", "FORMAT_VERSION", "KINDS", "KIND_VERSIONS", "NOISE_VERSIONS", "AdasspPart",
     "Distribution", "EntryNoise", "GramPart", "Release", "today",
 ]
 
-FORMAT_VERSION: Final = "1.1"
+FORMAT_VERSION: Final = "1.2"
 """The newest version of the format. A file states the oldest one that has all it uses."""
 
 KINDS: Final = ("gram", "adassp")
@@ -33,6 +33,9 @@ AVERAGED_KIND: Final = "averaged-gram"
 
 KIND_VERSIONS: Final[Mapping[str, str]] = {"gram": "1.0", AVERAGED_KIND: "1.1", "adassp": "1.1"}
 """The version of the format that brought each kind that a file can state."""
+
+NOISE_VERSIONS: Final[Mapping[str, str]] = {"wishart": "1.2"}
+"""The version that brought a distribution of the noise, where that was not the first."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +65,6 @@ class Release:
                 found=short(self.kind),
                 remedy=f"known: {', '.join(KINDS)}; a newer noisewise may know it",
             )
-        object.__setattr__(self, "version", self.version or KIND_VERSIONS[self.kind_in_file])
         object.__setattr__(self, "columns", self._checked_columns())
         if not self.parts:
             raise ReleaseError("a release needs at least one part")
@@ -74,6 +76,12 @@ class Release:
                 found="two parts with identical matrices",
                 remedy="give each release once",
             )
+        object.__setattr__(self, "version", self.version or self._oldest_version())
+
+    def _oldest_version(self) -> str:
+        """The version of the format that has all that this release uses."""
+        noises = (NOISE_VERSIONS.get(part.noise.distribution, "1.0") for part in self.parts)
+        return max(KIND_VERSIONS[self.kind_in_file], *noises, key=lambda version: int(version.split(".")[1]))
 
     def _checked_columns(self) -> tuple[BasisColumn, ...]:
         check_formula(self.kind, self.formula)

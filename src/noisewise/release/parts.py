@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, TypeAlias
@@ -13,7 +14,7 @@ from noisewise.errors import ReleaseError
 from noisewise.release.checks import LARGEST_ENTRY, FloatMatrix, check_day, number_of, symmetric
 from noisewise.release.json_text import short
 
-Distribution: TypeAlias = Literal["gaussian", "laplace"]
+Distribution: TypeAlias = Literal["gaussian", "laplace", "wishart"]
 
 LARGEST_COUNT: Final = 2**53
 """Whole numbers up to here are exact as doubles, so the corner of the matrix can equal the rows."""
@@ -27,6 +28,9 @@ class EntryNoise:
     exact. Entries of the upper triangle are independent; the lower triangle mirrors them. For ``laplace`` the
     standard deviation is √2 times the scale.
 
+    ``wishart`` noise is N − E N with N ~ Wishart(``degrees``, ``scale`` · I), which only it states. Its entries are uncorrelated
+    but not independent, and those on the diagonal are skewed; mean and variances are those of Gaussian noise.
+
     >>> EntryNoise("gaussian", diagonal=2.0, off_diagonal=1.0, corner=0.0).variances(2)
     array([[0., 1.],
            [1., 4.]])
@@ -36,11 +40,13 @@ class EntryNoise:
     diagonal: float
     off_diagonal: float
     corner: float
+    degrees: int | None = None
+    scale: float | None = None
 
     def __post_init__(self) -> None:
-        if self.distribution not in ("gaussian", "laplace"):
+        if self.distribution not in ("gaussian", "laplace", "wishart"):
             raise ReleaseError(
-                "the noise must be gaussian or laplace",
+                "the noise must be gaussian, laplace or wishart",
                 found=short(self.distribution),
                 remedy="a newer noisewise may know this distribution",
             )
@@ -54,6 +60,28 @@ class EntryNoise:
                     found=repr(sd),
                 )
             object.__setattr__(self, name, sd)
+        if self.distribution == "wishart":
+            self._check_wishart()
+        elif self.degrees is not None or self.scale is not None:
+            raise ReleaseError("noise: only wishart noise has degrees of freedom and a scale", found=self.distribution)
+
+    def _check_wishart(self) -> None:
+        if (
+            isinstance(self.degrees, bool)
+            or not isinstance(self.degrees, int | np.integer)
+            or not 1 <= self.degrees <= LARGEST_COUNT
+        ):
+            raise ReleaseError("noise: the degrees of freedom must be a whole number, 1 or more", found=short(self.degrees))
+        object.__setattr__(self, "degrees", int(self.degrees))
+        scale = number_of(self.scale, "noise: the scale")
+        object.__setattr__(self, "scale", scale)
+        expected = scale * math.sqrt(2 * self.degrees), scale * math.sqrt(self.degrees), scale * math.sqrt(2 * self.degrees)
+        found = self.diagonal, self.off_diagonal, self.corner or expected[2]
+        if not (scale > 0 and np.allclose(found, expected, rtol=1e-9, atol=0.0)):
+            raise ReleaseError(
+                "noise: the standard deviations of wishart noise are √(2k), √k and √(2k) or 0 times its scale",
+                found=f"{self.diagonal!r}, {self.off_diagonal!r}, {self.corner!r} for {self.degrees} and {scale!r}",
+            )
 
     def variances(self, size: int) -> FloatMatrix:
         """The variance of the noise in each entry of a ``size`` by ``size`` matrix."""
@@ -68,10 +96,10 @@ class GramPart:
     """One holder's noisy Gram matrix Σ aaᵀ + E of the scaled rows a = (1, u), and how it was made.
 
     ``rows`` is the exact number of rows where it is public, else None. ``sensitivity`` is in the Frobenius
-    norm for Gaussian noise and in the L1 norm of the upper triangle for Laplace noise. ``delta`` is 0 for
-    pure ε. ``created`` is the UTC day, ``library`` the program that wrote it, ``extra`` the fields of a newer
-    format that this version does not know. With ``average`` k > 1 the rows were averaged in random groups of k:
-    the matrix is Σ_groups (1/k)(Σa)(Σa)ᵀ + E, whose first row is still (n, Σu).
+    norm for Gaussian noise, in the L1 norm of the upper triangle for Laplace noise, and the largest eigenvalue for
+    Wishart noise. ``delta`` is 0 for pure ε. ``created`` is the UTC day, ``library`` the program that wrote it, ``extra``
+    the fields of a newer format that this version does not know. With ``average`` k > 1 the rows were averaged in random
+    groups of k: the matrix is Σ_groups (1/k)(Σa)(Σa)ᵀ + E, whose first row is still (n, Σu).
     """
 
     rows: int | None
@@ -107,12 +135,16 @@ class GramPart:
                 raise ReleaseError(f"{name} must be positive", found=repr(getattr(self, name)))
         if not 0 <= self.delta < 1:
             raise ReleaseError("delta must be at least 0 and below 1", found=repr(self.delta))
-        if self.noise.distribution == "gaussian" and self.delta == 0:
+        if self.noise.distribution != "laplace" and self.delta == 0:
             raise ReleaseError(
-                "gaussian noise gives no guarantee with delta = 0",
+                f"{self.noise.distribution} noise gives no guarantee with delta = 0",
                 found=repr(self.delta),
                 remedy="state the delta that the noise was calibrated for",
             )
+
+        if self.noise.degrees is not None and self.noise.degrees < self.size:
+            raise ReleaseError("noise: there are at least as many degrees of freedom as columns",
+                               found=f"{self.noise.degrees} for {self.size} columns")
 
     def _check_rows(self) -> None:
         if (self.rows is None) != (self.noise.corner > 0):

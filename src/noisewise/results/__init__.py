@@ -14,6 +14,8 @@ mechanism can be reached from this room.
     checks.py       the predictive check of a fit against released statistics; check_moments.py and check_tails.py
                     hold its mathematics, check_words.py its words
     comparison.py   several methods side by side
+    model_comparison.py   Comparison, the probabilities of models and coefficients averaged over them; model_tables.py has
+                    its tables
     plots/          pictures of posteriors, checks and comparisons
     export.py       ArviZ
     store.py        one .npz file, without pickle
@@ -21,8 +23,9 @@ mechanism can be reached from this room.
 
 from __future__ import annotations
 
+from noisewise.results.model_comparison import Comparison
 from noisewise.results.point_estimate import PointEstimate
 from noisewise.results.posterior import Posterior
 from noisewise.results.records import FitInfo, PriorSummary
 
-__all__ = ["FitInfo", "PointEstimate", "Posterior", "PriorSummary"]
+__all__ = ["Comparison", "FitInfo", "PointEstimate", "Posterior", "PriorSummary"]

@@ -108,8 +108,11 @@ class Statistics:
     def posterior_root(self) -> Floats:
         """F with F Fᵀ = V, the covariance of (β, σ²) over the draws."""
         theta = np.column_stack([self.coefficients, self.variances])
-        sd = np.maximum(theta.std(axis=0), np.finfo(float).tiny)
-        values, vectors = np.linalg.eigh(np.atleast_2d(np.corrcoef((theta / sd).T)))
+        away = theta - theta.mean(axis=0)
+        sd = away.std(axis=0)
+        # What never moves (one draw, or the sigma of a method that fixes it) differs by rounding at most, without correlations.
+        standard = np.where(sd > 1e-12 * np.abs(theta).max(axis=0), away / np.maximum(sd, np.finfo(float).tiny), 0.0)
+        values, vectors = np.linalg.eigh(standard.T @ standard / len(theta))
         return np.asarray(sd[:, None] * vectors * np.sqrt(np.maximum(values, 1e-12)))
 
 
@@ -145,8 +148,8 @@ class Reference:
     """Cov(T_j): (J, directions + 1, directions + 1)."""
     together: Floats
     """Cov(Σ T_j)."""
-    residual: Floats
-    """C_j."""
+    agreement: tuple[float, float]
+    """The squared length of all T_j that were fitted, and its degrees of freedom."""
 
 
 def references(statistics: Statistics, draws: Sequence[int]) -> Iterator[Reference]:
@@ -154,6 +157,7 @@ def references(statistics: Statistics, draws: Sequence[int]) -> Iterator[Referen
     predictors = statistics.features.shape[1]
     fitted = np.append(np.arange(predictors), statistics.directions.shape[1])  # the statistics that the fit has used
     slopes, spread, weights, root = (statistics.slopes(), statistics.spread(), statistics.weights(), statistics.posterior_root())
+    observed = statistics.averages()[:, fitted]
     total_slope = np.einsum("j,jkp->kp", weights, slopes[:, fitted])
     least = LEAST_SHARE if len(weights) > 1 else 1.0
     for draw in draws:
@@ -170,8 +174,30 @@ def references(statistics: Statistics, draws: Sequence[int]) -> Iterator[Referen
             holders=own @ _at_least(c + fit - cross - cross.transpose(0, 2, 1), c, least) @ turned,
             together=_at_least((c.sum(axis=0) + all_slopes @ gain.posterior @ all_slopes.T - all_cross - all_cross.T)[None],
                                c.sum(axis=0)[None], least)[0],
-            residual=own @ c @ turned,
+            agreement=_agreement(observed, c[:, fitted][:, :, fitted], slopes[:, fitted], weights, gain),
         )
+
+
+def _agreement(observed: Floats, covariances: Floats, slopes: Floats, weights: Floats, gain: _Gain) -> tuple[float, float]:
+    """The squared length of all T_j together in units of their joint covariance, and the number of its degrees of freedom.
+
+    In units in which every C_j is the identity, R_j being its root, their covariance is M = I + B V Bᵀ − B Dᵀ − D Bᵀ with
+    B_j = R_j⁻¹A_j and D_j = w_j R_jᵀ(V AᵀC⁻¹)ᵀ: the identity but for the span of B and D. Directions that the fit has used up, of
+    variance below ``LEAST_SHARE``, are left out. Where holders' predictors differ, others have a variance far above 1.
+    """
+    root = whitening_root(covariances)
+    values = np.linalg.solve(root, observed[:, :, None]).ravel()
+    followed = weights[:, None, None] * (root.transpose(0, 2, 1) @ gain.matrix.T)
+    sides = np.concatenate([np.linalg.solve(root, slopes), followed], axis=2).reshape(len(values), -1)
+    one = np.eye(len(gain.posterior))
+    span, triangle = np.linalg.qr(sides / np.linalg.norm(sides, axis=0))
+    scaled = triangle * np.linalg.norm(sides, axis=0)
+    inner = scaled @ np.block([[gain.posterior, -one], [-one, np.zeros_like(one)]]) @ scaled.T
+    variances, vectors = np.linalg.eigh(np.eye(len(inner)) + (inner + inner.T) / 2)
+    along = vectors.T @ (span.T @ values)
+    kept = variances > LEAST_SHARE
+    outside = float(values @ values - along @ along) if len(values) > len(along) else 0.0
+    return outside + float(np.sum(along[kept] ** 2 / variances[kept])), float(len(values) - len(along) + kept.sum())
 
 
 @dataclass(frozen=True)

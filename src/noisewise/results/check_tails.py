@@ -60,7 +60,7 @@ class Tails:
         return np.asarray(np.where(freedom < MOST, heavy, chdtrc(size, distance)))
 
     def sum_beyond(self, total: float, free: float) -> float:
-        """P(ΣQ ≥ total) where ΣQ has the mean ``free``: a gamma distribution with the right variance."""
+        """P(ΣQ ≥ total) for the squared length of all ``free`` statistics: a gamma distribution with the right variance."""
         from scipy.special import gammaincc
 
         variance = 2.0 * free + float(self.together.sum())

@@ -60,7 +60,7 @@ def _reason(row: pandas.Series) -> str:
     statistic, more = str(row["statistic"]), row["observed"] > row["expected"]
     numbers = f"{row['observed']:.3g} instead of {row['lower']:.3g} to {row['upper']:.3g}"
     if statistic == SQUARES:
-        return f"residuals spread {'more' if more else 'less'} than elsewhere (mean square {numbers})"
+        return f"residuals spread {'more' if more else 'less'} than expected (mean square {numbers})"
     if statistic == MEAN:
         return f"responses are {'higher' if more else 'lower'} than expected (mean residual {numbers})"
     return f"the coefficient of {statistic.removeprefix('residual × ')} seems {'larger' if more else 'smaller'} there"

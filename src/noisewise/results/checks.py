@@ -66,6 +66,8 @@ class PredictiveCheck:
         """What does not fit, in words; an empty list is good news. ``level`` is shared out among all that is looked at."""
         from noisewise.results import check_words
 
+        if isinstance(level, bool) or not isinstance(level, (int, float)) or not 0 < level < 1:
+            raise ResultError("a level is a probability between 0 and 1", found=repr(level), remedy="for example 0.01")
         return check_words.problems(self.table, level)
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
@@ -88,7 +90,7 @@ class PredictiveCheck:
 
 def check_release(posterior: Posterior, release: Release | Sequence[Release], holders: Sequence[str] | None,
                   interval: float) -> PredictiveCheck:
-    """Compare a posterior with the release that it was fitted to, or with another one of the same columns."""
+    """Compare a posterior with the release that it was fitted to."""
     check_interval(interval)
     together = release if isinstance(release, Release) else combine(release)
     _refuse(posterior, together)
@@ -111,10 +113,15 @@ def _refuse(posterior: Posterior, release: Release) -> None:
     if posterior.info.family != "gaussian":
         raise ResultError("predictive checks exist for the gaussian family", found=posterior.info.family)
     if release.kind != "gram":
-        raise ResultError("predictive checks exist for releases of the kind gram", found=release.kind)
+        raise ResultError("predictive checks exist for releases of the kind gram", found=f"a release of kind {release.kind}",
+                          remedy="give the gram releases that the fit was made from; other kinds do not hold what is checked")
     if release.columns != posterior.design.basis.columns or release.schema != posterior.design.basis.schema:
         raise ResultError("a fit is checked against releases of the schema that it was fitted with",
                           found="another schema or other terms", remedy="give the files that the fit was given")
+    if release.holders != posterior.info.holders:  # the check reckons with a fit that has used the statistics it is checked with
+        raise ResultError("a fit is checked against the releases that it was made from, all of them and no others",
+                          found=f"a fit of {posterior.info.holders} holders and the releases of {release.holders}",
+                          remedy="give the files that the fit was given, or fit these and check that fit")
 
 
 def _holder_names(given: Sequence[str] | None, count: int) -> list[str]:
@@ -208,12 +215,10 @@ def _compare(statistics: Statistics, laplace: NDArray[np.bool_]) -> _Found:
     sums: dict[str, Any] = {}
     tails: Tails | None = None
     for at in references(statistics, chosen.tolist()):
-        used, raw = at.holders[:, fitted][:, :, fitted], at.residual[:, fitted][:, :, fitted]
+        used = at.holders[:, fitted][:, :, fitted]
         tails = tails or Tails.of(statistics, laplace, at.holders, fitted)  # hardly differs between draws
         variances, left_out_variances = np.einsum("jkk->jk", at.holders), np.diag(at.together)[left_out]
-        distance, agreement = _squared_length(used, observed[:, fitted]), float(_squared_length(raw, observed[:, fitted]).sum())
-        # Σ tr(C⁻¹ Cov T): the number of holders less one, times the number of statistics, if all count the same.
-        freedom = float(np.sum(np.linalg.solve(whitening_root(raw), np.linalg.cholesky(used)) ** 2))
+        distance, (agreement, freedom) = _squared_length(used, observed[:, fitted]), at.agreement
         found = {
             "variances": variances, "p": tails.two_sided(observed / np.sqrt(variances)),
             "distance": distance, "distance_p": tails.beyond(distance, predictors + 1),

@@ -57,7 +57,7 @@ class MethodComparison:
         rows = []
         for name, posterior in self.posteriors.items():
             summary = posterior.summary()
-            least = float(np.nanmin(summary[["ess_bulk", "ess_tail"]].to_numpy()))
+            least = float(summary[["ess_bulk", "ess_tail"]].min().min())  # NaN if the draws are too few for any
             seconds = posterior.info.seconds
             rows.append((name, seconds, least, least / seconds if seconds > 0 else np.nan, self.notes(name)))
         rows += [(name, np.nan, np.nan, np.nan, self.notes(name)) for name in self.refused]

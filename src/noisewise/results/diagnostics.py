@@ -31,6 +31,14 @@ def r_hat(samples: ArrayLike) -> Floats:
     return np.where(_usable(draws), np.fmax(bulk, spread), np.nan)
 
 
+def plain_r_hat(samples: ArrayLike) -> Floats:
+    """R-hat of the split chains without ranks: misses heavy tails, and takes a tenth of the time where there are many fits."""
+    draws = _checked(samples)
+    if draws.shape[1] < MINIMUM_DRAWS:
+        return np.full(draws.shape[2], np.nan)
+    return np.where(_usable(draws), _potential_scale_reduction(_split(draws)), np.nan)
+
+
 def ess_bulk(samples: ArrayLike) -> Floats:
     """Effective sample size for the centre of the distribution: of the rank-normalised split chains."""
     draws = _checked(samples)

@@ -81,6 +81,10 @@ class PointEstimate:
         """Refused: the pictures show posteriors."""
         self._refuse("plot")
 
+    def check(self, *arguments: Any, **options: Any) -> NoReturn:
+        """Refused: what a predictive check compares is not in an adassp release."""
+        self._refuse("a predictive check")
+
     def to_arviz(self) -> NoReturn:
         """Refused: ArviZ is for draws."""
         self._refuse("ArviZ export")

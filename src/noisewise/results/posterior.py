@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from noisewise.schema import Design
 
 Reference = Mapping[str, float] | Mapping[str, Mapping[str, float]]
+INDEPENDENT = ("laplace", "fast", "model-averaging")
+"""Methods whose draws are independent; the sigma of "fast" is a constant."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -173,7 +175,7 @@ class Posterior:
 
     def diagnose(self) -> list[str]:
         """Reasons not to trust the draws yet, in plain words; an empty list is good news."""
-        if self.info.method in ("laplace", "fast"):  # independent draws; the sigma of "fast" is a constant
+        if self.info.method in INDEPENDENT:
             return [*self.info.doubts, *summaries.too_few_independent(self.samples)]
         return list(self.info.doubts) + summaries.problems(self.samples, self.terms, self.info.divergences)
 
@@ -186,10 +188,10 @@ class Posterior:
         if found:
             more = 4 * self.info.draws
             remedy = f"fit again with more draws (draws={more}), and look at plot(kind='posterior')"
-            if self.info.doubts and self.info.method == "laplace":
+            if self.info.doubts and self.info.method in ("laplace", "clt-gibbs"):
                 remedy = "use method='conditional'"
             if self.info.doubts and self.sites is not None:
-                remedy = "fit with site=None, which takes one set of coefficients for all sites, or draw more"
+                remedy = f"fit with more draws (draws={more}), or fit with site=None: one set of coefficients for all sites"
             if self.info.divergences:
                 remedy += "; if divergences stay, give a narrower prior or a simpler formula"
             message = f"do not trust these draws yet: {'; '.join(found)}. What to do: {remedy}"
@@ -232,6 +234,8 @@ class Posterior:
     def _subtitle(self) -> str:
         chains, draws, _ = self.samples.shape
         holders = "1 holder" if self.info.holders == 1 else f"{self.info.holders} holders"
+        if self.sites is not None:
+            holders = f"an average of {self.sites.count} sites"
         return f"{self.info.family}, method {self.info.method} · {chains} × {draws} draws · {holders}"
 
     def __repr__(self) -> str:

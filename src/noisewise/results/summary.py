@@ -37,9 +37,10 @@ def summary_table(samples: NDArray[np.float64], terms: Sequence[str], interval: 
     low, high = check_interval(interval)
     pooled = samples.reshape(-1, samples.shape[2])
     lower, upper = np.quantile(pooled, [low, high], axis=0)
+    moves = (pooled != pooled[0]).any(axis=0)  # else the sd is rounding, and a table would show all of its digits
     columns = {
         "mean": pooled.mean(axis=0),
-        "sd": pooled.std(axis=0, ddof=1) if len(pooled) > 1 else np.full(pooled.shape[1], np.nan),
+        "sd": np.where(moves, pooled.std(axis=0, ddof=1), 0.0) if len(pooled) > 1 else np.full(pooled.shape[1], np.nan),
         percent_label(low): lower,
         percent_label(high): upper,
         "ess_bulk": diagnostics.ess_bulk(samples),

@@ -48,7 +48,8 @@ def parse_formula(text: str) -> Formula:
         raise FormulaError("a formula has a response and predictors", found=text,
                            remedy="write: response ~ predictor + predictor")
     left = [_factors(term, text) for term in tree.lhs if hasattr(term, "factors")]
-    if len(left) != 1 or len(left[0]) != 1 or left[0][0].arithmetic:
+    unquoted = re.sub(r"`[^`]*`", "", text).split("~")[0]  # formulaic forgets what is subtracted, so the text is looked at too
+    if len(left) != 1 or len(left[0]) != 1 or left[0][0].arithmetic or re.search(r"[-+*/^|]", unquoted):
         raise FormulaError(
             "the response is the name of one column",
             found=text.split("~")[0].strip(),

@@ -47,7 +47,7 @@ def _within(evidence: Evidence, effective: Effective, model: npt.NDArray[np.int6
     known = precision > 1e-12 * np.maximum(precision.max(axis=1, keepdims=True, initial=0.0), 1e-300)
     cross = effective.cross[model]
     mean = np.where(known, cross / np.where(known, precision, 1.0), 0.0)
-    rest = effective.total[model] - np.sum(mean * cross, axis=1)
+    rest = np.maximum(effective.total[model] - np.sum(mean * cross, axis=1), evidence.total_scale)
     scale2 = rest / rng.chisquare(evidence.degrees + evidence.columns, size=len(model))
     spread = np.sqrt(np.where(known, scale2[:, None] / np.where(known, precision, 1.0), 0.0))
     standard = mean + spread * rng.normal(size=mean.shape)

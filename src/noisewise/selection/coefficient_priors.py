@@ -25,9 +25,8 @@ NAMES: Final = (*MIXTURES, LAPLACE, *CRITERIA)
 
 HYPER_G: Final = 3.0
 """Liang et al. (2008) recommend a = 3, or 4."""
-STEP: Final = 0.25
-LOWEST, ABOVE_ROWS = -12.0, 25.0
-"""log g from −12 to log n + 25: models that explain all but 1e-9 of the response's variance are still integrated."""
+LOWEST, ABOVE_ROWS = -20.0, 25.0
+"""log g from −20 to log n + 25: models that explain all but 1e-9 of the response's variance are still integrated."""
 
 
 @dataclass(frozen=True)
@@ -43,16 +42,24 @@ def check_prior(name: str) -> None:
         raise FitError("the prior of the coefficients is not known", found=repr(name), remedy="known are " + ", ".join(NAMES))
 
 
-def mixture(name: str, rows: float) -> Mixture:
-    """``zellner``: g = n. ``zellner-siow``: g ~ inverse gamma(½, n/2). ``hyper-g``: density of g ∝ (1 + g)^(−a/2), a = 3."""
+def mixture(name: str, rows: float, columns: int) -> Mixture:
+    """``zellner``: g = n. ``zellner-siow``: g ~ inverse gamma(½, n/2). ``hyper-g``: density of g ∝ (1 + g)^(−a/2), a = 3.
+
+    For models of at most so many ``columns``: the integrand of k columns is a hill in log g of width √(2/k), which the step
+    resolves to 1e-6. Far below n the Zellner–Siow density falls like exp(−n/2g), which k columns outweigh by g^(−k/2) at most.
+    """
     if name == "zellner":
         return Mixture(np.array([rows]), np.zeros(1))
-    log_g = np.arange(LOWEST, math.log(rows) + ABOVE_ROWS, STEP)
+    step = min(0.4, 1.6 / math.sqrt(columns + 10.0))
+    lowest = math.log(rows / 2.0) - math.log(0.5 * columns + 10.0 * math.sqrt(0.5 * columns) + 40.0)
+    log_g = np.arange(LOWEST if name == "hyper-g" else lowest, math.log(rows) + ABOVE_ROWS, step)
     if name == "hyper-g":
         density = math.log((HYPER_G - 2.0) / 2.0) - HYPER_G / 2.0 * np.log1p(np.exp(log_g)) + log_g
     else:
         density = log_zellner_siow(log_g, rows)
-    return Mixture(np.exp(log_g), density + math.log(STEP))
+    weight = np.exp(density) * step
+    weight[-1] += 1.0 - weight.sum()  # what lies beyond matters to the model without predictors only
+    return Mixture(np.exp(log_g), np.log(weight))
 
 
 def log_zellner_siow(log_g: Array, rows: float) -> Array:

@@ -4,9 +4,10 @@ The default likelihood of the library (``posterior/conditional``) says that at t
 
     h = Ŵ_av − Ŵ_aa β ~ N(0, Ω),     Ω = σ² S + Cov(E c),
 
-S being the table's own W_aa. Within a model Ω is taken at that model's estimate of β: a model with small coefficients
-expects less noise in h than one with large ones, and is believed less if h is large. Then h is linear and normal in β, as in
-a regression on exact data with the effective moments
+S being the table's own W_aa. (Where the noise is so large that Ŵ_aa cannot be a table's, what a table's may be expected to be is
+in its place: positive definite and bounded. Otherwise noise would count as information.) Within a model Ω is taken at that
+model's estimate of β: a model with small coefficients expects less noise in h than one with large ones, and is believed less if
+h is large. Then h is linear and normal in β, as in a regression on exact data with the effective moments
 
     A = σ² Ŵ_aa Ω⁻¹ Ŵ_aa,      b = σ² Ŵ_aa Ω⁻¹ Ŵ_av,
 
@@ -22,7 +23,7 @@ The criteria have no prior: BIC has −½ log|n S⁻¹A| (never positive) in pla
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
@@ -30,10 +31,12 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from noisewise.selection.coefficient_priors import CRITERIA, LAPLACE, Mixture, mixture
+from noisewise.errors import FitError
+from noisewise.selection.coefficient_priors import CRITERIA, Mixture, mixture
 from noisewise.selection.exact import exact_log_bayes_factors, information_criterion
 from noisewise.selection.moments import Moments, without_leading
 from noisewise.selection.subsets import all_subsets, memberships, sizes
+from noisewise.selection.weighing import weighing
 
 Array = npt.NDArray[np.float64]
 Members = npt.NDArray[np.bool_]
@@ -42,6 +45,8 @@ ROUNDS: Final = 20
 OWN_ROUNDS: Final = 5
 SETTLED: Final = 1e-6
 MOST_DEGREES: Final = 1e8
+INDEPENDENT: Final = 1e-12
+"""The least eigenvalue of the correlations of a table without noise."""
 LOT: Final = 1024
 """Models that are weighed together: bounds the memory."""
 
@@ -67,18 +72,22 @@ class Evidence:
     """Weighs models: rows of yes and no, one for each of ``groups`` of columns, which are counted without the kept ones."""
 
     def __init__(self, moments: Moments, groups: Sequence[Sequence[int]], prior: str) -> None:
+        moments = moments if moments.exact else moments.possible()
         self.moments, self.groups, self.prior = moments, [list(group) for group in groups], prior
         both = np.column_stack([moments.features, moments.target])
-        seen = both.T @ moments.matrix @ both
-        self.gram, self.cross, self.total = seen[:-1, :-1], seen[:-1, -1], float(seen[-1, -1])
+        self.table = both.T @ moments.matrix @ both
+        self.gram, self.cross, self.total = self.table[:-1, :-1], self.table[:-1, -1], float(self.table[-1, -1])
         self.kept = moments.kept
         self.columns = len(self.gram) - self.kept
-        positive = self.gram if moments.exact else moments.positive_gram()
-        self.prior_moments = without_leading(positive, self.kept)
-        self.spread = positive if moments.exact else _cone(moments.features.T @ moments.spread @ moments.features)
-        self.variance, self.variance_spread, self.degrees = self._scale(positive)
+        if moments.exact:
+            _check_independent(self.table)
+        self.prior_moments = without_leading(self.gram, self.kept)
+        self.spread = self.gram if moments.exact else _cone(moments.features.T @ moments.spread @ moments.features)
+        self.variance, self.variance_spread, self.degrees = self._scale()
+        self.total_scale = self.degrees * self.variance
+        self.weighing = None if moments.exact else weighing(moments, self.table[:-1], self.spread, self.variance)
 
-    def _scale(self, positive: Array) -> tuple[float, float, float]:
+    def _scale(self) -> tuple[float, float, float]:
         """σ², its uncertainty, and the number of residuals from which the scale of Ω would be known as well as it is.
 
         At the coefficients that all predictors together suggest; a prior of unit information keeps them sane.
@@ -93,7 +102,7 @@ class Evidence:
         beta: Array = np.zeros(len(self.gram))
         variance, uncertainty = self.moments.residual_variance(beta)
         for _ in range(ROUNDS):
-            omega = variance * self.spread + self.moments.noise_covariance(beta)
+            omega = variance * self.spread + self.moments.noise_covariance(self.moments.target - self.moments.features @ beta)
             solved = variance * self.gram @ np.linalg.solve(omega, np.column_stack([self.gram, self.cross]))
             before, beta = beta, np.asarray(np.linalg.solve(solved[:, :-1] + prior, solved[:, -1]), dtype=np.float64)
             variance, uncertainty = self.moments.residual_variance(beta)
@@ -104,61 +113,77 @@ class Evidence:
 
     @cached_property
     def nodes(self) -> Mixture:
-        return mixture(self.prior, self.moments.rows)
+        return mixture(self.prior, self.moments.rows, self.columns)
 
     def all_models(self) -> Array:
         """Log Bayes factors of all models against that with the kept columns only; model i has group k if bit k of i is set."""
         if not self.moments.exact:
             return self.log_bayes_factors(memberships(len(self.groups)))
-        matrix = np.block([[self.gram, self.cross[:, None]], [self.cross[None], np.array([[self.total]])]])
-        _, rest = all_subsets(without_leading(matrix, self.kept), self.groups)
-        columns = sizes([len(group) for group in self.groups])
-        return self._exactly(rest / rest[0], columns)
+        _, rest = all_subsets(without_leading(self.table, self.kept), self.groups)
+        return self._exactly(rest, sizes([len(group) for group in self.groups]))
 
-    def _exactly(self, unexplained: Array, columns: npt.NDArray[np.int64]) -> Array:
-        degrees = self.moments.rows - self.kept
+    def _exactly(self, rest: Array, columns: npt.NDArray[np.int64]) -> Array:
+        unexplained = np.minimum(rest / without_leading(self.table, self.kept)[-1, -1], 1.0)
         if self.prior in CRITERIA:
-            return information_criterion(self.prior, unexplained, columns, degrees, self.moments.rows)
-        return exact_log_bayes_factors(unexplained, columns, degrees, self.moments.rows, self.prior)
+            return information_criterion(self.prior, unexplained, columns, self.moments.rows)
+        return exact_log_bayes_factors(unexplained, columns, self.moments.rows - self.kept, self.moments.rows, self.prior)
 
     def log_bayes_factors(self, members: Members) -> Array:
         """Of these models against that with the kept columns only."""
-        empty = np.zeros((1, len(self.groups)), dtype=bool)
-        lots = [self._log_evidence(members[start:start + LOT]) for start in range(0, len(members), LOT)]
-        found = np.concatenate([*lots, self._log_evidence(empty)])
-        return np.asarray(found[:-1] - found[-1])
+        if self.moments.exact:
+            return self._exactly(self._rests(members), self.mask(members).sum(axis=1))
+        found = np.empty(len(members))
+        for mine, places in self._by_size(members):
+            found[mine] = self._log_evidence(self._effective(places))
+        return found - self._of_nothing
 
-    def _log_evidence(self, members: Members) -> Array:
-        effective = self.effective(members)
-        if self.prior == LAPLACE:  # only for moments without noise
-            rest = effective.total - np.sum(effective.cross**2, axis=1)
-            return self._exactly(rest / effective.total, self.mask(members).sum(axis=1))
+    @cached_property
+    def _of_nothing(self) -> float:
+        return float(self._log_evidence(self._effective(np.zeros((1, 0), dtype=np.int64)))[0])
+
+    def _rests(self, members: Members) -> Array:
+        """Sums of squared residuals of a table without noise."""
+        moments = without_leading(self.table, self.kept)
+        result = np.empty(len(members))
+        for mine, places in self._by_size(members):
+            cross = moments[places, -1]
+            gram = moments[places[:, :, None], places[:, None, :]]
+            result[mine] = moments[-1, -1] - np.einsum("mi,mi->m", cross, np.linalg.solve(gram, cross[..., None])[..., 0])
+        return result
+
+    def _by_size(self, members: Members) -> Iterator[tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]]:
+        """Models with equal numbers of columns, a lot at a time: which they are, and the places of their columns."""
+        chosen = self.mask(members)
+        count = chosen.sum(axis=1)
+        for size in np.unique(count):
+            same = np.flatnonzero(count == size)
+            for start in range(0, len(same), LOT):
+                mine = same[start:start + LOT]
+                yield mine, np.nonzero(chosen[mine])[1].reshape(len(mine), size)
+
+    def _log_evidence(self, effective: Effective) -> Array:
         if self.prior in CRITERIA:
-            return self._criteria(effective, members)
+            return self._criterion(effective)
         return np.asarray(np.logaddexp.reduce(self.by_node(effective), axis=1))
 
     def by_node(self, effective: Effective) -> Array:
         """Log evidence of each model for each g, its weight in the mixture included: (models, nodes)."""
         g = self.nodes.g[None, :, None]
         values, cross = effective.values[:, None, :], effective.cross[:, None, :]
-        determinant = np.sum(np.log1p(g * values), axis=2)
-        rest = effective.total[:, None] - np.sum(cross**2 / (values + 1.0 / g), axis=2)
+        stretched = g * values + 1.0
+        fours = range(0, stretched.shape[2], 4)  # logarithms are dear, and products of four are in no danger of overflowing
+        determinant = np.sum(np.log(np.multiply.reduceat(stretched, fours, axis=2)), axis=2) if fours else 0.0
+        rest = np.maximum(effective.total[:, None] - np.sum(g * cross**2 / stretched, axis=2), self.total_scale)
         exponent = -0.5 * determinant - 0.5 * (self.degrees + self.columns) * np.log(rest / self.total_scale)
         return np.asarray(exponent + effective.log_scale[:, None] + self.nodes.log_weight)
 
-    def _criteria(self, effective: Effective, members: Members) -> Array:
-        columns = self.mask(members).sum(axis=1)
-        present = np.arange(self.columns) >= self.columns - columns[:, None]  # absent columns have the eigenvalue 0, the least
-        values = np.where(present, np.maximum(effective.values, 1e-300), 1.0)
-        explained = np.sum(np.where(present, effective.cross**2 / values, 0.0), axis=1)
-        gain = -0.5 * (self.degrees + self.columns) * np.log((effective.total - explained) / self.total_scale)
-        units = np.sum(np.where(present, np.log(self.moments.rows * values), 0.0), axis=1)
-        penalty = columns if self.prior == "aic" else 0.5 * np.maximum(units, 0.0)
+    def _criterion(self, effective: Effective) -> Array:
+        values = np.maximum(effective.values, 1e-12 * effective.values.max(axis=1, keepdims=True, initial=1e-300))
+        rest = np.maximum(effective.total - np.sum(effective.cross**2 / values, axis=1), self.total_scale)
+        gain = -0.5 * (self.degrees + len(self.gram)) * np.log(rest / self.total_scale)
+        units = np.sum(np.log(self.moments.rows * values), axis=1)
+        penalty = values.shape[1] if self.prior == "aic" else 0.5 * np.maximum(units, 0.0)
         return np.asarray(gain + effective.log_scale - penalty)
-
-    @property
-    def total_scale(self) -> float:
-        return self.degrees * self.variance
 
     def mask(self, members: Members) -> Members:
         """Which columns, without the kept ones, each model has."""
@@ -168,49 +193,63 @@ class Evidence:
         return chosen
 
     def effective(self, members: Members) -> Effective:
-        """The effective moments of each model, at its own coefficients."""
-        chosen = self.mask(members)
-        slopes = chosen.astype(float)
-        full = np.column_stack([np.ones((len(chosen), self.kept)), slopes])
-        within = full[:, :, None] * full[:, None, :]
-        moments = self.prior_moments * slopes[:, :, None] * slopes[:, None, :]
-        absent = np.eye(self.columns) * (1.0 - slopes)[:, None, :]
-        if self.moments.exact:
-            gram, cross = self.gram * within, self.cross * full
-            whole = float(self.cross @ np.linalg.solve(self.gram, self.cross)) if len(self.gram) else 0.0
-            quadratic, log_scale = np.full(len(chosen), whole), np.zeros(len(chosen))
-        else:
-            prior = np.zeros((len(chosen), *self.gram.shape))
-            prior[:, self.kept:, self.kept:] = moments / self.moments.rows + absent
-            gram, cross, quadratic, log_scale = self._at_own_coefficients(full, within, prior)
-        head = np.concatenate([gram, cross[..., None]], axis=2)[:, :self.kept]
-        if self.kept:
-            corner = head[:, :, :self.kept]
-            quadratic = quadratic - np.einsum("mi,mi->m", head[:, :, -1], np.linalg.solve(corner, head[:, :, -1:])[..., 0])
-            log_scale = log_scale - 0.5 * np.linalg.slogdet(corner)[1]
-            gain = np.linalg.solve(corner, head[:, :, self.kept:])
-            cross = cross[:, self.kept:] - np.einsum("mki,mk->mi", head[:, :, self.kept:-1], gain[:, :, -1])
-            gram = gram[:, self.kept:, self.kept:] - np.swapaxes(head[:, :, self.kept:-1], 1, 2) @ gain[:, :, :-1]
-        lower = np.linalg.cholesky(moments + absent)
-        inverse = np.linalg.inv(lower) if self.columns else lower
-        values, vectors = np.linalg.eigh(inverse @ gram @ np.swapaxes(inverse, 1, 2))
-        turned = np.swapaxes(vectors, 1, 2) @ inverse
-        return Effective(np.maximum(values, 0.0), np.einsum("mij,mj->mi", turned, cross),
-                         np.swapaxes(turned, 1, 2) * slopes[:, :, None],
-                         self.total_scale + quadratic, log_scale, head)
+        """The effective moments of each model, at its own coefficients; columns that it has not got are zeros."""
+        count, size, kept = len(members), self.columns, self.kept
+        result = Effective(np.zeros((count, size)), np.zeros((count, size)), np.zeros((count, size, size)),
+                           np.zeros(count), np.zeros(count), np.zeros((count, kept, kept + size + 1)))
+        for mine, places in self._by_size(members):
+            one, width = self._effective(places), places.shape[1]
+            result.values[mine, :width], result.cross[mine, :width] = one.values, one.cross
+            result.back[mine[:, None], places, :width] = one.back
+            result.total[mine], result.log_scale[mine] = one.total, one.log_scale
+            columns = self._with_kept(places)
+            result.head[mine[:, None, None], np.arange(kept)[:, None], columns[:, None, :]] = one.head
+        return result
 
-    def _at_own_coefficients(self, full: Array, within: Array, prior: Array) -> tuple[Array, Array, Array, Array]:
-        """A, b, σ² Ŵ_avᵀ Ω⁻¹ Ŵ_av and −½ log|Ω/σ²| of each model."""
-        beta: Array = np.zeros((len(full), len(self.gram)))
-        both = np.column_stack([self.gram, self.cross])
+    def _with_kept(self, places: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """Places among all columns, the kept ones in front, the response behind."""
+        count = len(places)
+        return np.column_stack([np.tile(np.arange(self.kept), (count, 1)), places + self.kept, np.full(count, len(self.gram))])
+
+    def _effective(self, places: npt.NDArray[np.int64]) -> Effective:
+        kept, size = self.kept, places.shape[1]
+        moments = self.prior_moments[places[:, :, None], places[:, None, :]]
+        columns = self._with_kept(places)
+        if self.weighing is None:
+            table = self.table.copy()
+            table[-1, -1] -= self.total_scale
+            whole, log_scale = table[columns[:, :, None], columns[:, None, :]], np.zeros(len(places))
+        else:
+            whole, log_scale = self._at_own_coefficients(columns, moments / self.moments.rows)
+        rest = without_leading(whole, kept)
+        if kept:
+            log_scale = log_scale - 0.5 * np.linalg.slogdet(whole[:, :kept, :kept])[1]
+        inverse = np.linalg.inv(np.linalg.cholesky(moments)) if size else moments
+        values, vectors = np.linalg.eigh(inverse @ rest[:, :-1, :-1] @ np.swapaxes(inverse, 1, 2))
+        turned = np.swapaxes(vectors, 1, 2) @ inverse
+        return Effective(np.maximum(values, 0.0), np.einsum("mij,mj->mi", turned, rest[:, :-1, -1]), np.swapaxes(turned, 1, 2),
+                         self.total_scale + rest[:, -1, -1], log_scale, whole[:, :kept])
+
+    def _at_own_coefficients(self, columns: npt.NDArray[np.int64], prior: Array) -> tuple[Array, Array]:
+        """((A, b), (bᵀ, σ² Ŵ_avᵀ Ω⁻¹ Ŵ_av)) and −½ log|Ω/σ²| of each model."""
+        assert self.weighing is not None
+        features = np.swapaxes(self.moments.features.T[columns[:, :-1]], 1, 2)
+        residual = np.tile(self.moments.target, (len(columns), 1))
         for _ in range(OWN_ROUNDS):
-            omega = self.spread + self.moments.noise_covariance(beta) / self.variance
-            solved = np.linalg.solve(omega, np.broadcast_to(both, (len(full), *both.shape)))
-            found = self.gram @ solved
-            gram, cross = found[:, :, :-1] * within, found[:, :, -1] * full
-            beta = np.asarray(np.linalg.solve(gram + prior, cross[..., None])[..., 0], dtype=np.float64)
-        quadratic = np.einsum("i,mi->m", self.cross, solved[:, :, -1])
-        return gram, cross, quadratic, -0.5 * np.linalg.slogdet(omega)[1]
+            whole, log_determinant = self.weighing(residual, columns)
+            precision = whole[:, :-1, :-1].copy()
+            precision[:, self.kept:, self.kept:] += prior
+            if columns.shape[1] > 1:
+                residual = self.moments.target - (features @ np.linalg.solve(precision, whole[:, :-1, -1:]))[..., 0]
+        return whole, -0.5 * log_determinant
+
+
+def _check_independent(table: Array) -> None:
+    """Without noise, determinants of columns that explain each other completely are 0."""
+    scale = np.sqrt(np.diagonal(table))
+    if not np.all(scale > 0.0) or np.linalg.eigvalsh(table / np.outer(scale, scale))[0] < INDEPENDENT:
+        raise FitError("without noise no column may be constant, or a combination of the others",
+                       remedy="leave out one of the terms that say the same, or check the response")
 
 
 def _cone(matrix: Array) -> Array:

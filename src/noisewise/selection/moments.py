@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +17,11 @@ from noisewise.posterior.parts import Part, holder_weights, residual_rows
 from noisewise.selection.units import Units
 
 Array = npt.NDArray[np.float64]
+
+FAR: Final = 8.0
+"""So many standard deviations away a bound does not matter."""
+SPREAD: Final = 1e3
+"""Noise of so many times the bound leaves every value equally likely."""
 
 
 @dataclass(frozen=True)
@@ -36,18 +42,21 @@ class Moments:
 
     @classmethod
     def of(cls, parts: Sequence[Part], units: Units) -> Moments:
-        """Holders whose noise differs are weighed as for a regression with middling coefficients."""
+        """Holders whose noise differs are weighed as for a regression with middling coefficients.
+
+        The weights' scale is such that Σ w n = Σ w² n: then the weighted sum is as informative as a table of so many rows.
+        """
         weights = holder_weights(parts, variance=0.1, norm2=1.5, spread=0.3)
-        w = np.ones(len(parts)) if weights is None else weights
         size = parts[0].matrix.shape[0]
-        rows = np.array([residual_rows(part) for part in parts])
+        rows = np.maximum([residual_rows(part) for part in parts], 1.0)
+        w = np.ones(len(parts)) if weights is None else weights * (weights @ rows) / (weights**2 @ rows)
         used = np.flatnonzero(np.column_stack([units.features, units.target]).any(axis=1))
         block = np.ix_(used, used)
         return cls(
             matrix=np.einsum("j,jkl->kl", w, [part.matrix[block] for part in parts]),
             spread=np.einsum("j,jkl->kl", w**2, [part.matrix[block] for part in parts]),
             variances=np.einsum("j,jkl->kl", w**2, [part.noise.variances(size)[block] for part in parts]),
-            rows=max(float((w @ rows) ** 2 / (w**2 @ rows)), units.features.shape[1] + 2.0),
+            rows=max(float(w @ rows), units.features.shape[1] + 2.0),
             features=units.features[used], target=units.target[used], kept=units.kept,
         )
 
@@ -59,9 +68,8 @@ class Moments:
         """As if ``matrix`` were the table's own."""
         return replace(self, matrix=matrix, spread=matrix, variances=np.zeros_like(self.variances))
 
-    def noise_covariance(self, beta: Array) -> Array:
-        """Cov(Fᵀ E c) for the residual's combination c = target − F β, F the features; ``beta`` may have leading axes."""
-        c = self.target - beta @ self.features.T
+    def noise_covariance(self, c: Array) -> Array:
+        """Cov(Fᵀ E c) for the residual's combination c = target − F β, F the features; there may be leading axes."""
         covariance = self.variances * c[..., :, None] * c[..., None, :]
         diagonal = np.arange(len(self.target))
         covariance[..., diagonal, diagonal] = c**2 @ self.variances
@@ -80,14 +88,50 @@ class Moments:
         noise = np.sqrt(self.squared_noise(combination)) / free
         return positive(seen, float(np.hypot(noise, np.sqrt(2.0 / free) * seen)))
 
-    def positive_gram(self) -> Array:
-        """Moments of the predictors, each eigenvalue being what it may be expected to be, given that it is positive."""
+    def clarity(self) -> float:
+        """How many standard deviations of its noise the predictors' least moment, the kept columns taken out, is away from 0.
+
+        Below about 3 the noise hides which predictors vary at all, and inclusion probabilities are no longer calibrated: those
+        of terms that matter are too small.
+        """
+        if self.exact or self.features.shape[1] == self.kept:
+            return np.inf
+        gram = self.features.T @ self.matrix @ self.features
+        values, vectors = np.linalg.eigh(without_leading(gram, self.kept))
+        across = gram[:self.kept, self.kept:] @ vectors
+        inside = -np.linalg.solve(gram[:self.kept, :self.kept], across) if self.kept else across
+        directions = self.features @ np.vstack([inside, vectors])
+        return float(min(value / np.sqrt(self.squared_noise(direction))
+                         for value, direction in zip(values, directions.T, strict=True)))
+
+    def possible(self) -> Moments:
+        """With moments of the predictors as a table can have them.
+
+        Each of their eigenvalues is replaced by what it may be expected to be, given that it is positive and bounded: released
+        columns lie between −1 and 1, so that the squares of their combination d add up to at most n (Σ|d_i|)².
+        """
         gram = self.features.T @ self.matrix @ self.features
         values, vectors = np.linalg.eigh((gram + gram.T) / 2)
-        noise = [np.sqrt(self.squared_noise(direction)) for direction in (self.features @ vectors).T]
-        least = 1e-12 * max(float(values[-1]), 1e-300)
-        expected = [max(positive(value, sd)[0], least) for value, sd in zip(values, noise, strict=True)]
-        return np.asarray((vectors * expected) @ vectors.T)
+        expected = [between(value, np.sqrt(self.squared_noise(one)), self.rows * float(np.sum(np.abs(one))) ** 2)[0]
+                    for value, one in zip(values, (self.features @ vectors).T, strict=True)]
+        raised = np.maximum(expected, 1e-12 * max(float(values[-1]), 1e-300))
+        back = np.linalg.pinv(self.features).T @ vectors
+        return replace(self, matrix=self.matrix + (back * (raised - values)) @ back.T)
+
+
+def between(seen: float, sd: float, upper: float) -> tuple[float, float]:
+    """Mean and variance of a number between 0 and ``upper`` that was seen as ``seen`` with normal noise."""
+    if (upper - seen) > FAR * sd:
+        return positive(seen, sd)
+    if seen > FAR * sd:
+        mean, variance = positive(upper - seen, sd)
+        return max(upper - mean, 0.0), variance
+    if sd > SPREAD * upper:
+        return upper / 2.0, upper**2 / 12.0
+    from scipy.stats import truncnorm
+
+    inside = truncnorm(-seen / sd, (upper - seen) / sd, loc=seen, scale=sd)
+    return float(inside.mean()), float(inside.var())
 
 
 def positive(seen: float, sd: float) -> tuple[float, float]:

@@ -47,16 +47,9 @@ def _correction(evidence: Evidence, c: Array, variance: float, free: float, gap:
     total = sides.T @ covariance @ sides
     total[:-1, :-1] += variance * evidence.spread
     total[-1, -1] += 2.0 * free * variance**2
-    direction = sides @ np.linalg.solve(total, gap)
+    scale = np.sqrt(np.diagonal(total))  # the sum of squares may be larger by orders of magnitude, and nearly follow from h
+    correlation = total / np.outer(scale, scale) + 1e-12 * np.eye(len(scale))
+    direction = sides @ (np.linalg.solve(correlation, gap / scale) / scale)
     result = moments.variances * (np.outer(direction, c) + np.outer(c, direction))
     np.fill_diagonal(result, np.diag(moments.variances) * direction * c)
     return np.asarray(result)
-
-
-def nearest_positive(evidence: Evidence, matrix: Array) -> Array:
-    """The matrix in the formula's columns as a table could have it: eigenvalues are at least a little above 0."""
-    both = np.column_stack([evidence.moments.features, evidence.moments.target])
-    seen = both.T @ matrix @ both
-    values, vectors = np.linalg.eigh((seen + seen.T) / 2)
-    least = 1e-6 * max(float(values[-1]), 1e-300)
-    return np.asarray((vectors * np.maximum(values, least)) @ vectors.T)

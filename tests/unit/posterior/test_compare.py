@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import pytest
+from tests.only_methods import only_methods
 from tests.unit.results import made_consortium as made
 
 import noisewise as nw
@@ -22,14 +25,18 @@ def refuse(request: Request) -> Sampled:
 
 
 @pytest.fixture
-def few_methods(monkeypatch: pytest.MonkeyPatch) -> None:
+def few_methods() -> Iterator[None]:
     """The quick ones and one that refuses: what the others do is tested with them."""
     laplace = methods_module.METHODS["laplace"]
-    table = {"conditional": laplace, "laplace": laplace, "picky": refuse}
-    for name in list(methods_module.METHODS):
-        monkeypatch.delitem(methods_module.METHODS, name)
-    for name, method in table.items():
-        monkeypatch.setitem(methods_module.METHODS, name, method)
+    with only_methods({"conditional": laplace, "laplace": laplace, "picky": refuse}):
+        yield
+
+
+def test_a_test_that_changes_the_methods_leaves_their_order_alone() -> None:
+    before = list(methods_module.METHODS)
+    with only_methods({"laplace": methods_module.METHODS["laplace"]}):
+        assert list(methods_module.METHODS) == ["laplace"]
+    assert list(methods_module.METHODS) == before and before[0] == DEFAULT
 
 
 @pytest.fixture
@@ -70,6 +77,35 @@ def test_wrong_methods_and_releases_that_all_refuse(few_methods: None) -> None:
         compare_methods(FORMULA, RELEASE, ["picky"])
 
 
+@pytest.mark.parametrize(("settings", "words"), [
+    ({"draws": 0}, "draws must be"), ({"chains": 0}, "chains must be"), ({"seed": -1}, "seed must be"),
+    ({"prior": nw.Prior(sd={"dose": 1.0})}, "names a term"),
+])
+def test_what_is_wrong_for_every_method_is_told_once(settings: dict, words: str) -> None:
+    with pytest.raises(FitError, match=words) as refused:
+        compare_methods(FORMULA, RELEASE, **settings)
+    assert "none of the methods" not in str(refused.value)
+
+
+def test_a_release_of_another_kind_is_told_once() -> None:
+    with pytest.raises(FitError, match="serves the method adassp only") as refused:
+        compare_methods(FORMULA, made.adassp(FORMULA))
+    assert str(refused.value).count("serves the method adassp only") == 1
+
+
+def test_one_method_may_be_named_without_a_list(few_methods: None) -> None:
+    assert list(compare_methods(FORMULA, RELEASE, "laplace", draws=300, seed=4, progress=False).posteriors) == ["laplace"]
+
+
+def test_too_few_draws_for_an_effective_number(few_methods: None) -> None:
+    found = compare_methods(FORMULA, RELEASE, ["laplace"], draws=2, chains=1, seed=4, progress=False)
+    assert np.isnan(found.methods().loc["laplace", "ess"])
+
+
+def test_every_caution_is_of_a_method() -> None:
+    assert set(CAUTIONS) == set(methods_module.METHODS) - {DEFAULT}
+
+
 def test_the_default_of_fit_is_the_one_that_is_marked() -> None:
     import inspect
 
@@ -83,6 +119,16 @@ def test_the_picture_has_a_panel_for_each_term(found: MethodComparison, tmp_path
     assert len(panels) == 3 and "picky" not in (tmp_path / "methods.svg").read_text()
     assert all([patch.get_gid() for patch in panel.patches] == ["default"] for panel in panels)
     assert "conditional" in repr(found) and "<table" in found._repr_html_()
+
+
+@pytest.mark.parametrize("methods", [["fast"], ["fast", "laplace"]])
+def test_an_interval_without_width_can_be_drawn_and_hides_no_other(methods: list[str]) -> None:
+    figure = compare_methods(FORMULA, RELEASE, methods, draws=300, seed=4, progress=False).plot()
+    sigma = figure.axes[0].child_axes[-1]
+    low, high = sigma.get_xlim()
+    assert high - low > 0.01
+    means = [line.get_xdata()[0] for line in sigma.lines if line.get_marker() == "o"]
+    assert means[-1] == pytest.approx(10.0 if methods == ["fast"] else 5.0, rel=0.1) and low < means[-1] < high
 
 
 @pytest.mark.slow

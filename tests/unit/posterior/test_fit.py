@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import warnings
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -12,6 +13,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from tests.unit.posterior.noisy_matrices import MadePart
+from tests.unit.results import made_consortium
 
 import noisewise as nw
 import noisewise.posterior.methods as methods_module
@@ -261,6 +263,16 @@ release = nw.release({"y": x / 2, "x": x}, schema, epsilon=1, delta=1e-6)
 post = nw.fit("y ~ x", release, method="laplace", seed=1)
 print(post.samples.shape, *sorted({"jax", "blackjax"} & set(sys.modules)))
 """
+
+
+@pytest.mark.parametrize(("sd", "hidden"), [(8.0, False), (100.0, True)])
+def test_a_normal_approximation_with_sigma_near_0_raises_a_doubt(sd: float, hidden: bool) -> None:
+    """Ten holders; with much noise the mode of ±sigma is at 0, where its curvature says nothing about its size."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        posterior = nw.fit("stay ~ age + ward", made_consortium.consortium(4, 10, sd=sd), method="laplace", seed=1)
+    assert any("sigma is not told from 0" in doubt for doubt in posterior.info.doubts) == hidden
+    assert any("use method='conditional'" in str(warning.message) for warning in caught) == hidden
 
 
 def test_laplace_needs_no_jax() -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 import noisewise as nw
-from noisewise.errors import FitError
-from noisewise.posterior.kernels.batch import sample_batch
+import noisewise.posterior.fit_many as fit_many_module
+from noisewise.errors import ConvergenceWarning, FitError
+from noisewise.posterior.kernels.batch import BatchDraws, sample_batch
 from noisewise.results.diagnostics import ess_bulk
 
 pytestmark = pytest.mark.filterwarnings("ignore::noisewise.errors.ConvergenceWarning")
@@ -21,7 +24,6 @@ def made(seed: int, epsilon: float, rows: int = 2000) -> nw.Release:
     x, w = generator.uniform(-1, 1, (2, rows))
     y = np.clip(0.1 + 0.3 * x - 0.2 * w + generator.normal(0, 0.2, rows), -1, 1)
     return nw.release({"y": y, "x": x, "w": w}, SCHEMA, epsilon=epsilon, delta=1e-6, progress=False)
-
 
 
 def normal_density(x: np.ndarray, data: dict[str, np.ndarray], xp: object) -> object:
@@ -68,6 +70,47 @@ def test_formulas_and_releases_are_paired() -> None:
     assert [posterior.info.holders for posterior in paired] == [1, 2]
     again = nw.fit_many(["y ~ x", "y ~ w"], [a, [a, b]], draws=100, seed=1, progress=False)
     assert all(np.array_equal(one.samples, two.samples) for one, two in zip(paired, again, strict=True))
+
+
+def quick_sampler(seeds: list[int], away: float = 0.0) -> Any:
+    """In the place of the sampler: normal draws, the first chain of the second fit so far away; notes the seeds that it takes."""
+
+    def sample(log_density: Any, data: Any, starts: Any, scales: Any, *, seed: int, chains: int, draws: int) -> BatchDraws:
+        seeds.extend(range(seed, seed + 20))  # one for each call of the compiled function
+        shape = (len(starts), chains, draws)
+        visited = starts[:, None, None] + 0.01 * np.random.default_rng(seed).normal(size=(*shape, starts.shape[1]))
+        visited[1:2, 0] += away
+        return BatchDraws(visited, np.zeros(shape, dtype=bool), np.ones(len(starts), dtype=bool))
+
+    return sample
+
+
+def test_lots_and_coefficients_have_random_numbers_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    seeds: list[int] = []
+
+    def coefficients(model: Any, draws: Any, seed: int) -> Any:
+        seeds.append(seed)
+        return draws[..., :model.data["theta_root"].shape[1] + 1]
+
+    monkeypatch.setattr(fit_many_module, "sample_batch", quick_sampler(seeds))
+    monkeypatch.setattr(fit_many_module, "LATENT_LOT", 2)
+    monkeypatch.setattr(fit_many_module.LatentModel, "coefficients", coefficients)
+    nw.fit_many("y ~ x + w", [made(seed, 0.05) for seed in range(5)], draws=50, seed=2**63 - 1, progress=False)
+    assert len(seeds) == 3 * 20 + 5 and len(set(seeds)) == len(seeds) and max(seeds) < 2**63
+
+
+@pytest.mark.filterwarnings("default::noisewise.errors.ConvergenceWarning")
+def test_chains_that_are_far_apart_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    releases = [made(seed, 5.0) for seed in range(3)]
+    monkeypatch.setattr(fit_many_module, "sample_batch", quick_sampler([], away=0.02))
+    with pytest.warns(ConvergenceWarning, match=r"1 of 3 fits .*positions 1\)"):
+        nw.fit_many("y ~ x", releases, draws=400, seed=1, progress=False)
+
+
+@pytest.mark.parametrize(("formulas", "releases"), [(None, made(1, 1.0, 50)), ("y ~ x", None), (3, made(1, 1.0, 50))])
+def test_what_is_no_list_is_refused(formulas: Any, releases: Any) -> None:
+    with pytest.raises(FitError, match="or a list"):
+        nw.fit_many(formulas, releases)
 
 
 @pytest.mark.parametrize(("formulas", "count", "options", "words"), [

@@ -29,6 +29,7 @@ from noisewise.posterior.site_information import (
     log_density_site,
 )
 from noisewise.posterior.sites import Population, log_density_population, mixing_matrix, random_sites
+from noisewise.results.diagnostics import ess_bulk, ess_tail
 
 Array = NDArray[np.float64]
 TERMS = ("Intercept", "a", "b")
@@ -90,12 +91,9 @@ def test_sites_are_drawn_from_their_conditional() -> None:
     assert unshrunk.sum() >= 3  # the estimates themselves would not pass (one of them happens to lie near v)
 
 
-def test_the_density_is_the_marginal_normal_of_the_estimates() -> None:
-    """Several coefficients with correlations: Σ log N(estimate_j; y, V_j + MΩMᵀ), by SciPy, up to a constant."""
-    from scipy.stats import multivariate_normal
-
+def several_coefficients(size: int, sites: int) -> tuple[Array, Array, Array, Population]:
+    """Estimates of several coefficients with correlations, their variances, M, and the same as a population."""
     generator = np.random.default_rng(2)
-    size, sites = 4, 5
     roots = generator.normal(size=(sites, size, size))
     variances = roots @ np.transpose(roots, (0, 2, 1)) + 0.1 * np.eye(size)
     estimates, mixing = generator.normal(size=(sites, size)), generator.normal(size=(size, 3))
@@ -103,19 +101,76 @@ def test_the_density_is_the_marginal_normal_of_the_estimates() -> None:
     shift = np.einsum("jkl,jl->jk", precision, estimates)
     nothing = np.zeros((2, size, size)), np.zeros((2, size))  # two sites without information change nothing
     information = SiteInformation(np.concatenate([precision, nothing[0]]), np.concatenate([shift, nothing[1]]))
-    data = Population(information, mixing).data()
+    return estimates, variances, mixing, Population(information, mixing)
+
+
+def test_the_density_is_the_marginal_normal_of_the_estimates() -> None:
+    """All estimates together given log σ and ω, by SciPy: N((0, t), V_j + MΩMᵀ), and 1 in common for each coefficient's prior."""
+    import jax
+    import jax.numpy as jnp
+    from scipy.linalg import block_diag
+    from scipy.stats import multivariate_normal
+
+    size, sites = 4, 5
+    estimates, variances, mixing, population = several_coefficients(size, sites)
+    common = np.kron(np.ones((sites, sites)), np.diag([1.0] * (size - 1) + [0.0]))
 
     def expected(x: Array) -> float:
-        y, omega = x[:size], np.exp(x[size:])
+        omega = np.exp(x[1:])
         between = (mixing * omega**2) @ mixing.T
-        own = sum(multivariate_normal(y, variance + between).logpdf(estimate)
-                  for estimate, variance in zip(estimates, variances, strict=True))
-        log_sigma = LOG_SIGMA_SD * y[-1] + LOG_SIGMA_MEAN
-        return float(own - 0.5 * y[:-1] @ y[:-1] + log_sigma - 0.5 * np.exp(2 * log_sigma) + np.sum(x[size:] - 0.5 * omega**2))
+        mean, covariance = given_deviations(estimates, variances + between)
+        sd = np.sqrt(covariance[-1, -1])  # x[0] is log σ, standardised with it: the density has it as a factor
+        last = mean[-1] + sd * x[0]
+        centre = np.tile(np.append(np.zeros(size - 1), last), sites)
+        own = multivariate_normal(centre, block_diag(*(variances + between)) + common).logpdf(estimates.reshape(-1))
+        log_sigma = LOG_SIGMA_SD * last + LOG_SIGMA_MEAN
+        return float(own + log_sigma - 0.5 * np.exp(2 * log_sigma) + np.log(sd) + np.sum(x[1:] - 0.5 * omega**2))
 
-    points = 0.5 * generator.normal(size=(6, size + 3))
-    difference = [float(log_density_population(x, data)) - expected(x) for x in points]
+    points = 0.5 * np.random.default_rng(3).normal(size=(6, 4))
+    with double_precision():
+        density = jax.jit(lambda x: log_density_population(x, population.data(), jnp))
+        difference = [float(density(x)) - expected(x) for x in points]
     np.testing.assert_allclose(difference, difference[0], rtol=1e-9)
+
+
+def given_deviations(estimates: Array, variances: Array) -> tuple[Array, Array]:
+    """Mean and covariance of y given estimates with these variances and a standard normal prior."""
+    weights = np.linalg.inv(variances)
+    covariance = np.linalg.inv(weights.sum(axis=0) + np.eye(estimates.shape[1]))
+    return covariance @ np.einsum("jkl,jl->k", weights, estimates), covariance
+
+
+def test_the_populations_coefficients_are_drawn_from_their_conditional() -> None:
+    """Given u and ω they are normal: the mean and covariance of many draws against those by conditioning on log σ."""
+    size, sites, count = 4, 5, 40_000
+    estimates, variances, mixing, population = several_coefficients(size, sites)
+    at = np.array([0.8, -0.5, 0.2, -1.0])
+    found = population.with_coefficients(np.tile(at, (count, 1)), seed=1)
+    np.testing.assert_array_equal(found[:, size:], np.tile(at[1:], (count, 1)))
+    mean, covariance = given_deviations(estimates, variances + (mixing * np.exp(2 * at[1:])) @ mixing.T)
+    np.testing.assert_allclose(found[:, size - 1], mean[-1] + np.sqrt(covariance[-1, -1]) * at[0], rtol=1e-9)
+    slope = covariance[:-1, -1] / np.sqrt(covariance[-1, -1])
+    expected, left = mean[:-1] + slope * at[0], covariance[:-1, :-1] - np.outer(slope, slope)
+    sd = np.sqrt(np.diag(left))
+    assert np.all(np.abs(found[:, :size - 1].mean(axis=0) - expected) < 5 * sd / np.sqrt(count))
+    np.testing.assert_allclose(np.cov(found[:, :size - 1].T) / np.outer(sd, sd), left / np.outer(sd, sd), atol=0.03)
+    assert np.any(np.abs(found[:, :size - 1].mean(axis=0) - mean[:-1]) > 5 * sd / np.sqrt(count))  # log σ left out of account
+
+
+def test_what_a_site_knows_of_its_intercept_if_only_that_varies() -> None:
+    """A slope that the site knows nothing of is no reason to say that it knows nothing of its intercept."""
+    precision = 100.0 * np.array([[[1.0, 1.0, 0.0], [1.0, 1.0, 0.0], [0.0, 0.0, 1.0]]])  # the sum of the two coefficients
+    information = SiteInformation(precision, np.zeros((1, 3)))
+    assert np.all(information.own_sd(np.array([True, True])) > 0.7)
+    assert information.own_sd(np.array([True, False])) == pytest.approx(101**-0.5)
+
+
+def test_three_sites_mix() -> None:
+    """Three sites that each know their coefficient well: ω may be anything, and a coefficient sampled beside it lags (ESS 46)."""
+    precision = np.tile(np.diag([1e5, 30.0]), (3, 1, 1))
+    shift = np.einsum("jkl,jl->jk", precision, 0.02 * np.random.default_rng(7).normal(size=(3, 2)))
+    result, _ = Population(SiteInformation(precision, shift), 0.5 * np.eye(2)).sample(seed=1, chains=4, draws=500)
+    assert np.all(ess_bulk(result.draws) > 500) and np.all(ess_tail(result.draws) > 400)
 
 
 def test_moments_divided_by_the_reference_are_the_likelihood_and_nothing_is_nothing() -> None:

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from dp_accounting import UnsupportedDpEvent
 from dp_accounting.pld import PLDAccountant
 
 from noisewise.errors import PrivacyError
-from noisewise.privacy.mechanisms import SymmetricGaussian, SymmetricLaplace, choose_mechanism
+from noisewise.privacy.mechanisms import SymmetricGaussian, SymmetricLaplace, SymmetricWishart, choose_mechanism
 from noisewise.privacy.sensitivity import GramSensitivity, gram_sensitivity
 
 
@@ -38,7 +39,8 @@ def test_laplace_spends_no_delta_even_if_one_is_offered() -> None:
     ("epsilon", "delta", "name", "rule"),
     [
         (1.0, None, "gaussian", "needs a delta"),
-        (1.0, 1e-6, "cauchy", "gaussian or laplace"),
+        (1.0, 1e-6, "cauchy", "gaussian, laplace, wishart or wishart-paper"),
+        (1.0, None, "wishart", "Wishart noise cannot give a pure epsilon guarantee"),
         (0.0, 1e-6, None, "epsilon must be positive"),
         (-1.0, None, None, "epsilon must be positive"),
         (1.0, 1.0, None, "delta must lie"),
@@ -117,3 +119,60 @@ def test_events_give_back_the_guarantee(adjacency: str) -> None:
     laplace = choose_mechanism(sensitivity(adjacency), 1.0, None, None)
     accountant = PLDAccountant().compose(laplace.event())
     assert accountant.get_epsilon(1e-12) == pytest.approx(1.0, rel=1e-3)
+
+
+def test_wishart_noise_has_the_structure_of_gaussian_noise() -> None:
+    wishart = choose_mechanism(sensitivity(), 1.0, 1e-6, "wishart")
+    assert isinstance(wishart, SymmetricWishart)
+    assert wishart.scale == sensitivity().spectral == 4.0
+    root = math.sqrt(wishart.degrees)
+    assert wishart.entry_sd() == pytest.approx((4 * math.sqrt(2) * root, 4 * root, 0.0), rel=1e-15)
+    paper = choose_mechanism(sensitivity(), 1.0, 1e-6, "wishart-paper")
+    assert isinstance(paper, SymmetricWishart)
+    assert paper.degrees == 5 + math.floor(28 * math.log(4e6)) > 5 * wishart.degrees
+    assert isinstance(wishart.event(), UnsupportedDpEvent)
+
+
+def test_the_degrees_of_the_paper_are_refused_where_they_are_too_few() -> None:
+    """28 log(4/delta)/epsilon² falls to nothing for a large epsilon; what is needed does not."""
+    with pytest.raises(PrivacyError, match="paper 004 must give the guarantee") as refused:
+        choose_mechanism(sensitivity(), 10.0, 1e-6, "wishart-paper")
+    assert "where 2" in str(refused.value.found)
+
+
+def test_wishart_noise_is_refused_where_nothing_is_proved() -> None:
+    unit = sensitivity("add-remove", unit_is_row=False, max_rows=3)
+    with pytest.raises(PrivacyError, match="proved private only where a unit is one row"):
+        choose_mechanism(unit, 1.0, 1e-6, "wishart")
+    single = sensitivity("replace-one", unit_is_row=False, max_rows=1)
+    one = choose_mechanism(single, 1.0, 1e-6, "wishart")
+    assert one.entry_sd()[2] > 0  # a unit may be replaced by none: the number of rows is private
+
+
+def test_wishart_noise_needs_a_delta_that_its_precision_can_keep() -> None:
+    with pytest.raises(PrivacyError, match="precision of Wishart noise") as refused:
+        choose_mechanism(sensitivity(), 1.0, 1e-17, "wishart")
+    assert "at least" in str(refused.value.remedy)
+    assert choose_mechanism(sensitivity(), 1.0, 1e-13, "wishart").delta == 1e-13
+
+
+def test_wishart_noise_that_takes_too_long_to_draw_is_refused() -> None:
+    with pytest.raises(PrivacyError, match="at most 4194304 normal variables"):
+        choose_mechanism(sensitivity(), 0.02, 1e-6, "wishart-paper")
+
+
+@pytest.mark.parametrize(
+    ("radius", "public", "expected"), [(2.0, True, 5.0), (2.0, False, 5.0), (0.5, True, 1.0), (0.5, False, 1.25)]
+)
+def test_the_scale_is_the_largest_eigenvalue_of_a_change(radius: float, public: bool, expected: float) -> None:
+    found = gram_sensitivity(scalars=4, blocks=0, size=5, radius=radius, norm_clipped=True,
+                             adjacency="replace-one" if public else "add-remove")
+    assert found.spectral == expected
+
+
+def test_wishart_noise_is_for_a_matrix_of_one_size() -> None:
+    wishart = choose_mechanism(sensitivity(), 1.0, 1e-6, "wishart")
+    assert isinstance(wishart, SymmetricWishart)
+    for size in (4, 6):
+        with pytest.raises(PrivacyError, match="5 by 5 as it was calibrated for"):
+            wishart.perturb(np.zeros((size, size), dtype=int).astype(object), 2.0**-40)

@@ -26,7 +26,7 @@ def test_variances_by_class_of_entry() -> None:
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"distribution": "cauchy"}, "gaussian or laplace"),
+        ({"distribution": "cauchy"}, "gaussian, laplace or wishart"),
         ({"diagonal": 0.0}, "'diagonal' must be positive"),
         ({"diagonal": -1.0}, "'diagonal' must be positive"),
         ({"off_diagonal": 1e-300}, "'off_diagonal' must be positive"),

@@ -47,3 +47,11 @@ def consortium(seed: int, holders: int, *, odd: Mapping[str, float] | None = Non
     if odd is not None:
         parts.append(part(generator, adjacency=adjacency, **{**settings, **odd}))
     return nw.Release("gram", schema(adjacency), None, tuple(parts))
+
+
+def adassp(formula: str) -> nw.Release:
+    """A release of another kind, of a table in which nothing depends on anything."""
+    generator = np.random.default_rng(1)
+    rows: dict[str, Any] = {"stay": generator.uniform(*STAY, 200), "age": generator.uniform(*AGE, 200)}
+    rows["ward"] = generator.choice(["A", "B", "C"], 200)
+    return nw.release(rows, schema(), kind="adassp", formula=formula, epsilon=1, delta=1e-6, progress=False)

@@ -44,7 +44,8 @@ def test_predictions_have_one_column_and_keep_the_index() -> None:
 
 @pytest.mark.parametrize("ask", [
     lambda e: e.plot(), lambda e: e.plot("forest", path="x.png"), lambda e: e.draws(), lambda e: e.draws("age"),
-    lambda e: e.to_arviz(), lambda e: e.summary(0.95), lambda e: e.predict({"age": 40, "ward": "A"}, interval=0.9),
+    lambda e: e.to_arviz(), lambda e: e.check([]),
+    lambda e: e.summary(0.95), lambda e: e.predict({"age": 40, "ward": "A"}, interval=0.9),
 ])
 def test_what_needs_a_posterior_is_refused_with_a_remedy(ask: Any) -> None:
     with pytest.raises(ResultError, match="no posterior, no intervals") as refused:

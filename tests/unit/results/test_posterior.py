@@ -45,6 +45,13 @@ def test_summary_of_a_known_normal() -> None:
     assert (table["r_hat"] < 1.01).all()
 
 
+def test_draws_that_never_move_have_no_deviation_at_all() -> None:
+    """Not that of rounding, 1e-15, all digits of which a table would show."""
+    samples = known.normal_samples(draws=30)
+    samples[..., -1] = 20 / 3
+    assert known.posterior(samples).summary()["sd"].iloc[-1] == 0.0
+
+
 def test_probability_of_being_positive_is_counted() -> None:
     samples = np.ones((1, 4, 5))
     samples[0, :, 1] = [-1.0, 0.0, 2.0, 3.0]

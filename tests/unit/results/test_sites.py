@@ -111,5 +111,9 @@ def test_the_check_belongs_to_fits_with_one_set_of_coefficients() -> None:
 
 
 def test_the_remedy_for_sites_that_say_too_little() -> None:
-    with pytest.warns(ConvergenceWarning, match="fit with site=None"):
+    with pytest.warns(ConvergenceWarning, match=r"more draws \(draws=120\), or fit with site=None"):
         posterior(doubts=("the noise hides the predictors",)).warn_if_bad()
+
+
+def test_the_heading_says_that_it_is_about_an_average_site() -> None:
+    assert "an average of 5 sites" in posterior()._repr_html_()

@@ -99,6 +99,8 @@ REFUSED: dict[str, str] = {
     "log(y) ~ a": "not evaluated",
     "I(y**2) ~ a": "the response is the name of one column",
     "y + z ~ a": "the response is the name of one column",
+    "y - z ~ a": "the response is the name of one column",
+    "y + 0 ~ a": "the response is the name of one column",
     "y:z ~ a": "the response is the name of one column",
     "y | z ~ a": "the response is the name of one column",
     "1 ~ a": "not evaluated",

@@ -98,7 +98,8 @@ def _starter(sampler: Sampler) -> Any:
     import jax
 
     def run(seed: Any, chains: Any, data: Any) -> Any:
-        keys = jax.random.split(jax.random.key(seed), chains.shape[0])
+        # Folded like the keys of the steps, from 1 on: a key that is split gives the same keys as one that is folded.
+        keys = jax.random.split(jax.random.fold_in(jax.random.key(seed), 0), chains.shape[0])
         return jax.vmap(sampler.start, in_axes=(0, None))(keys, data)
 
     return jax.jit(run)

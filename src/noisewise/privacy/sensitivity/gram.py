@@ -28,6 +28,9 @@ class GramSensitivity:
         adjacency: "replace-one" or "add-remove": the neighbours that the bounds are about.
         unit_is_row: whether the privacy unit is a row, or the rows that share a value of a unit column.
         max_rows: the most rows that a unit may have.
+        size: number of columns of the matrix; 0 where no mechanism needs it.
+        spectral: bound on the eigenvalues of the change, in absolute value, of the exact matrix that was *not* floored, if the
+            unit is one row; infinite where there is none that a mechanism could use.
     """
 
     frobenius: float
@@ -36,6 +39,8 @@ class GramSensitivity:
     adjacency: str
     unit_is_row: bool
     max_rows: int
+    size: int = 0
+    spectral: float = math.inf
 
 
 def gram_sensitivity(
@@ -89,6 +94,8 @@ def gram_sensitivity(
         adjacency=adjacency,
         unit_is_row=unit_is_row,
         max_rows=max_rows,
+        size=size,
+        spectral=_spectral(radius_squared, public=adjacency == "replace-one" and unit_is_row) if max_rows == 1 else math.inf,
     )
 
 
@@ -121,6 +128,13 @@ def _frobenius_replace_one(radius_squared: Fraction) -> Fraction:
 
 def _frobenius_replace_one_squared(radius_squared: Fraction) -> Fraction:
     return 2 * (1 + radius_squared) ** 2 if radius_squared >= 1 else 8 * radius_squared
+
+
+def _spectral(radius_squared: Fraction, *, public: bool) -> float:
+    """P7. 1+r², and if the number of rows is public and r < 1, 2r; rounded up."""
+    if public and radius_squared < 1:
+        return sqrt_round_up(4 * radius_squared)
+    return round_up(1 + radius_squared)
 
 
 def _l1_add_remove(scalars: int, blocks: int, radius_squared: Fraction) -> Fraction:

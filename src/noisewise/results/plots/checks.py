@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from noisewise.results.plots.line_panels import TICK_ROOM, TITLE_ROOM, WIDTH, frame_lines, name_lines
 from noisewise.results.plots.sheet import (
     FAINT,
     INK,
@@ -27,11 +28,8 @@ if TYPE_CHECKING:
 
     from noisewise.results.checks import PredictiveCheck
 
-WIDTH = 9.6
 MOST_COLUMNS = 4
 GAP = 0.22
-TITLE_ROOM = 0.32
-TICK_ROOM = 0.36
 LINE = 0.2
 """The height of a holder's line in inches, unless there are many."""
 TALLEST = 5.0
@@ -80,7 +78,7 @@ def draw_check(check: PredictiveCheck, path: str | os.PathLike[str] | None) -> F
         if left == MARGIN and name == OVERALL:
             _name_striking(panel, rows, labels, limit)
         elif left > MARGIN and place % columns == 0:
-            _name_lines(sheet, across, above, body, labels)
+            name_lines(sheet, across, above, body, labels, LABEL_SIZE)
     if len(left_out):
         _left_out(sheet, top.height + down * (body + room) + TITLE_ROOM, left_out, limit)
     write_figure(sheet.figure, path)
@@ -91,15 +89,9 @@ def _panel(sheet: Sheet, box: tuple[float, float, float, float], name: str, rows
     across, above, width, height = box
     sheet.text(across, above - 0.08, shorten(name, max(12, int(width / 0.075))), fontsize=9, color=INK, va="bottom")
     panel = sheet.panel(across, above, width, height)
-    _frame(panel, len(rows))
+    frame_lines(panel, len(rows))
     _lines(panel, rows, height / len(rows), limit)
     return panel
-
-
-def _name_lines(sheet: Sheet, left: float, above: float, height: float, labels: list[str]) -> None:
-    for place, label in enumerate(labels):
-        sheet.text(left - 0.08, above + (place + 0.5) * height / len(labels), label, ha="right", va="center",
-                   fontsize=LABEL_SIZE, color=INK)
 
 
 def _name_striking(panel: Axes, rows: pandas.DataFrame, labels: list[str], limit: float) -> None:
@@ -119,9 +111,9 @@ def _left_out(sheet: Sheet, above: float, rows: pandas.DataFrame, limit: float) 
     words = "all holders: residuals and the columns that the formula leaves out (1 is the end of the interval)"
     sheet.text(MARGIN, above - 0.08, words, fontsize=9, color=INK, va="bottom")
     panel = sheet.panel(left, above, sheet.width - left - MARGIN, LINE * len(rows))
-    _frame(panel, len(rows))
+    frame_lines(panel, len(rows))
     _lines(panel, scaled, LINE, limit)
-    _name_lines(sheet, left, above, LINE * len(rows), labels)
+    name_lines(sheet, left, above, LINE * len(rows), labels, LABEL_SIZE)
 
 
 def _lines(panel: Axes, rows: pandas.DataFrame, line: float, limit: float) -> None:
@@ -136,18 +128,6 @@ def _lines(panel: Axes, rows: pandas.DataFrame, line: float, limit: float) -> No
                    markersize=max(dot, 3.5) if is_striking else dot, gid="striking" if is_striking else "usual")
     if rows["expected"].nunique() == 1:
         panel.axvline(float(rows["expected"].iloc[0]), color=FAINT, linewidth=0.8, linestyle=(0, (2, 2)), zorder=2)
-
-
-def _frame(panel: Axes, count: int) -> None:
-    from matplotlib.ticker import MaxNLocator
-
-    panel.set_ylim(count - 0.5, -0.5)
-    panel.set_yticks([])
-    panel.patch.set_alpha(0)
-    panel.spines[["left", "right", "top"]].set_visible(False)
-    panel.spines["bottom"].set_color("#BBBBBB")
-    panel.xaxis.set_major_locator(MaxNLocator(nbins=4, steps=[1, 2, 2.5, 5, 10]))
-    panel.tick_params(axis="x", labelsize=7, length=2, pad=1.5, color="#BBBBBB", labelcolor=FAINT)
 
 
 def _legend(interval: float, limit: float) -> list[tuple[Artist, str]]:

@@ -7,19 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from noisewise.results.plots.line_panels import TICK_ROOM, TITLE_ROOM, WIDTH, frame_lines, name_lines
 from noisewise.results.plots.picture import PROBABILITIES, Estimate
-from noisewise.results.plots.sheet import (
-    FAINT,
-    INK,
-    MARGIN,
-    POSTERIOR,
-    Sheet,
-    Words,
-    heading,
-    open_sheet,
-    shorten,
-    text_width,
-)
+from noisewise.results.plots.sheet import FAINT, INK, MARGIN, POSTERIOR, Words, heading, open_sheet, shorten, text_width
 from noisewise.results.records import SIGMA
 
 if TYPE_CHECKING:
@@ -29,12 +19,9 @@ if TYPE_CHECKING:
 
     from noisewise.results.comparison import MethodComparison
 
-WIDTH = 9.6
 MOST_COLUMNS = 3
 GAP = 0.3
 LINE = 0.24
-TITLE_ROOM = 0.32
-TICK_ROOM = 0.36
 LABEL_SIZE = 9.0
 OTHER = "#E69F00"
 WIDEST = 4.0
@@ -62,14 +49,9 @@ def draw_comparison(comparison: MethodComparison, path: str | os.PathLike[str] |
         panel = sheet.panel(across, above, width, LINE * len(names))
         _draw_term(panel, comparison, term)
         if place % columns == 0:
-            _name_lines(sheet, left, above, labels)
+            name_lines(sheet, left, above, LINE * len(names), labels, LABEL_SIZE)
     write_figure(sheet.figure, path)
     return sheet.figure
-
-
-def _name_lines(sheet: Sheet, left: float, above: float, labels: list[str]) -> None:
-    for line, label in enumerate(labels):
-        sheet.text(left - 0.1, above + (line + 0.5) * LINE, label, ha="right", va="center", fontsize=LABEL_SIZE, color=INK)
 
 
 def _draw_term(panel: Axes, comparison: MethodComparison, term: str) -> None:
@@ -78,9 +60,12 @@ def _draw_term(panel: Axes, comparison: MethodComparison, term: str) -> None:
     for posterior in comparison.posteriors.values():
         draws = posterior.draws(term)
         estimates.append(Estimate(float(draws.mean()), *(float(end) for end in np.quantile(draws, PROBABILITIES))))
-    reference = estimates[names.index(comparison.default) if comparison.default in names else 0]
+    # Others are compared with the default; without it with the first that has a width (the sigma of "fast" has none).
+    wide = [estimate for estimate in estimates if estimate.upper > estimate.lower]
+    reference = estimates[names.index(comparison.default)] if comparison.default in names else (wide or estimates)[0]
     low, high = _range(term, estimates, reference)
-    _frame(panel, len(names), low, high)
+    panel.set_xlim(low, high)
+    frame_lines(panel, len(names))
     if low <= 0 <= high and term != SIGMA:
         panel.axvline(0, color=FAINT, linewidth=0.9, linestyle=(0, (2, 2)), zorder=1, gid="zero")
     panel.axvspan(reference.lower, reference.upper, color=POSTERIOR, alpha=0.1, linewidth=0, zorder=0, gid="default")
@@ -97,24 +82,11 @@ def _draw_term(panel: Axes, comparison: MethodComparison, term: str) -> None:
 
 
 def _range(term: str, estimates: list[Estimate], reference: Estimate) -> tuple[float, float]:
-    width = max(reference.upper - reference.lower, 1e-12 * max(1.0, abs(reference.mean)))
+    width = reference.upper - reference.lower or 0.1 * abs(reference.mean) or 1.0
     low = max(min(estimate.lower for estimate in estimates), reference.lower - WIDEST * width)
     high = min(max(estimate.upper for estimate in estimates), reference.upper + WIDEST * width)
-    pad = 0.06 * (high - low)
+    pad = 0.06 * max(high - low, width)
     return (max(low - pad, 0.0) if term == SIGMA else low - pad), high + pad
-
-
-def _frame(panel: Axes, count: int, low: float, high: float) -> None:
-    from matplotlib.ticker import MaxNLocator
-
-    panel.set_xlim(low, high)
-    panel.set_ylim(count - 0.5, -0.5)
-    panel.set_yticks([])
-    panel.patch.set_alpha(0)
-    panel.spines[["left", "right", "top"]].set_visible(False)
-    panel.spines["bottom"].set_color("#BBBBBB")
-    panel.xaxis.set_major_locator(MaxNLocator(nbins=4, steps=[1, 2, 2.5, 5, 10]))
-    panel.tick_params(axis="x", labelsize=7, length=2, pad=1.5, color="#BBBBBB", labelcolor=FAINT)
 
 
 def _colour(comparison: MethodComparison, name: str) -> str:

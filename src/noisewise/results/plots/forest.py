@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from noisewise.results.plots.line_panels import frame
 from noisewise.results.plots.picture import Estimate, Picture, visible_range
 from noisewise.results.plots.sheet import (
     FAINT,
@@ -67,7 +68,9 @@ def _number(sheet: Sheet, middle: float, words: str) -> None:
 
 def _row(panel: Axes, term: str, picture: Picture, estimate: Estimate) -> None:
     low, high = visible_range(term, picture, (estimate.lower, estimate.upper), margin=0.12)
-    _frame(panel, low, high)
+    panel.set_xlim(low, high)
+    panel.set_ylim(-1, 1)
+    frame(panel, ticks=5)
     if picture.prior is not None and picture.prior.covers(term):
         _prior_bar(panel, picture.prior.interval(term, 0.95), low, high)
     if low <= 0 <= high:
@@ -87,19 +90,6 @@ def _row(panel: Axes, term: str, picture: Picture, estimate: Estimate) -> None:
             [value], [offset], marker, color=colour, markersize=5.5, markeredgecolor="white",
             markeredgewidth=0.7, zorder=5, clip_on=False,
         )  # fmt: skip
-
-
-def _frame(panel: Axes, low: float, high: float) -> None:
-    from matplotlib.ticker import MaxNLocator
-
-    panel.set_xlim(low, high)
-    panel.set_ylim(-1, 1)
-    panel.set_yticks([])
-    panel.patch.set_alpha(0)
-    panel.spines[["left", "right", "top"]].set_visible(False)
-    panel.spines["bottom"].set_color("#BBBBBB")
-    panel.xaxis.set_major_locator(MaxNLocator(nbins=5, steps=[1, 2, 2.5, 5, 10]))
-    panel.tick_params(axis="x", labelsize=7, length=2, pad=1.5, color="#BBBBBB", labelcolor=FAINT)
 
 
 def _prior_bar(panel: Axes, interval: tuple[float, float], low: float, high: float) -> None:

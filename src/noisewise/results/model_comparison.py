@@ -1,0 +1,195 @@
+"""`Comparison`: what `noisewise.compare` returns. Models, their probabilities, and coefficients averaged over them."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from noisewise.errors import ConvergenceWarning, NoisewiseWarning, ResultError
+from noisewise.results import model_tables
+from noisewise.results.posterior import Posterior
+from noisewise.results.records import SIGMA, FitInfo, check_interval
+
+if TYPE_CHECKING:
+    import pandas
+    from matplotlib.figure import Figure
+
+    from noisewise.schema import Design
+
+AVERAGED: Final = "model-averaging"
+"""The method that the posterior of a comparison states."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """What was asked: the terms in question, those kept in every model, the priors and the method."""
+
+    terms: tuple[str, ...]
+    kept: tuple[str, ...]
+    prior: str
+    model_prior: str
+    method: str
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Comparison:
+    """Every choice of terms as a model, with its probability given the release.
+
+    `members` says which of `question.terms` each model has, the most probable model first; `samples` are draws of the
+    coefficients (zero for what is not in the model) and of sigma, in the user's units. `without_noise` are draws of the
+    inclusion probabilities that the same analysis of the table itself may have given: the bands. Plug-in methods have none.
+
+    >>> found = noisewise.compare("stay ~ age + ward + sex", release)    # doctest: +SKIP
+    >>> found.inclusion()                                                # doctest: +SKIP
+    >>> found.posterior().predict({"age": 70, "ward": "B", "sex": "f"})  # doctest: +SKIP
+    """
+
+    design: Design
+    question: Question
+    members: NDArray[np.bool_]
+    probabilities: NDArray[np.float64]
+    log_bayes_factors: NDArray[np.float64]
+    samples: NDArray[np.float64]
+    info: FitInfo
+    without_noise: NDArray[np.float64] | None = None
+    complete: bool = True
+    """Whether these are all models; else they are those that a walk over models has found."""
+    notes: tuple[str, ...] = ()
+    """What is good to know about this comparison, and no reason to distrust it."""
+    others: Mapping[str, Comparison] = field(default_factory=dict)
+    """The same comparison by other methods, if several were asked for."""
+    verdicts: tuple[Mapping[str, float | str], ...] = ()
+    """What all methods say about each term together."""
+
+    def __post_init__(self) -> None:
+        count, terms = len(self.probabilities), len(self.question.terms)
+        shapes = {"members": (count, terms), "probabilities": (count,), "log_bayes_factors": (count,),
+                  "samples": (len(self.samples), len(self.design.terms) + 1)}
+        if self.without_noise is not None:
+            shapes["without_noise"] = (len(self.without_noise), terms)
+        for name, shape in shapes.items():
+            values = np.array(getattr(self, name))
+            if values.shape != shape or 0 in shape or not np.isfinite(values).all():
+                raise ResultError(f"{name} of a comparison are finite and have the shape {shape}", found=str(values.shape))
+            values.setflags(write=False)
+            object.__setattr__(self, name, values)
+
+    def inclusion(self, interval: float = 0.95) -> pandas.DataFrame:
+        """For each term in question: the probability that it belongs in the model, and its band.
+
+        The probability accounts for the privacy noise. `lower` and `upper` say where the same analysis of the table itself,
+        without privacy noise, would have put it; they are missing for methods that know nothing about the noise.
+        """
+        return model_tables.inclusion_table(self.question.terms, self.inclusion_probabilities, self.without_noise, interval)
+
+    def models(self, top: int = 10) -> pandas.DataFrame:
+        """The most probable models: probability, log Bayes factor against the smallest model, number of terms, and terms."""
+        if isinstance(top, bool) or not isinstance(top, int | np.integer) or top < 1:
+            raise ResultError("top is a whole number, 1 or more", found=repr(top))
+        return model_tables.model_table(self.question.terms, self.members, self.probabilities, self.log_bayes_factors, int(top))
+
+    def median_model(self) -> str:
+        """The formula of the median probability model: all terms that are in with a probability of one half or more.
+
+        Of all single models it predicts best in many situations (Barbieri and Berger 2004); it can be given to `fit`.
+        """
+        chosen = self.inclusion_probabilities >= 0.5
+        return self.formula([term for term, is_in in zip(self.question.terms, chosen, strict=True) if is_in])
+
+    def formula(self, terms: list[str]) -> str:
+        """The formula of the model with these terms besides the kept ones."""
+        wanted = [term for term in dict.fromkeys(self.design.written) if term in (*terms, *self.question.kept)]
+        intercept = self.design.terms[:1] == ("Intercept",)
+        right = [term for term in wanted if term != "Intercept"]
+        words = right if intercept else ["0", *right]
+        return f"{self.design.response} ~ {' + '.join(words) or '1'}"
+
+    def coefficients(self, interval: float = 0.95) -> pandas.DataFrame:
+        """Averaged over the models, zeros included: mean, sd, interval, and the probability of not being zero."""
+        inside = dict(zip(self.question.terms, self.inclusion_probabilities, strict=True))
+        chances = np.array([inside.get(term, 1.0) for term in self.design.written])
+        return model_tables.coefficient_table(self.design.terms, self.samples[:, :-1], chances, interval)
+
+    def posterior(self) -> Posterior:
+        """The averaged draws as a `Posterior`, with its summary, predictions, pictures, ArviZ export and file."""
+        return Posterior(self.samples[None], (*self.design.terms, SIGMA), self.design, replace(self.info, method=AVERAGED))
+
+    def predict(
+        self, new_rows: object, interval: float = 0.95, kind: Literal["response", "mean"] = "response"
+    ) -> pandas.DataFrame:
+        """Predictions averaged over the models; see `Posterior.predict`."""
+        return self.posterior().predict(new_rows, interval, kind)
+
+    def agreement(self) -> pandas.DataFrame:
+        """The inclusion probabilities of every method that was run, the widest difference, and the verdict about each term.
+
+        The guidelines of the literature for plug-in methods: draw a conclusion only where thresholded and other methods agree.
+        """
+        import pandas
+
+        if not self.verdicts:
+            raise ResultError("several methods are needed to see whether they agree", found=f"method {self.question.method!r}",
+                              remedy='compare with method=("noise-aware", "ridge", "thresholded")')
+        return pandas.DataFrame([dict(row) for row in self.verdicts]).set_index("term")
+
+    def plot(self, path: str | os.PathLike[str] | None = None, interval: float = 0.95) -> Figure:
+        """The inclusion probabilities with their bands; other methods, if they were run, as marks beside them."""
+        from noisewise.results.plots.models_inclusion import draw_inclusion
+
+        check_interval(interval)
+        return draw_inclusion(self, interval, path)
+
+    def plot_models(self, path: str | os.PathLike[str] | None = None, top: int = 20) -> Figure:
+        """The model space as an image: a column for each of the most probable models, as wide as it is probable."""
+        from noisewise.results.plots.models_space import draw_models
+
+        self.models(top)
+        return draw_models(self, top, path)
+
+    def diagnose(self) -> list[str]:
+        """Reasons to be careful with these results, in plain words; an empty list is good news."""
+        return [*self.info.doubts, *self.notes]
+
+    def warn_if_bad(self, stacklevel: int = 1) -> None:
+        """Emit one warning with all that `diagnose` finds."""
+        found = self.diagnose()
+        if found:
+            kind = ConvergenceWarning if self.info.doubts else NoisewiseWarning
+            warnings.warn("; ".join(found), kind, stacklevel=stacklevel + 1)
+
+    @property
+    def inclusion_probabilities(self) -> NDArray[np.float64]:
+        """The probability of each of `question.terms` to be in the model."""
+        return np.minimum(self.probabilities @ self.members, 1.0)  # rounding may exceed it by a hair
+
+    def describe(self) -> str:
+        """Method, priors, models and holders in one line."""
+        asked, holders = self.question, self.info.holders
+        return (f"{asked.method} · prior {asked.prior}, models {asked.model_prior} · {self.models_in_words()} · "
+                f"{holders} holder{'s' * (holders > 1)}")
+
+    def models_in_words(self) -> str:
+        """How many models there are, and whether they are all."""
+        return f"{len(self.members):,} models" if self.complete else f"{len(self.members):,} models found by a walk"
+
+    def __repr__(self) -> str:
+        best = self.models(1)
+        return (f"<Comparison {self.design.formula!r}, {self.describe()}: the most probable has "
+                f"{best['terms'].iloc[0] or 'no term'} ({best['probability'].iloc[0]:.2f})>")
+
+    def _repr_html_(self) -> str:
+        import html
+
+        def shown(value: Any) -> str:
+            return f"{value:.3f}"
+
+        heading = html.escape(f"{self.design.formula} ({self.describe()})")
+        notes = "".join(f"<li>{html.escape(words)}</li>" for words in self.diagnose())
+        return (f"<p><b>{heading}</b></p>{self.inclusion().to_html(float_format=shown)}"
+                f"{self.models(5).to_html(float_format=shown)}" + (f"<ul>{notes}</ul>" if notes else ""))

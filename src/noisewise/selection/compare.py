@@ -1,0 +1,168 @@
+"""``compare``: a formula and one or several releases in, the probabilities of its models out. This file wires."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from noisewise.errors import FitError
+from noisewise.posterior.fit import whole
+from noisewise.posterior.parts import residual_rows
+from noisewise.progress import Tick, progress_bar
+from noisewise.release.combine import combine
+from noisewise.release.model import Release
+from noisewise.results.model_comparison import AVERAGED, Comparison, Question
+from noisewise.results.records import FitInfo
+from noisewise.schema import Design
+from noisewise.selection.agreement import agreement
+from noisewise.selection.coefficient_priors import LAPLACE, ZELLNER_SIOW, check_prior
+from noisewise.selection.export import rows_with_moments
+from noisewise.selection.methods import DEFAULT, METHODS, Asked, Found
+from noisewise.selection.model_priors import log_prior_by_size
+from noisewise.selection.moments import Moments
+from noisewise.selection.noise_laws import NoiseLaw
+from noisewise.selection.plug_in import regularised
+from noisewise.selection.terms import TermGroups, names_of
+from noisewise.selection.units import Units
+
+if TYPE_CHECKING:
+    import pyarrow
+
+HIDDEN: Final = 4.0
+"""A direction of the predictors is hidden if its moment is less than so many standard deviations of its noise.
+
+About there probabilities begin to be too low: the likelihood takes some of the noise for information about the coefficients.
+"""
+
+
+def compare(
+    formula: str,
+    release: Release | Sequence[Release],
+    *,
+    prior: str = ZELLNER_SIOW,
+    model_prior: str = "beta-binomial",
+    method: str | Sequence[str] = DEFAULT,
+    keep: str | Sequence[str] = (),
+    draws: int = 4000,
+    seed: int | None = None,
+    progress: Tick | bool | None = None,
+) -> Comparison:
+    """Which terms of the formula matter: the probability of every choice of them, given one or several releases.
+
+    ``prior``, of the coefficients within a model: ``zellner-siow`` (default), ``zellner`` (g = n), ``hyper-g``, or ``bic`` and
+    ``aic``, which stand in for one; ``zellner-siow-laplace`` for plug-in methods only. ``model_prior``: ``beta-binomial``
+    (default: every number of terms is equally likely), ``uniform`` (every model is), ``bernoulli(0.2)``. ``keep`` names terms
+    that are in every model, as the intercept always is. The columns of a category enter together. ``method``:
+
+    - ``noise-aware`` (default) takes account of the privacy noise;
+    - ``ridge``, ``thresholded`` and ``histogram`` are those of the literature: they take the noisy moments, made positive
+      definite, for exact, or average over a confidence region of them. For comparison.
+
+    Several methods may be named: the result is that of the first, its ``agreement()`` sets all side by side. ``draws`` of the
+    averaged coefficients; ``seed`` makes them reproducible. ``progress``: True or False, or None for a bar on a terminal.
+    """
+    names = _methods(method)
+    check_prior(prior)
+    if prior == LAPLACE and DEFAULT in names:
+        raise FitError("this prior is for methods that take the moments for exact", found=f"{prior!r} with method {DEFAULT!r}",
+                       remedy=f"prior={ZELLNER_SIOW!r} has the same prior with its integral done in full")
+    draws = whole("draws", draws, 1)
+    seed = secrets.randbelow(2**31) if seed is None else whole("seed", seed, 0)
+    together = release if isinstance(release, Release) else combine(release)
+    task = _Task.of(formula, together, prior, model_prior, keep)
+    found = {name: task.solve(name, draws, seed, progress) for name in names}
+    result = found.pop(names[0])
+    if found:
+        inside = {one.question.method: one.inclusion_probabilities for one in (result, *found.values())}
+        result = replace(result, others=found, verdicts=tuple(agreement(inside, task.terms.optional)))
+    result.warn_if_bad(stacklevel=2)
+    return result
+
+
+def synthetic_rows(formula: str, release: Release | Sequence[Release], *, threshold: bool = False,
+                   keep: str | Sequence[str] = (), seed: int = 0) -> Iterator[pyarrow.RecordBatch]:
+    """Made-up rows with the moments that the methods ``ridge`` and ``thresholded`` use, in blocks, for other software."""
+    together = release if isinstance(release, Release) else combine(release)
+    task = _Task.of(formula, together, ZELLNER_SIOW, "uniform", keep)
+    exact = regularised(task.moments, NoiseLaw.of(together.parts, task.units), threshold=threshold)
+    return rows_with_moments(task.design, task.units, exact, whole("seed", seed, 0))
+
+
+def _methods(method: str | Sequence[str]) -> list[str]:
+    names = names_of("method", method)
+    unknown = [name for name in names if name not in METHODS]
+    if unknown or not names:
+        raise FitError("the method is not known", found=", ".join(map(repr, unknown)) or "no method",
+                       remedy="known are " + ", ".join(METHODS))
+    return names
+
+
+@dataclass(frozen=True)
+class _Task:
+    """The question, read and checked, and what the release says about it."""
+
+    release: Release
+    design: Design
+    terms: TermGroups
+    units: Units
+    moments: Moments
+    prior: str
+    model_prior: str
+    log_prior: npt.NDArray[np.float64]
+
+    @classmethod
+    def of(cls, formula: str, release: Release, prior: str, model_prior: str, keep: str | Sequence[str]) -> _Task:
+        if release.kind != "gram":
+            raise FitError("models can be compared with releases of kind gram only: others lack the response's sum of squares",
+                           found=f"a release of kind {release.kind}", remedy="the data holder can make a release of kind gram")
+        design = Design.of(formula, release.basis, release.terms)
+        terms = TermGroups.of(design, keep)
+        log_prior = log_prior_by_size(model_prior, len(terms.optional))
+        rows = sum(residual_rows(part) for part in release.parts)
+        if rows < len(design.terms) + 2:
+            raise FitError("models can be compared where there are more rows than columns",
+                           found=f"{rows:,.0f} rows and {len(design.terms)} columns",
+                           remedy="a shorter formula, or a release of more rows")
+        units = Units.of(design, terms.places)
+        return cls(release, design, terms, units, Moments.of(release.parts, units), prior, model_prior, log_prior)
+
+    def solve(self, method: str, draws: int, seed: int, progress: Tick | bool | None) -> Comparison:
+        started = time.perf_counter()
+        seeds = [int(value) for value in np.random.SeedSequence(seed).generate_state(3, np.uint32)]
+        with progress_bar(progress, "Comparing", "%") as tick:
+            noise = NoiseLaw.of(self.release.parts, self.units)
+            asked = Asked(self.moments, noise, self.terms.groups, self.prior, self.log_prior, draws, seeds, tick)
+            found = METHODS[method](asked)
+        info = FitInfo(method=AVERAGED, family="gaussian", formula=self.design.formula, seed=seed, chains=1, draws=draws,
+                       holders=self.release.holders, seconds=time.perf_counter() - started, doubts=found.weighed.doubts)
+        return self._result(method, found, info)
+
+    def _result(self, method: str, found: Found, info: FitInfo) -> Comparison:
+        weighed = found.weighed
+        order = np.argsort(-weighed.probabilities, kind="stable")
+        return Comparison(
+            design=self.design,
+            question=Question(self.terms.optional, self.terms.kept, self.prior, self.model_prior, method),
+            members=weighed.members[order], probabilities=weighed.probabilities[order],
+            log_bayes_factors=weighed.log_bayes_factors[order], samples=self.units.to_user(found.drawn.working), info=info,
+            without_noise=found.without_noise, complete=weighed.complete, notes=tuple(hidden(self.moments)),
+        )
+
+
+def hidden(moments: Moments) -> list[str]:
+    """A warning in words where the noise hides how the predictors vary."""
+    gram = moments.features.T @ moments.matrix @ moments.features
+    values, vectors = np.linalg.eigh((gram + gram.T) / 2)
+    noise = np.sqrt([moments.squared_noise(direction) for direction in (moments.features @ vectors).T])
+    count = int(np.sum(values < HIDDEN * noise))
+    if not count:
+        return []
+    return [f"the noise hides how the predictors vary in {count} of {len(values)} directions (their moments are below {HIDDEN:g} "
+            "standard deviations of the noise): the release hardly says which terms matter, and probabilities are too low; do "
+            "not conclude from them that a term can be left out"]
