@@ -39,6 +39,9 @@ METHODS: Final = (DEFAULT, "conditional-flat")
 LOT: Final = 1024
 """At most so many regressions side by side: memory is bounded by it."""
 LATENT_LOT: Final = 256
+STEPS: Final = (3, 9)
+LATENT_STEPS: Final = (8, 24)
+"""Of a trajectory, at least and at most: unknown moments of the predictors are correlated, and short ones do not get far."""
 FAR_APART: Final = 1.05
 """R-hat of chains that show at a glance that they are worth less than a hundred independent draws."""
 
@@ -152,7 +155,8 @@ def _sample(jobs: list[Job], seed: int, chains: int, draws: int, own_seeds: list
         data["copies"] = np.zeros((len(models), len(models) * chains))
     pairs = [model.start() for model in models]
     found = sample_batch(models[0].log_density, data, np.stack([start for start, _ in pairs]),
-                         np.stack([scale for _, scale in pairs]), seed=seed, chains=chains, draws=draws)
+                         np.stack([scale for _, scale in pairs]), seed=seed, chains=chains, draws=draws,
+                         steps=LATENT_STEPS if isinstance(models[0], LatentModel) else STEPS)
     results = []
     for index, model in enumerate(models):
         working = found.draws[index]

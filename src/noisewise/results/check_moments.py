@@ -190,8 +190,9 @@ def _agreement(observed: Floats, covariances: Floats, slopes: Floats, weights: F
     followed = weights[:, None, None] * (root.transpose(0, 2, 1) @ gain.matrix.T)
     sides = np.concatenate([np.linalg.solve(root, slopes), followed], axis=2).reshape(len(values), -1)
     one = np.eye(len(gain.posterior))
-    span, triangle = np.linalg.qr(sides / np.linalg.norm(sides, axis=0))
-    scaled = triangle * np.linalg.norm(sides, axis=0)
+    lengths = np.maximum(np.linalg.norm(sides, axis=0), np.finfo(float).tiny)
+    span, triangle = np.linalg.qr(sides / lengths)
+    scaled = triangle * lengths
     inner = scaled @ np.block([[gain.posterior, -one], [-one, np.zeros_like(one)]]) @ scaled.T
     variances, vectors = np.linalg.eigh(np.eye(len(inner)) + (inner + inner.T) / 2)
     along = vectors.T @ (span.T @ values)

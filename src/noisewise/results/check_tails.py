@@ -63,6 +63,8 @@ class Tails:
         """P(ΣQ ≥ total) for the squared length of all ``free`` statistics: a gamma distribution with the right variance."""
         from scipy.special import gammaincc
 
+        if free <= 0.0:  # a single holder: the fit has used up everything
+            return 1.0
         variance = 2.0 * free + float(self.together.sum())
         return float(gammaincc(free**2 / variance, total * free / variance))
 

@@ -75,7 +75,8 @@ def test_formulas_and_releases_are_paired() -> None:
 def quick_sampler(seeds: list[int], away: float = 0.0) -> Any:
     """In the place of the sampler: normal draws, the first chain of the second fit so far away; notes the seeds that it takes."""
 
-    def sample(log_density: Any, data: Any, starts: Any, scales: Any, *, seed: int, chains: int, draws: int) -> BatchDraws:
+    def sample(log_density: Any, data: Any, starts: Any, scales: Any, *, seed: int, chains: int, draws: int,
+               steps: tuple[int, int]) -> BatchDraws:
         seeds.extend(range(seed, seed + 20))  # one for each call of the compiled function
         shape = (len(starts), chains, draws)
         visited = starts[:, None, None] + 0.01 * np.random.default_rng(seed).normal(size=(*shape, starts.shape[1]))

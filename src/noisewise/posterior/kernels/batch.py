@@ -22,7 +22,6 @@ Array = npt.NDArray[np.float64]
 
 NEWTON_STEPS: Final = 60
 TARGET_ACCEPTANCE: Final = 0.9
-LEAST_STEPS, MOST_STEPS = 3, 9
 CHUNK: Final = 100
 
 
@@ -36,8 +35,12 @@ class BatchDraws:
 
 
 def sample_batch(log_density: LogDensity, data: Mapping[str, Any], starts: Array, scales: Array, *, seed: int, chains: int,
-                 draws: int, warmup: int = 300, tick: Callable[[int, int], None] | None = None) -> BatchDraws:
-    """Sample from ``log_density(x, data[k], jax.numpy)`` for every k along the first axis of the arrays in ``data``."""
+                 draws: int, warmup: int = 300, steps: tuple[int, int] = (3, 9),
+                 tick: Callable[[int, int], None] | None = None) -> BatchDraws:
+    """Sample from ``log_density(x, data[k], jax.numpy)`` for every k along the first axis of the arrays in ``data``.
+
+    ``steps``: the least and the largest number of steps of a trajectory.
+    """
     with double_precision():
         import jax
 
@@ -49,7 +52,7 @@ def sample_batch(log_density: LogDensity, data: Mapping[str, Any], starts: Array
         rounds = [True] * -(-warmup // CHUNK) + [False] * -(-draws // CHUNK)
         kept, diverging = [], []
         for index, adapting in enumerate(rounds):
-            lengths = random.integers(LEAST_STEPS, MOST_STEPS + 1, CHUNK)
+            lengths = random.integers(steps[0], steps[1] + 1, CHUNK)
             state, visited, diverged = _transitions(log_density)(state, jax.random.key(seed + index), lengths, adapting,
                                                                 point, scale, arrays)
             if not adapting:
