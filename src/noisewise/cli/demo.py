@@ -242,7 +242,8 @@ def _files_and_next_steps(talk: Talk, paths: dict[str, Path]) -> None:
     talk.explain()
     talk.explain("What to try next", style="bold")
     talk.explain("As an analyst, who has the release and nothing else:")
-    talk.suggest(f"noisewise show {release}", f'noisewise fit {release} "procedures ~ age + ward + emergency"')
+    talk.suggest(f"noisewise show {release}", f'noisewise fit {release} "procedures ~ age + ward + emergency"',
+                 f'noisewise compare {release} "procedures ~ age + sex + ward + emergency"')
     talk.explain("As a data holder, with less privacy spent, or for a table of your own:")
     again = quote(str(paths["release"].with_name("stricter.nwr")))
     talk.suggest(

@@ -83,6 +83,9 @@ def gram(
     from noisewise.holder import plan
     from noisewise.schema import Basis, Schema
 
+    if not 0 < delta < 1:  # else the remedy would be to leave it out, which is for a release
+        raise PrivacyError("delta must lie strictly between 0 and 1", found=repr(delta),
+                           remedy="for example 1e-6; the line of laplace is for pure epsilon whatever delta is")
     declared = Schema.load(schema)
     basis = Basis.of(declared, terms)
     gaussian = plan(basis, epsilon, delta)
@@ -138,10 +141,14 @@ def _table(found: list[Planned], gaussian: SymmetricMechanism, rows: int | None)
             f"{sd['diagonal']:,.4g}",
             f"{sd['off_diagonal']:,.4g}",
             f"{ratio['diagonal']:.2f}" if same else f"{ratio['diagonal']:.2f} / {ratio['off_diagonal']:.2f}",
-            *([] if rows is None else [f"{100 * numbers['sd_of_a_mean_in_ranges']:.2g} %",
-                                       f"{100 * numbers['share_of_a_second_moment']:.2g} %"]),
+            *([] if rows is None else [_percent(numbers["sd_of_a_mean_in_ranges"]),
+                                       _percent(numbers["share_of_a_second_moment"])]),
         )
     return table
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.2g} %" if share < 0.995 else f"{100 * share:,.0f} %"
 
 
 def _explain(talk: Talk, declared: Schema, basis: Basis, found: list[Planned], rows: int | None) -> None:

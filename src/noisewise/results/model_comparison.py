@@ -61,7 +61,7 @@ class Comparison:
     complete: bool = True
     """Whether these are all models; else they are those that a walk over models has found."""
     notes: tuple[str, ...] = ()
-    """What is good to know about this comparison, and no reason to distrust it."""
+    """What the release itself does not allow to conclude. (That a computation went wrong would be in `info.doubts`.)"""
     others: Mapping[str, Comparison] = field(default_factory=dict)
     """The same comparison by other methods, if several were asked for."""
     verdicts: tuple[Mapping[str, float | str], ...] = ()
@@ -84,7 +84,8 @@ class Comparison:
         """For each term in question: the probability that it belongs in the model, and its band.
 
         The probability accounts for the privacy noise. `lower` and `upper` say where the same analysis of the table itself,
-        without privacy noise, would have put it; they are missing for methods that know nothing about the noise.
+        without privacy noise, would have put it; they are missing for methods that know nothing about the noise. The
+        probability is the mean of what the band is made of, and lies outside if a few draws are far from all others.
         """
         return model_tables.inclusion_table(self.question.terms, self.inclusion_probabilities, self.without_noise, interval)
 
@@ -106,9 +107,14 @@ class Comparison:
         """The formula of the model with these terms besides the kept ones."""
         wanted = [term for term in dict.fromkeys(self.design.written) if term in (*terms, *self.question.kept)]
         intercept = self.design.terms[:1] == ("Intercept",)
-        right = [term for term in wanted if term != "Intercept"]
+        right = [self._quoted(term) for term in wanted if term != "Intercept"]
         words = right if intercept else ["0", *right]
-        return f"{self.design.response} ~ {' + '.join(words) or '1'}"
+        return f"{self._quoted(self.design.response)} ~ {' + '.join(words) or '1'}"
+
+    def _quoted(self, term: str) -> str:
+        """As a formula writes it: names of columns that are more than one word are between backticks."""
+        factors = [term] if term in self.design.basis.schema.names else term.split(":")
+        return ":".join(name if name.isidentifier() or name.startswith("I(") else f"`{name}`" for name in factors)
 
     def coefficients(self, interval: float = 0.95) -> pandas.DataFrame:
         """Averaged over the models, zeros included: mean, sd, interval, and the probability of not being zero."""

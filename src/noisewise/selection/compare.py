@@ -15,7 +15,6 @@ from noisewise.errors import FitError
 from noisewise.posterior.fit import whole
 from noisewise.posterior.parts import residual_rows
 from noisewise.progress import Tick, progress_bar
-from noisewise.release.combine import combine
 from noisewise.release.model import Release
 from noisewise.results.model_comparison import AVERAGED, Comparison, Question
 from noisewise.results.records import FitInfo
@@ -28,6 +27,7 @@ from noisewise.selection.model_priors import log_prior_by_size
 from noisewise.selection.moments import Moments
 from noisewise.selection.noise_laws import NoiseLaw
 from noisewise.selection.plug_in import regularised
+from noisewise.selection.released import gram_release
 from noisewise.selection.terms import TermGroups, names_of
 from noisewise.selection.units import Units
 
@@ -74,7 +74,7 @@ def compare(
                        remedy=f"prior={ZELLNER_SIOW!r} has the same prior with its integral done in full")
     draws = whole("draws", draws, 1)
     seed = secrets.randbelow(2**31) if seed is None else whole("seed", seed, 0)
-    together = release if isinstance(release, Release) else combine(release)
+    together = gram_release(release)
     task = _Task.of(formula, together, prior, model_prior, keep)
     found = {name: task.solve(name, draws, seed, progress) for name in names}
     result = found.pop(names[0])
@@ -88,7 +88,7 @@ def compare(
 def synthetic_rows(formula: str, release: Release | Sequence[Release], *, threshold: bool = False,
                    keep: str | Sequence[str] = (), seed: int = 0) -> Iterator[pyarrow.RecordBatch]:
     """Made-up rows with the moments that the methods ``ridge`` and ``thresholded`` use, in blocks, for other software."""
-    together = release if isinstance(release, Release) else combine(release)
+    together = gram_release(release)
     task = _Task.of(formula, together, ZELLNER_SIOW, "uniform", keep)
     exact = regularised(task.moments, NoiseLaw.of(together.parts, task.units), threshold=threshold)
     return rows_with_moments(task.design, task.units, exact, whole("seed", seed, 0))
@@ -118,9 +118,6 @@ class _Task:
 
     @classmethod
     def of(cls, formula: str, release: Release, prior: str, model_prior: str, keep: str | Sequence[str]) -> _Task:
-        if release.kind != "gram":
-            raise FitError("models can be compared with releases of kind gram only: others lack the response's sum of squares",
-                           found=f"a release of kind {release.kind}", remedy="the data holder can make a release of kind gram")
         design = Design.of(formula, release.basis, release.terms)
         terms = TermGroups.of(design, keep)
         log_prior = log_prior_by_size(model_prior, len(terms.optional))
@@ -145,17 +142,17 @@ class _Task:
 
     def _result(self, method: str, found: Found, info: FitInfo) -> Comparison:
         weighed = found.weighed
-        order = np.argsort(-weighed.probabilities, kind="stable")
+        order = np.lexsort((-weighed.log_bayes_factors, -weighed.probabilities))  # many probabilities may be 0 as floats
         return Comparison(
             design=self.design,
             question=Question(self.terms.optional, self.terms.kept, self.prior, self.model_prior, method),
             members=weighed.members[order], probabilities=weighed.probabilities[order],
             log_bayes_factors=weighed.log_bayes_factors[order], samples=self.units.to_user(found.drawn.working), info=info,
-            without_noise=found.without_noise, complete=weighed.complete, notes=tuple(hidden(self.moments)),
+            without_noise=found.without_noise, complete=weighed.complete, notes=tuple(hidden(self.moments, method)),
         )
 
 
-def hidden(moments: Moments) -> list[str]:
+def hidden(moments: Moments, method: str) -> list[str]:
     """A warning in words where the noise hides how the predictors vary."""
     gram = moments.features.T @ moments.matrix @ moments.features
     values, vectors = np.linalg.eigh((gram + gram.T) / 2)
@@ -164,5 +161,6 @@ def hidden(moments: Moments) -> list[str]:
     if not count:
         return []
     return [f"the noise hides how the predictors vary in {count} of {len(values)} directions (their moments are below {HIDDEN:g} "
-            "standard deviations of the noise): the release hardly says which terms matter, and probabilities are too low; do "
-            "not conclude from them that a term can be left out"]
+            "standard deviations of the noise): the release hardly says which terms matter, "
+            + ("and probabilities are too low; do not conclude from them that a term can be left out" if method == DEFAULT else
+               f"and the method {method} takes noise for effects; do not conclude from its probabilities that a term matters")]

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from noisewise.progress import Tick
 from noisewise.selection.averaged import AveragedDraws, averaged_draws
 from noisewise.selection.evidence import Evidence
-from noisewise.selection.model_probabilities import probabilities
+from noisewise.selection.model_probabilities import log_probabilities
 from noisewise.selection.moments import Moments
 from noisewise.selection.plug_in import exact_moments
 from noisewise.selection.subsets import memberships
@@ -22,12 +22,19 @@ Members = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class HistogramEstimate:
-    """All models with their mean probabilities, the terms' probabilities of being in for each matrix, and averaged draws."""
+    """All models with their mean probabilities, the terms' probabilities of being in for each matrix, and averaged draws.
+
+    The mean probabilities' logarithms are exact also where they are too small for a float.
+    """
 
     members: Members
-    probabilities: Array
+    log_probabilities: Array
     inclusion: Array
     drawn: AveragedDraws
+
+    @property
+    def probabilities(self) -> Array:
+        return np.exp(self.log_probabilities)
 
 
 def histogram_estimate(moments: Moments, matrices: Array, groups: Sequence[Sequence[int]], prior: str, log_prior: Array,
@@ -39,11 +46,12 @@ def histogram_estimate(moments: Moments, matrices: Array, groups: Sequence[Seque
     members = memberships(len(groups))
     rng = np.random.default_rng(seed)
     each = -(-draws // len(matrices))
-    total, inclusion, drawn = np.zeros(len(members)), [], []
+    logs, inclusion, drawn = np.full(len(members), -np.inf), [], []
     for number, matrix in enumerate(matrices, start=1):
         evidence = Evidence(exact_moments(moments, matrix), groups, prior)
-        weights = probabilities(evidence.all_models(), members, log_prior)
-        total += weights
+        each_log = log_probabilities(evidence.all_models(), members, log_prior)
+        weights = np.exp(each_log)
+        logs = np.logaddexp(logs, each_log)
         inclusion.append(weights @ members)
         drawn.append(averaged_draws(evidence, members, weights, each, int(rng.integers(2**63))))
         if tick is not None:
@@ -51,4 +59,4 @@ def histogram_estimate(moments: Moments, matrices: Array, groups: Sequence[Seque
     order = rng.permutation(each * len(matrices))[:draws]
     together = AveragedDraws(np.concatenate([one.members for one in drawn])[order],
                              np.concatenate([one.working for one in drawn])[order])
-    return HistogramEstimate(members, total / len(matrices), np.array(inclusion), together)
+    return HistogramEstimate(members, logs - np.log(len(matrices)), np.array(inclusion), together)

@@ -79,7 +79,7 @@ def histogram(asked: Asked) -> Found:
     matrices = Region(asked.moments, asked.noise).draws(count, asked.seeds[0], _percent(asked.tick, 0, WEIGHED)).matrices
     found = histogram_estimate(asked.moments, matrices, asked.groups, asked.prior, asked.log_prior, draws=asked.draws,
                                seed=asked.seeds[1], tick=_percent(asked.tick, WEIGHED, 100))
-    factors = implied_factors(found.probabilities, found.members, asked.log_prior)
+    factors = implied_factors(found.log_probabilities, found.members, asked.log_prior)
     return Found(Weighed(found.members, factors, found.probabilities), found.drawn, found.inclusion)
 
 
@@ -92,9 +92,9 @@ def _percent(tick: Tick, first: int, last: int) -> Tick:
     return told
 
 
-def implied_factors(shares: Array, members: Members, log_prior: Array) -> Array:
+def implied_factors(log_probabilities: Array, members: Members, log_prior: Array) -> Array:
     """The log Bayes factors that would give these probabilities; the smallest model comes first."""
-    logs = np.log(np.maximum(shares, 1e-300)) - log_prior[members.sum(axis=1)]
+    logs = log_probabilities - log_prior[members.sum(axis=1)]
     return np.asarray(logs - logs[0])
 
 

@@ -31,10 +31,6 @@ class Weighed:
     doubts: tuple[str, ...] = ()
     complete: bool = True
 
-    def inclusion(self) -> Array:
-        """The probability of each term to be in the model."""
-        return np.asarray(self.probabilities @ self.members)
-
 
 def weigh(evidence: Evidence, log_prior: Array, seed: int, tick: Tick) -> Weighed:
     """``log_prior``: the log prior probability of one model with 0, 1, … terms."""
@@ -52,9 +48,13 @@ def weigh(evidence: Evidence, log_prior: Array, seed: int, tick: Tick) -> Weighe
 
 def probabilities(log_bayes_factors: Array, members: Members, log_prior: Array) -> Array:
     """Of these models, as if there were no others."""
+    return np.exp(log_probabilities(log_bayes_factors, members, log_prior))
+
+
+def log_probabilities(log_bayes_factors: Array, members: Members, log_prior: Array) -> Array:
     logs = log_bayes_factors + log_prior[members.sum(axis=1)]
-    weights = np.exp(logs - logs.max())
-    return np.asarray(weights / weights.sum())
+    highest = logs.max()
+    return np.asarray(logs - highest - np.log(np.sum(np.exp(logs - highest))))
 
 
 def _in_steps(evidence: Evidence, members: Members, tick: Tick) -> Array:
@@ -63,5 +63,3 @@ def _in_steps(evidence: Evidence, members: Members, tick: Tick) -> Array:
         lots.append(evidence.log_bayes_factors(members[start:start + STEP]))
         tick(min(start + STEP, len(members)), len(members))
     return np.concatenate(lots)
-
-

@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from noisewise.posterior.parts import Part, holder_weights, residual_rows
+from noisewise.posterior.parts import Part, holder_weights, residual_rows, row_count
 from noisewise.selection.units import Units
 
 Array = npt.NDArray[np.float64]
@@ -39,25 +39,22 @@ class Moments:
     target: Array
     kept: int
     """So many columns come first and are in every model: the constant, and what the user wants to keep."""
+    averaged: float = 1.0
+    """So many of the table's rows are behind each of ``rows``: more than one where the release averaged them in groups."""
 
     @classmethod
     def of(cls, parts: Sequence[Part], units: Units) -> Moments:
-        """Holders whose noise differs are weighed as for a regression with middling coefficients.
-
-        The weights' scale is such that Σ w n = Σ w² n: then the weighted sum is as informative as a table of so many rows.
-        """
-        weights = holder_weights(parts, variance=0.1, norm2=1.5, spread=0.3)
-        size = parts[0].matrix.shape[0]
-        rows = np.maximum([residual_rows(part) for part in parts], 1.0)
-        w = np.ones(len(parts)) if weights is None else weights * (weights @ rows) / (weights**2 @ rows)
-        used = np.flatnonzero(np.column_stack([units.features, units.target]).any(axis=1))
-        block = np.ix_(used, used)
+        """The holders' sum, weighted by ``pooling_weights``."""
+        w, used = pooling_weights(parts), used_columns(units)
+        size, block = parts[0].matrix.shape[0], np.ix_(used, used)
+        residuals = float(w @ _residuals(parts))
         return cls(
             matrix=np.einsum("j,jkl->kl", w, [part.matrix[block] for part in parts]),
             spread=np.einsum("j,jkl->kl", w**2, [part.matrix[block] for part in parts]),
             variances=np.einsum("j,jkl->kl", w**2, [part.noise.variances(size)[block] for part in parts]),
-            rows=max(float(w @ rows), units.features.shape[1] + 2.0),
+            rows=max(residuals, units.features.shape[1] + 2.0),
             features=units.features[used], target=units.target[used], kept=units.kept,
+            averaged=max(float(w @ [row_count(part) for part in parts]) / residuals, 1.0),
         )
 
     @property
@@ -88,35 +85,40 @@ class Moments:
         noise = np.sqrt(self.squared_noise(combination)) / free
         return positive(seen, float(np.hypot(noise, np.sqrt(2.0 / free) * seen)))
 
-    def clarity(self) -> float:
-        """How many standard deviations of its noise the predictors' least moment, the kept columns taken out, is away from 0.
-
-        Below about 3 the noise hides which predictors vary at all, and inclusion probabilities are no longer calibrated: those
-        of terms that matter are too small.
-        """
-        if self.exact or self.features.shape[1] == self.kept:
-            return np.inf
-        gram = self.features.T @ self.matrix @ self.features
-        values, vectors = np.linalg.eigh(without_leading(gram, self.kept))
-        across = gram[:self.kept, self.kept:] @ vectors
-        inside = -np.linalg.solve(gram[:self.kept, :self.kept], across) if self.kept else across
-        directions = self.features @ np.vstack([inside, vectors])
-        return float(min(value / np.sqrt(self.squared_noise(direction))
-                         for value, direction in zip(values, directions.T, strict=True)))
-
     def possible(self) -> Moments:
         """With moments of the predictors as a table can have them.
 
         Each of their eigenvalues is replaced by what it may be expected to be, given that it is positive and bounded: released
-        columns lie between −1 and 1, so that the squares of their combination d add up to at most n (Σ|d_i|)².
+        columns lie between −1 and 1, so that the squares of their combination d add up to at most n (Σ|d_i|)². (Of k rows that
+        were averaged in a group, the release has the sum's square over k: at most k times as much as of one row.)
         """
+        most = self.rows * self.averaged
         gram = self.features.T @ self.matrix @ self.features
         values, vectors = np.linalg.eigh((gram + gram.T) / 2)
-        expected = [between(value, np.sqrt(self.squared_noise(one)), self.rows * float(np.sum(np.abs(one))) ** 2)[0]
+        expected = [between(value, np.sqrt(self.squared_noise(one)), most * float(np.sum(np.abs(one))) ** 2)[0]
                     for value, one in zip(values, (self.features @ vectors).T, strict=True)]
         raised = np.maximum(expected, 1e-12 * max(float(values[-1]), 1e-300))
         back = np.linalg.pinv(self.features).T @ vectors
         return replace(self, matrix=self.matrix + (back * (raised - values)) @ back.T)
+
+
+def pooling_weights(parts: Sequence[Part]) -> Array:
+    """Holders whose noise differs are weighed as for a regression with middling coefficients.
+
+    The weights' scale is such that Σ w n = Σ w² n: then the weighted sum is as informative as a table of so many rows.
+    """
+    weights = holder_weights(parts, variance=0.1, norm2=1.5, spread=0.3)
+    rows = _residuals(parts)
+    return np.ones(len(parts)) if weights is None else np.asarray(weights * (weights @ rows) / (weights**2 @ rows))
+
+
+def used_columns(units: Units) -> npt.NDArray[np.intp]:
+    """The places of the released columns of which the formula's columns are made."""
+    return np.flatnonzero(np.column_stack([units.features, units.target]).any(axis=1))
+
+
+def _residuals(parts: Sequence[Part]) -> Array:
+    return np.maximum([residual_rows(part) for part in parts], 1.0)
 
 
 def between(seen: float, sd: float, upper: float) -> tuple[float, float]:

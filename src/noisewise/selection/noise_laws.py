@@ -15,7 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from noisewise.errors import FitError
-from noisewise.posterior.parts import Part, holder_weights, residual_rows
+from noisewise.posterior.parts import Part
+from noisewise.selection.moments import pooling_weights, used_columns
 from noisewise.selection.units import Units
 
 Array = npt.NDArray[np.float64]
@@ -74,16 +75,12 @@ class NoiseLaw:
     @classmethod
     def of(cls, parts: Sequence[Part], units: Units) -> NoiseLaw:
         """The noise of the holders' sum as ``Moments.of`` forms it, with the same weights and columns."""
-        weights = holder_weights(parts, variance=0.1, norm2=1.5, spread=0.3)
-        rows = np.maximum([residual_rows(part) for part in parts], 1.0)
-        w = np.ones(len(parts)) if weights is None else weights * (weights @ rows) / (weights**2 @ rows)
-        size = parts[0].matrix.shape[0]
-        used = np.flatnonzero(np.column_stack([units.features, units.target]).any(axis=1))
+        size, used = parts[0].matrix.shape[0], used_columns(units)
         return cls.pooled([
             Component(part.noise.distribution, nested(weight**2 * part.noise.variances(size)[np.ix_(used, used)]),
                       getattr(part.noise, "degrees", None) or 0, weight * (getattr(part.noise, "scale", None) or 0.0),
                       getattr(part, "delta", 0.0))
-            for part, weight in zip(parts, w.tolist(), strict=True)
+            for part, weight in zip(parts, pooling_weights(parts).tolist(), strict=True)
         ])
 
     @classmethod

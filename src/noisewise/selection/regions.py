@@ -20,13 +20,14 @@ import numpy.typing as npt
 from scipy.stats import chi2, gamma
 
 from noisewise.errors import FitError
+from noisewise.posterior.fit import whole
 from noisewise.progress import Tick
-from noisewise.release.combine import combine
 from noisewise.release.model import Release
 from noisewise.schema import Design
 from noisewise.selection.cone_sampler import ConeSampler, loss
 from noisewise.selection.moments import Moments
 from noisewise.selection.noise_laws import GAUSSIAN, LAPLACE, PUBLIC_SEED, WISHART, NoiseLaw
+from noisewise.selection.released import gram_release
 from noisewise.selection.units import Units
 
 Array = npt.NDArray[np.float64]
@@ -122,7 +123,8 @@ def confidence_region(formula: str, release: Release | Sequence[Release], *, alp
 
     ``confidence_region(…).region_of(function)`` is the region of what ``function(matrix)`` computes from them.
     """
-    together = release if isinstance(release, Release) else combine(release)
+    together = gram_release(release)
+    draws, seed = whole("draws", draws, 2), whole("seed", seed, 0)
     design = Design.of(formula, together.basis, together.terms)
     units = Units.of(design, [])
     drawn = Region(Moments.of(together.parts, units), NoiseLaw.of(together.parts, units), alpha).draws(draws, seed)

@@ -41,17 +41,23 @@ class TermGroups:
 
 def names_of(what: str, given: str | Sequence[str]) -> list[str]:
     """One name, or a list of them."""
-    if not isinstance(given, Iterable):
-        raise FitError(f"{what} is a name or a list of names", found=repr(given))
-    return [given] if isinstance(given, str) else list(dict.fromkeys(given))
+    names = [given] if isinstance(given, str) or not isinstance(given, Iterable) else list(given)
+    if not all(isinstance(name, str) for name in names):
+        raise FitError(f"{what} is a name or a list of names", found=repr(given), remedy="names are texts, in quotes")
+    return list(dict.fromkeys(names))
+
+
+def _plain(term: str) -> str:
+    """Without what a formula may or may not have: spaces, and backticks around names."""
+    return term.replace(" ", "").replace("`", "")
 
 
 def _kept_terms(design: Design, terms: list[str], keep: Sequence[str]) -> tuple[str, ...]:
     wanted = names_of("keep", keep)
-    plain = {term.replace(" ", ""): term for term in terms}
+    plain = {_plain(term): term for term in terms}
     kept = {INTERCEPT} & set(terms)
     for name in wanted:
-        term = plain.get(name.replace(" ", "")) if isinstance(name, str) else None
+        term = plain.get(_plain(name))
         if term is None:
             whole = dict(zip(design.terms, design.written, strict=True)).get(name)
             raise FitError("keep names terms of the formula", found=repr(name),

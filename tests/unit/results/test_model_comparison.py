@@ -13,6 +13,7 @@ from tests.unit.results.test_plots import host, legend, marked, overlaps, panels
 from noisewise.errors import ConvergenceWarning, NoisewiseWarning, ResultError
 from noisewise.results import Comparison
 from noisewise.results.model_comparison import Question
+from noisewise.results.plots.sheet import MARGIN, TITLE_SIZE, Words, heading, text_width
 from noisewise.schema import Basis, Design, Schema
 
 MEMBERS = np.array([[True, False], [True, True], [False, False], [False, True]])
@@ -175,3 +176,12 @@ def test_pictures_are_written(tmp_path) -> None:
     small().plot(tmp_path / "a.svg")
     small().plot_models(tmp_path / "b.pdf")
     assert "<svg" in (tmp_path / "a.svg").read_text() and (tmp_path / "b.pdf").read_bytes().startswith(b"%PDF")
+
+
+def test_headings_fit_however_wide_their_letters_are() -> None:
+    title = heading(Words("y ~ " + "+".join(f"x{place}" for place in range(25)), ""), [], 8.4).title
+    assert title.count("\n") >= 1 and text_width(title.split("\n"), TITLE_SIZE, "bold") <= 8.4 - 2 * MARGIN
+
+
+def test_dollars_in_a_name_are_no_mathematics() -> None:
+    assert text_width([r"c$\nosuch$"], 10.0) > text_width(["cnosuch"], 10.0)

@@ -48,8 +48,10 @@ class Table:
         return nw.Schema.from_dict({"adjacency": "replace-one", "columns": {
             **numbers, "ward": {"levels": list(WARDS)}, "y": {"bounds": [-10, 10]}}})
 
-    def part(self, seed: int, sd: float = TINY, distribution: str = "gaussian") -> GramPart:
+    def part(self, seed: int, sd: float = TINY, distribution: str = "gaussian", average: int = 1) -> GramPart:
+        """``average``: so many rows are averaged in a group, as ``GramPart`` explains."""
         rows = np.column_stack([np.ones(len(self.y)), 2 * self.numbers - 1, self.ward[:, None] == [1, 2], self.y / 10])
+        rows = rows.reshape(-1, average, rows.shape[1]).sum(axis=1)
         size = rows.shape[1]
         off = sd / math.sqrt(2) if distribution == "gaussian" else sd
         noise = EntryNoise("gaussian" if distribution == "gaussian" else "laplace", sd, off, 0.0)
@@ -57,11 +59,12 @@ class Table:
         standard = generator.normal(size=(size, size)) if distribution == "gaussian" else generator.laplace(
             scale=math.sqrt(0.5), size=(size, size))
         upper = np.triu(standard * np.sqrt(noise.variances(size)))
-        return GramPart(len(self.y), rows.T @ rows + upper + np.triu(upper, 1).T, noise, 1.0,
-                        1e-6 if distribution == "gaussian" else 0.0, distribution, 1.0, "made up", "2026-01-01", "tests")
+        return GramPart(len(self.y), rows.T @ rows / average + upper + np.triu(upper, 1).T, noise, 1.0,
+                        1e-6 if distribution == "gaussian" else 0.0, distribution, 1.0, "made up", "2026-01-01", "tests",
+                        average=average)
 
-    def release(self, seed: int = 0, sd: float = TINY, distribution: str = "gaussian") -> nw.Release:
-        return nw.Release("gram", self.schema(), None, (self.part(seed, sd, distribution),))
+    def release(self, seed: int = 0, sd: float = TINY, distribution: str = "gaussian", average: int = 1) -> nw.Release:
+        return nw.Release("gram", self.schema(), None, (self.part(seed, sd, distribution, average),))
 
 
 @dataclass(frozen=True)

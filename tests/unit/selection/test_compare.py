@@ -102,6 +102,19 @@ def test_kept_terms_are_in_every_model() -> None:
     assert alone.question.terms == ("x1",)
 
 
+def test_names_of_several_words_are_quoted_in_formulas() -> None:
+    rng = np.random.default_rng(22)
+    x = rng.uniform(size=2000)
+    schema = nw.Schema.from_dict({"adjacency": "replace-one", "columns": {
+        "the stay": {"bounds": [0, 2]}, "blood pressure": {"bounds": [0, 1]}, "sex": {"levels": ["f", "m"]}}})
+    table = {"the stay": 0.2 + x + 0.1 * rng.normal(size=2000), "blood pressure": x, "sex": rng.choice(["f", "m"], 2000)}
+    release = nw.release(table, schema, epsilon=100, delta=1e-6, terms="`blood pressure`:sex")
+    settings: dict[str, Any] = {"keep": ["`blood pressure`: sex"], "seed": 1, "progress": False}
+    found = nw.compare("`the stay` ~ `blood pressure` * sex", release, **settings)
+    assert found.median_model() == "`the stay` ~ `blood pressure` + `blood pressure`:sex"
+    assert nw.compare(found.median_model(), release, **settings).median_model() == found.median_model()
+
+
 def test_a_formula_without_an_intercept() -> None:
     found = nw.compare("y ~ 0 + x1 + x2", SMALL.release(), prior="bic", seed=5, progress=False)
     rows = len(SMALL.y)
@@ -215,6 +228,7 @@ def test_a_seed_makes_it_reproducible() -> None:
     ({"keep": TERMS}, "terms that can be left out.*fewer terms in keep"),
     ({"keep": 3}, "keep is a name or a list of names.*3"),
     ({"method": 3}, "method is a name or a list of names.*3"),
+    ({"method": [["ridge"]]}, "method is a name or a list of names.*ridge.*in quotes"),
     ({"draws": 0}, "draws must be"),
     ({"seed": -1}, "seed must be"),
 ])
@@ -250,6 +264,22 @@ def test_hidden_moments_are_told() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         nw.compare(FORMULA, SMALL.release(13, sd=0.1), seed=13, progress=False)
+
+
+def test_where_moments_are_hidden_plug_in_methods_are_not_called_too_low() -> None:
+    with pytest.warns(NoisewiseWarning, match="the method ridge takes noise for effects.*that a term matters") as told:
+        nw.compare(FORMULA, SMALL.release(13, sd=400.0), seed=13, method="ridge", progress=False)
+    assert "too low" not in str(told[0].message)
+
+
+def test_rows_that_were_averaged_in_groups_keep_their_mean() -> None:
+    """The constant's sum of squares is that of all rows, not of the groups: it must not be cut down to these."""
+    table = Table.made(21, 20_000, (1.0, 0.0, 0.0))
+    found = nw.compare(FORMULA, table.release(21, sd=1.0, average=20), seed=21, progress=False)
+    rows = found.coefficients()
+    assert rows["mean"]["Intercept"] == pytest.approx(1.0, abs=4 * rows["sd"]["Intercept"]) and rows["sd"]["Intercept"] < 0.2
+    assert found.inclusion_probabilities[0] > 0.99
+    assert np.allclose(found.without_noise.mean(axis=0), found.inclusion_probabilities, atol=0.05)
 
 
 def test_a_walk_finds_what_the_list_of_all_models_says(monkeypatch: pytest.MonkeyPatch) -> None:

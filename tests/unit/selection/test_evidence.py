@@ -148,12 +148,3 @@ def test_what_noise_hides_is_believed_less() -> None:
     factors = [float(np.mean([single_columns(made_moments(TABLE, sd, seed=seed), "zellner-siow").log_bayes_factors(true)
                               for seed in range(20)])) for sd in (1.0, 10.0, 30.0, 100.0)]
     assert all(left > right for left, right in pairwise(factors))
-
-
-def test_clarity_is_the_least_moment_over_its_noise() -> None:
-    x = TABLE[:, 1:5] - TABLE[:, 1:5].mean(axis=0)
-    least = np.linalg.eigvalsh(x.T @ x)[0]
-    assert made_moments(TABLE).clarity() == np.inf
-    assert made_moments(TABLE, 0.1).clarity() == pytest.approx(least / 0.1, rel=0.1)
-    assert made_moments(TABLE, 0.1, kept=5).clarity() == np.inf
-    assert made_moments(TABLE[:, 1:], 1e4, kept=0).clarity() < 2.0

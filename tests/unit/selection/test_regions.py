@@ -9,7 +9,9 @@ import pytest
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.stats import ks_2samp, kstest, norm
+from tests.unit.results import made_consortium
 from tests.unit.selection.made_moments import from_matrix, made_table
+from tests.unit.selection.made_releases import Table
 
 import noisewise as nw
 from noisewise.errors import FitError
@@ -17,6 +19,7 @@ from noisewise.selection import regions
 from noisewise.selection.cone_sampler import ConeSampler, cut_laplace, cut_normal, loss
 from noisewise.selection.evidence import Evidence
 from noisewise.selection.histogram import histogram_estimate
+from noisewise.selection.methods import implied_factors
 from noisewise.selection.model_priors import log_prior_by_size
 from noisewise.selection.model_probabilities import probabilities
 from noisewise.selection.moments import Moments
@@ -185,6 +188,16 @@ def test_the_histogram_estimate_averages_the_analyses_of_all_matrices() -> None:
     assert found.drawn.working.shape == (3000, 4) and found.probabilities.sum() == pytest.approx(1.0)
 
 
+def test_bayes_factors_of_the_histogram_go_beyond_the_smallest_float() -> None:
+    table = made_table(1, 20_000, np.array([1.0, 0.0]))
+    moments = from_matrix(table.T @ table, symmetric_gaussian(1e-4, 4).variances, 20_000)
+    log_prior, groups = log_prior_by_size("uniform", 2), [[0], [1]]
+    found = histogram_estimate(moments, (table.T @ table)[None], groups, "bic", log_prior, draws=10, seed=1)
+    expected = Evidence(exact_moments(moments, table.T @ table), groups, "bic").all_models()
+    assert expected.max() > 1000.0
+    np.testing.assert_allclose(implied_factors(found.log_probabilities, found.members, log_prior), expected)
+
+
 def test_without_doubt_about_the_matrix_the_estimate_is_the_tables_own() -> None:
     table = made_table(1, 500, np.array([0.1, 0.0]))
     noise = symmetric_gaussian(1e-4, 4)
@@ -253,6 +266,11 @@ def test_an_empty_region_and_other_nonsense_are_refused() -> None:
         Region(hopeless, noise, alpha=0.0)
     with pytest.raises(FitError, match="other moments"):
         Region(hopeless, symmetric_gaussian(2.0, SIZE))
+    with pytest.raises(FitError, match="kind gram only.*adassp"):
+        confidence_region("stay ~ age", made_consortium.adassp("stay ~ age"))
+    for wrong in ({"draws": 1}, {"seed": -1}):
+        with pytest.raises(FitError, match="must be a whole number"):
+            confidence_region("y ~ x1", Table.made(1, 50, (1.0,)).release(), **wrong)
 
 
 @pytest.mark.parametrize(("low", "high"), [(-np.inf, np.inf), (-1.0, 0.5), (0.2, np.inf), (30.0, 31.0), (-40.0, -39.5),

@@ -111,6 +111,7 @@ def _legend(comparison: Comparison, interval: float) -> list[tuple[Artist, str]]
     point = Line2D([], [], marker="o", linestyle="none", color="white", markeredgecolor=POSTERIOR, markeredgewidth=1.8)
     entries: list[tuple[Artist, str]] = [(point, "given the release")]
     if comparison.without_noise is not None:
-        entries += [(Line2D([], [], color=POSTERIOR, linewidth=1.2), f"without privacy noise: {100 * interval:g} % band"),
+        band = "without privacy noise" if comparison.question.method == "noise-aware" else "matrices of the region"
+        entries += [(Line2D([], [], color=POSTERIOR, linewidth=1.2), f"{band}: {100 * interval:g} % band"),
                     (Patch(color=POSTERIOR, alpha=0.35, linewidth=0), "and its draws")]
     return entries + reference_entries({name: {} for name in comparison.others})

@@ -28,6 +28,7 @@ MARGIN = 0.2
 LINE_HEIGHT = 0.2
 LEGEND_LINE = 0.22
 TITLE_LINES = 3
+TITLE_SIZE = 11.0
 
 
 @dataclass(frozen=True)
@@ -94,7 +95,7 @@ class Heading:
     def draw(self, sheet: Sheet) -> None:
         """Write the heading on the sheet."""
         lines = self.title.count("\n") + 1
-        sheet.text(MARGIN, MARGIN, self.title, fontsize=11, fontweight="bold", color=INK, va="top")
+        sheet.text(MARGIN, MARGIN, self.title, fontsize=TITLE_SIZE, fontweight="bold", color=INK, va="top")
         below = MARGIN + lines * LINE_HEIGHT + 0.04
         sheet.text(MARGIN, below, self.subtitle, fontsize=8.5, color=FAINT, va="top")
         legend = sheet.host.legend(
@@ -127,7 +128,8 @@ class Words:
 def heading(picture: Picture | Words, entries: list[tuple[Artist, str]], width: float) -> Heading:
     """Break the title into lines and the legend into rows so that both fit into the width."""
     usable = width - 2 * MARGIN
-    title = textwrap.fill(picture.title, max(20, int(usable / 0.098)), max_lines=TITLE_LINES, placeholder=" …")
+    letter = max(0.098, 1.05 * text_width([picture.title], TITLE_SIZE, "bold") / max(len(picture.title), 1))  # some are wide
+    title = textwrap.fill(picture.title, max(20, int(usable / letter)), max_lines=TITLE_LINES, placeholder=" …")
     subtitle = textwrap.shorten(picture.subtitle, max(30, int(usable / 0.066)), placeholder=" …")
     columns = _legend_columns([label for _, label in entries], usable)
     legend_rows = -(-len(entries) // columns)
@@ -162,13 +164,14 @@ def reference_style(place: int) -> tuple[str, str]:
     return REFERENCE_STYLES[place % len(REFERENCE_STYLES)]
 
 
-def text_width(words: list[str], fontsize: float) -> float:
+def text_width(words: list[str], fontsize: float, weight: str = "normal") -> float:
     """The width in inches of the longest of some words, as matplotlib will set them."""
     from matplotlib.font_manager import FontProperties
     from matplotlib.textpath import TextPath
 
-    font = FontProperties(size=fontsize)
-    return max((float(TextPath((0, 0), word, prop=font, usetex=False).get_extents().width) / 72) for word in words)
+    font = FontProperties(size=fontsize, weight=weight)
+    plain = [word.replace("$", r"\$") for word in words]  # a name with dollars is no mathematics
+    return max((float(TextPath((0, 0), word, prop=font, usetex=False).get_extents().width) / 72) for word in plain)
 
 
 def shorten(term: str, letters: int = 34) -> str:
