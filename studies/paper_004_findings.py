@@ -293,8 +293,8 @@ def simulation_summary(results: Path) -> list[str]:
                           <= found.mean(measure, ours_for(which), at(epsilon))] for which in PAPERS}
         lost = [f"{LABELS[which]} at ε = {', '.join(f'{epsilon:g}' for epsilon in where)}"
                 for which, where in beaten.items() if where]
-        lines.append(f"- Mean {name}: the default (for LM and LMT on the same Laplace release, for WM and WMT on a Gaussian one of "
-                     "the same ε and δ) beats all four methods of the paper at every ε"
+        lines.append(f"- Mean {name}: the default (for LM and LMT on the same Laplace release, for WM and WMT on a Gaussian one "
+                     "of the same ε and δ) beats all four methods of the paper at every ε"
                      + (", but for " + "; ".join(lost) + "." if lost else "."))
     ratios = ", ".join(f"{found.mean('mse', ('wishart', 'noise-aware'), at(epsilon)) / found.mean('mse', OURS, at(epsilon)):.1f}"
                        for epsilon in EPSILONS)
