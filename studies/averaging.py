@@ -26,7 +26,7 @@ from noisewise.release.model import EntryNoise
 from noisewise.schema import Basis, Schema
 from studies.coverage import default_prior
 from studies.many import Length, Units, ours
-from studies.report import table
+from studies.page import table
 from studies.tables import DELTA, INTERCEPT, SIGMA, SimulatedPart, simulated_noise
 from studies.workers import add_options, read, run_cells
 

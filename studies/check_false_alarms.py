@@ -31,7 +31,7 @@ from noisewise.holder import plan
 from noisewise.release.model import EntryNoise, GramPart
 from noisewise.results.checks import ALL, OVERALL
 from noisewise.schema import Basis, Schema
-from studies.report import table
+from studies.page import table
 from studies.tables import DELTA, simulated_noise
 from studies.workers import add_options, read, run_cells
 

@@ -40,7 +40,7 @@ from noisewise.posterior.prior import ResolvedPrior
 from noisewise.release.model import EntryNoise
 from noisewise.schema import Basis, Design, Schema
 from studies.many import Length, Units, ours
-from studies.report import table
+from studies.page import table
 from studies.tables import DELTA, SimulatedPart, simulated_noise
 from studies.workers import add_options, read, run_cells
 

@@ -8,12 +8,11 @@ below makes from the files of results.
 
 from __future__ import annotations
 
-import argparse
 import math
-import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
+from studies.page import table, write_page
 from studies.paper_002 import RESULTS
 from studies.workers import read
 
@@ -263,10 +262,6 @@ def coverage_summary(results: Path) -> list[str]:
     return table(["method", "settings", "below", "within 93–97 %", "above", "lowest, %", "sigma covered in 90 % or more"], body)
 
 
-def table(head: Sequence[str], body: Iterable[Sequence[str]]) -> list[str]:
-    return ["| " + " | ".join(head) + " |", "|" + " --- |" * len(head), *("| " + " | ".join(row) + " |" for row in body)]
-
-
 PIECES: dict[str, Callable[[Path], list[str]]] = {
     piece.__name__: piece
     for piece in (published_and_measured, agreement, correct_noise, their_noise, gain, references, times, simulation,
@@ -274,18 +269,5 @@ PIECES: dict[str, Callable[[Path], list[str]]] = {
 }
 
 
-def page(text: str, results: Path) -> str:
-    return re.sub(r"^\{\{(\w+)\}\}$", lambda match: "\n".join(PIECES[match[1]](results)), text, flags=re.MULTILINE)
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description="The page of paper 002 from the files of results.")
-    parser.add_argument("--results", type=Path, default=RESULTS)
-    parser.add_argument("-o", "--output", type=Path, default=Path("docs/paper-002.md"))
-    arguments = parser.parse_args()
-    words = (Path(__file__).parent / "paper_002_page.md").read_text(encoding="utf-8")
-    arguments.output.write_text(page(words, arguments.results), encoding="utf-8")
-
-
 if __name__ == "__main__":
-    main()
+    write_page("002", PIECES, RESULTS)

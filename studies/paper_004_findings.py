@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from studies.paper_002_report import table
+from studies.page import table
 from studies.paper_004_simulation import EPSILONS, SNRS
 from studies.workers import read
 

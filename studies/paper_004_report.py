@@ -8,17 +8,14 @@ makes from the files of results.
 
 from __future__ import annotations
 
-import argparse
 import itertools
-import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 from studies import paper_004_findings as findings
 from studies.inclusion_calibration import BINS, METHODS, expected_calibration_error, mean_score, reliability
 from studies.model_averaging import RESULTS
-from studies.paper_002_report import table
+from studies.page import table, write_page
 from studies.workers import read
 
 Line = dict[str, str]
@@ -241,21 +238,5 @@ PIECES: dict[str, Callable[[Path], list[str]]] = {
 }
 
 
-def page(text: str, results: Path) -> str:
-    def piece(match: Any) -> str:
-        return "\n".join(PIECES[match[1]](results))
-
-    return re.sub(r"^\{\{(\w+)\}\}$", piece, text, flags=re.MULTILINE)
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description="The page of paper 004 from the files of results.")
-    parser.add_argument("--results", type=Path, default=RESULTS)
-    parser.add_argument("-o", "--output", type=Path, default=Path("docs/paper-004.md"))
-    arguments = parser.parse_args()
-    words = (Path(__file__).parent / "paper_004_page.md").read_text(encoding="utf-8")
-    arguments.output.write_text(page(words, arguments.results), encoding="utf-8")
-
-
 if __name__ == "__main__":
-    main()
+    write_page("004", PIECES, RESULTS)

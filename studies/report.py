@@ -16,6 +16,8 @@ import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from studies.page import table
+
 Line = dict[str, str]
 
 LOW, HIGH = 0.93, 0.97
@@ -211,10 +213,6 @@ def holm_limit(p: Sequence[float]) -> float:
             break
         limit = value
     return limit
-
-
-def table(head: Sequence[str], body: Iterable[Sequence[str]]) -> list[str]:
-    return [f"| {' | '.join(line)} |" for line in (head, ["---"] * len(head), *body)]
 
 
 def distinct(lines: Sequence[Line], *names: str) -> list[tuple[str, ...]]:

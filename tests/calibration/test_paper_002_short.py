@@ -9,9 +9,10 @@ import pytest
 from studies.many import Length, groups, in_order
 from studies.method_coverage import cells as coverage_cells
 from studies.method_coverage import coverage_of, posterior_draws, simulated
+from studies.page import filled
 from studies.paper_002 import Budget, Tables, multiplier, random_scale, their_multiplier
 from studies.paper_002 import posterior_draws as paper_draws
-from studies.paper_002_report import agrees, page
+from studies.paper_002_report import PIECES, agrees
 from studies.paper_002_simulation import mmd2
 from studies.paper_002_table import Cell, run_cell
 from studies.tables import Setting, truth_in_table
@@ -86,7 +87,7 @@ def test_a_table_cell_reads_the_data(tmp_path: Path) -> None:
 def test_the_page_is_made_from_files(tmp_path: Path) -> None:
     entry = {"data": "power", "holders": 1, "noise": "theirs", "method": "fast", "mse": 0.0129, "low": 0.0128, "high": 0.0130}
     write([entry, entry | {"holders": 5, "mse": 0.02, "low": 0.0199, "high": 0.0201}], tmp_path / "table.csv")
-    text = page("{{agreement}}\n", tmp_path)
+    text = filled("{{agreement}}\n", PIECES, tmp_path)
     assert "`fast`: 1 of 2" in text
     assert not agrees(read(tmp_path / "table.csv")[1], 0.0134, 0.0002)
 

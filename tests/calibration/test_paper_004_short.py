@@ -14,9 +14,10 @@ from studies.inclusion_calibration import expected_calibration_error, mean_score
 from studies.model_averaging import as_if_exact, evidence_of, noise_aware, noise_of, plug_in, table_without_constant
 from studies.model_consistency import Cell as ConsistencyCell
 from studies.model_consistency import run_cell as run_consistency
+from studies.page import filled
 from studies.paper_004_diabetes import BOUNDS, FILE, TERMS, oracle_lines, table_in
 from studies.paper_004_findings import Found, judged
-from studies.paper_004_report import page
+from studies.paper_004_report import PIECES
 from studies.paper_004_simulation import Cell as SimulationCell
 from studies.paper_004_simulation import drawn_table, measures
 from studies.paper_004_simulation import run_cell as run_simulation
@@ -123,6 +124,6 @@ def test_verdicts_need_more_than_chance(tmp_path: Path) -> None:
     assert judged(Found.of([entry | {"mse_behind_squares": "10"}], "zellner-siow"), "mse", which, cell) == "even"
     write([{"prior": "bic", "term": "gender_male", "probability": 0.1377},
            {"prior": "zellner-siow", "term": "age", "probability": 0.9}], tmp_path / "diabetes_oracle.csv")
-    text = page("{{oracle}}\n", tmp_path)
+    text = filled("{{oracle}}\n", PIECES, tmp_path)
     assert "| bic | gender_male | 0.138 | 0.138 | yes |" in text
     assert "| zellner-siow | age | 1.000 | 0.900 | **no** |" in text

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import subprocess
 import sys
@@ -157,3 +158,25 @@ def test_a_lock_file_left_by_a_dead_process_is_no_obstacle(file: Path) -> None:
     (file.parent / ".all.nwr.lock").touch()
     append(file, release_of(seed=2))
     assert os.listdir(file.parent) == ["all.nwr"]
+
+
+def test_a_file_with_unknown_fields_is_not_written_again(file: Path) -> None:
+    """It may be of a newer format: this version would lose what it does not know."""
+    document = json.loads(file.read_text())
+    file.write_text(json.dumps(document | {"version": "1.9", "weather": "rain"}))
+    assert load(file).extra, "the example has no unknown field"
+    before = file.read_bytes()
+    with pytest.raises(IncompatibleReleasesError, match="fields that this noisewise does not know"):
+        append(file, release_of(seed=2))
+    with pytest.raises(IncompatibleReleasesError, match="fields that this noisewise does not know"):
+        check_append(file, schema_with(), TERMS)
+    assert file.read_bytes() == before
+
+
+def test_that_the_file_cannot_be_locked_is_known_before_anything_is_spent(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(name: str) -> int:
+        raise PermissionError(13, "Permission denied", name)
+
+    monkeypatch.setattr(batches, "_locked", refused)
+    with pytest.raises(ReleaseWriteError, match="could not be locked"):
+        check_append(file, schema_with(), TERMS)
