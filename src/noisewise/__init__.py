@@ -15,6 +15,7 @@ from noisewise.posterior.compare import compare_methods
 from noisewise.posterior.fit import fit
 from noisewise.posterior.fit_many import fit_many
 from noisewise.posterior.prior import Prior
+from noisewise.privacy.ledger import Ledger
 from noisewise.release import Release, combine, load
 from noisewise.results import Comparison, PointEstimate, Posterior
 from noisewise.schema import Schema
@@ -23,6 +24,7 @@ from noisewise.version import __version__
 
 __all__ = [
     "Comparison",
+    "Ledger",
     "NoisewiseError",
     "PointEstimate",
     "Posterior",

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from noisewise.errors import DeclarationError, PrivacyError
+from noisewise.holder_ledger import check_ledger, released
 from noisewise.privacy.ledger import BudgetLedger
 from noisewise.privacy.mechanisms import SymmetricMechanism, SymmetricWishart, choose_mechanism
 from noisewise.privacy.sensitivity.averaged import averaged_sensitivity, check_group
@@ -37,6 +38,7 @@ def release(
     mechanism: str | None = None,
     average: int | None = None,
     ledger: BudgetLedger | None = None,
+    edition: str = "",
     threads: int | None = None,
     progress: Tick | bool | None = None,
 ) -> Release:
@@ -53,6 +55,10 @@ def release(
     ``average=k`` averages the rows in random groups of k first (with a ``delta``, under replace-one, where a row is a unit): for
     methods that need nearly normal predictors. It costs information and noise.
 
+    With a ``ledger`` (`Ledger.open`) the budget of the table is charged before any noise is drawn, and what it does not cover is
+    refused. Asking for the same release again returns the stored one and costs nothing; give another ``edition`` when the rows
+    have changed.
+
     >>> import numpy as np
     >>> schema = Schema.from_dict({"adjacency": "replace-one", "unit": "row",
     ...     "columns": {"stay": {"bounds": [0, 60]}, "age": {"bounds": [18, 98]}}})
@@ -65,8 +71,7 @@ def release(
     if not isinstance(schema, Schema):
         raise DeclarationError("a release needs a Schema", found=type(schema).__name__,
                                remedy="use Schema.load(path) or Schema.from_dict({...})")
-    if ledger is not None and not callable(getattr(ledger, "charge", None)):
-        raise PrivacyError("a ledger must be able to charge", found=type(ledger).__name__)
+    check_ledger(ledger)
     terms = terms.strip() if isinstance(terms, str) else terms
     if average is not None and kind != "gram":
         raise DeclarationError("rows are averaged in releases of kind gram only", found=repr(kind), remedy="leave average out")
@@ -74,20 +79,24 @@ def release(
         from noisewise.holder_adassp import release_adassp
 
         return release_adassp(data, schema, formula=formula, terms=terms, epsilon=epsilon, delta=delta, mechanism=mechanism,
-                              ledger=ledger, threads=threads, progress=progress)
+                              ledger=ledger, edition=edition, threads=threads, progress=progress)
     if formula is not None:
         raise DeclarationError(f"a release of kind {kind} serves every formula, so none is given", found=repr(formula),
                                remedy='leave formula out, or give kind="adassp"')
     basis = Basis.of(schema, terms)
     chosen = plan(basis, epsilon, delta, mechanism, average)
     blank = _blank(schema, terms, basis, chosen, average or 1)
-    perturb = _noisy_statistic(data, basis, chosen, average or 1, threads, progress)
-    if ledger is not None:
-        ledger.charge(epsilon=chosen.epsilon, delta=chosen.delta,
-                      description=f"gram release of {', '.join(basis.names[1:])}")
-    noisy = perturb()
-    part = replace(blank.parts[0], matrix=noisy, rows=int(noisy[0, 0]) if schema.rows_are_public else None)
-    return replace(blank, parts=(part,))
+
+    def read() -> Callable[[], Release]:
+        perturb = _noisy_statistic(data, basis, chosen, average or 1, threads, progress)
+        return lambda: _filled(blank, perturb())
+
+    return released(ledger, blank, chosen.cost(), edition, read)
+
+
+def _filled(blank: Release, noisy: npt.NDArray[np.float64]) -> Release:
+    rows = int(noisy[0, 0]) if blank.schema.rows_are_public else None
+    return replace(blank, parts=(replace(blank.parts[0], matrix=noisy, rows=rows),))
 
 
 def _noisy_statistic(

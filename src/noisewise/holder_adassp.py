@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from noisewise.errors import DeclarationError, PrivacyError
-from noisewise.privacy.adassp import AdasspMechanism
+from noisewise.holder_ledger import released
+from noisewise.privacy.adassp import AdasspMechanism, NoisySums
 from noisewise.privacy.ledger import BudgetLedger
 from noisewise.privacy.sensitivity.adassp import adassp_sensitivity
 from noisewise.privacy.smallest_eigenvalue import LARGEST_SIZE
@@ -29,6 +31,7 @@ def release_adassp(
     delta: float | None,
     mechanism: str | None,
     ledger: BudgetLedger | None,
+    edition: str = "",
     threads: int | None,
     progress: Tick | bool | None,
 ) -> Release:
@@ -52,21 +55,25 @@ def release_adassp(
     chosen = plan_adassp(basis, epsilon, delta)
     blank = _blank(basis, terms, formula, chosen)
 
-    from noisewise.data import gram_sum
+    def read() -> Callable[[], Release]:
+        from noisewise.data import gram_sum
 
-    statistic = gram_sum(data, schema, basis, threads=threads, progress=progress).to_grid()
-    smallest = chosen.smallest_eigenvalue(statistic)
-    if ledger is not None:
-        ledger.charge(epsilon=chosen.epsilon, delta=chosen.delta, description=f"adassp release of {formula}")
-    noisy = chosen.perturb(statistic, smallest)
+        statistic = gram_sum(data, schema, basis, threads=threads, progress=progress).to_grid()
+        smallest = chosen.smallest_eigenvalue(statistic)
+        return lambda: _filled(blank, chosen, chosen.perturb(statistic, smallest))
+
+    return released(ledger, blank, chosen.cost(), edition, read)
+
+
+def _filled(blank: Release, mechanism: AdasspMechanism, noisy: NoisySums) -> Release:
     part = blank.parts[0]
     assert isinstance(part, AdasspPart)
     filled = replace(
         part,
-        rows=int(noisy.matrix[0, 0]) if schema.rows_are_public else None,
+        rows=int(noisy.matrix[0, 0]) if blank.schema.rows_are_public else None,
         matrix=noisy.matrix,
         moments=noisy.moments,
-        smallest_eigenvalue=_eigenvalue(chosen, noisy.eigenvalue),
+        smallest_eigenvalue=_eigenvalue(mechanism, noisy.eigenvalue),
     )
     return replace(blank, parts=(filled,))
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from noisewise.errors import BudgetError
+from noisewise.privacy.cost import Cost
 
 
 class Recorder:
@@ -12,8 +15,15 @@ class Recorder:
         self.events, self.refuse = events, refuse
         self.charges: list[tuple[float, float, str]] = []
 
-    def charge(self, *, epsilon: float, delta: float, description: str) -> None:
+    def earlier(self, request: str) -> bytes | None:
+        return None
+
+    def charge(self, cost: Cost, *, description: str, request: str, partition: Mapping[str, str]) -> int:
         self.events.append("charge")
-        self.charges.append((epsilon, delta, description))
+        self.charges.append((cost.epsilon, cost.delta, description))
         if self.refuse:
-            raise BudgetError("the budget of this table is spent", found=str(epsilon))
+            raise BudgetError("the budget of this table is spent", found=str(cost.epsilon))
+        return len(self.charges)
+
+    def complete(self, entry: int, content: bytes) -> None:
+        self.events.append("complete")

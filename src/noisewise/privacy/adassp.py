@@ -10,12 +10,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from noisewise.errors import PrivacyError
 from noisewise.privacy.calibration import check_delta, check_epsilon
+from noisewise.privacy.cost import Cost
 from noisewise.privacy.mechanisms import SymmetricGaussian
 from noisewise.privacy.sensitivity.adassp import AdasspSensitivity
 from noisewise.privacy.smallest_eigenvalue import integer_below_smallest_eigenvalue
@@ -91,11 +92,9 @@ class AdasspMechanism:
             "eigenvalue of the predictors' matrix, two thirds for the sums of products."
         )
 
-    def event(self) -> Any:
-        """The dp-accounting event of both pieces; see `SymmetricLaplace.event` for how to account for it."""
-        import dp_accounting
-
-        return dp_accounting.ComposedDpEvent([self.eigenvalue.event(), self.sums.event()])
+    def cost(self) -> Cost:
+        """What both pieces cost together, in a form that composes."""
+        return Cost(self.epsilon, self.delta, self.eigenvalue.cost().pieces + self.sums.cost().pieces)
 
 
 def round_down_third(value: float) -> float:

@@ -67,6 +67,27 @@ def widen_for_grid(sigma: float, step: float) -> float:
     return sqrt_round_up(Fraction(sigma) ** 2 + 2 * LATTICE_VARIANCE * Fraction(step) ** 2)
 
 
+def gaussian_multiplier(sd: float, step: float, sensitivity: float) -> float:
+    """C5. In composition, noise on the grid is as private as N(0, sigma²) with sigma this many times the sensitivity.
+
+    >>> 3.99 < gaussian_multiplier(widen_for_grid(4.0, 2.0**-16), 2.0**-16, 1.0) <= 4.0
+    True
+    """
+    variance = Fraction(sd) ** 2 - 2 * LATTICE_VARIANCE * Fraction(step) ** 2
+    sigma = Fraction(math.sqrt(variance)) * (1 - Fraction(1, 2**50))  # below the root, whatever its rounding
+    return -round_up(-sigma / Fraction(sensitivity))
+
+
+def laplace_multiplier(scale: float, step: float, sensitivity: float) -> float:
+    """C6. Noise on the grid is as private as Laplace noise whose scale is this many times the sensitivity; rounded down.
+
+    >>> 0.999 < laplace_multiplier(2.0, 2.0**-16, 2.0) < 1.0
+    True
+    """
+    loss = Fraction(sensitivity) / Fraction(scale) + (Fraction(step) / Fraction(scale)) ** 2 / 4
+    return -round_up(-1 / loss)
+
+
 def log_delta_of_gaussian(epsilon: float, multiplier: float) -> float:
     """Logarithm of the smallest delta of Gaussian noise with sd `multiplier` times the sensitivity (C1).
 

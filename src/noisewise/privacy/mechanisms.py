@@ -9,12 +9,20 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 import numpy as np
 
 from noisewise.errors import PrivacyError
-from noisewise.privacy.calibration import analytic_gaussian_sigma, check_delta, laplace_scale, widen_for_grid
+from noisewise.privacy.calibration import (
+    analytic_gaussian_sigma,
+    check_delta,
+    gaussian_multiplier,
+    laplace_multiplier,
+    laplace_scale,
+    widen_for_grid,
+)
+from noisewise.privacy.cost import Cost
 from noisewise.privacy.noise import (
     NORMAL_VARIANCE,
     check_normals,
@@ -83,9 +91,9 @@ class SymmetricGaussian:
             f"delta = {_exactly(self.delta)} ({self.sensitivity.adjacency}, Gaussian noise)."
         )
 
-    def event(self) -> Any:
-        """The dp-accounting event; see `SymmetricLaplace.event` for how to account for it."""
-        return _accounting().GaussianDpEvent(self.sd / self.sensitivity.frobenius)
+    def cost(self) -> Cost:
+        """What it costs, in a form that composes."""
+        return Cost.gaussian(gaussian_multiplier(self.sd, STATISTIC_GRID, self.sensitivity.frobenius), self.epsilon, self.delta)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,14 +145,9 @@ class SymmetricLaplace:
             f"({self.sensitivity.adjacency}, Laplace noise)."
         )
 
-    def event(self) -> Any:
-        """The dp-accounting event.
-
-        Its noise multiplier is relative to the distance between neighbours of *our* adjacency. In dp-accounting that
-        is the convention of `ADD_OR_REMOVE_ONE`, whatever our adjacency is: with one of its replacement relations it
-        would take the sensitivity twice, or refuse.
-        """
-        return _accounting().LaplaceDpEvent(self.scale / self.sensitivity.l1)
+    def cost(self) -> Cost:
+        """What it costs, in a form that composes."""
+        return Cost.laplace(laplace_multiplier(self.scale, STATISTIC_GRID, self.sensitivity.l1), self.epsilon)
 
 
 SAMPLING_SHARE: Final = Fraction(1, 1024)
@@ -223,9 +226,9 @@ class SymmetricWishart:
             f"delta = {_exactly(self.delta)} ({self.sensitivity.adjacency}, Wishart noise)."
         )
 
-    def event(self) -> Any:
-        """dp-accounting knows no Wishart noise and refuses this event: add epsilons and deltas instead (basic composition)."""
-        return _accounting().UnsupportedDpEvent()
+    def cost(self) -> Cost:
+        """What it costs: the law of its loss is known for one release only, so that (epsilon, delta) is all that composes."""
+        return Cost.approximate(self.epsilon, self.delta)
 
     def _check_sampling(self) -> None:
         """V7. The noise that is drawn is so close to Wishart noise that the share of delta kept for it is enough."""
@@ -292,11 +295,6 @@ def _checked_paper_degrees(size: int, epsilon: float, delta: float, needed: int)
         )
     return degrees
 
-
-def _accounting() -> Any:
-    import dp_accounting
-
-    return dp_accounting
 
 
 def _exactly(value: float) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Any, Protocol
 
 from noisewise.errors import IncompatibleReleasesError
@@ -41,7 +42,7 @@ def combine(releases: Iterable[Release]) -> Release:
         return first
     return Release(
         kind=first.kind,
-        schema=first.schema,
+        schema=first.schema if len({release.schema.partition for release in found}) == 1 else replace(first.schema, partition=()),
         terms=first.terms,
         parts=tuple(part for release in found for part in release.parts),
         extra=_shared_fields(found),

@@ -36,6 +36,7 @@ class SchemaFields(Fields):
     adjacency: str
     unit: Literal["row"] | UnitFields
     norm_bound: int | float | None = None
+    partition: dict[str, str] | None = None
     columns: dict[str, ColumnFields]
 
 

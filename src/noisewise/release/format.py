@@ -55,7 +55,7 @@ def decode(data: bytes) -> Release:
 def encode(release: Release) -> bytes:
     """The bytes of a release file; they have been read back and compared, so what is written can be read."""
     try:
-        data = (render(_document(release)) + "\n").encode("utf-8")
+        data = (render(document_of(release)) + "\n").encode("utf-8")
         if decode(data) == release:
             return data
     except ReleaseFormatError as error:
@@ -184,7 +184,8 @@ def _matrix(triangle: list[float], size: int) -> FloatMatrix:
     return matrix
 
 
-def _document(release: Release) -> dict[str, Any]:
+def document_of(release: Release) -> dict[str, Any]:
+    """The fields of the file of a release."""
     document = {
         "format": FORMAT,
         "version": release.version,

@@ -37,7 +37,7 @@ class Numeric:
 
     def __post_init__(self) -> None:
         where = f"column '{self.name}'"
-        _check_text(self.name, "the name of a column")
+        check_text(self.name, "the name of a column")
         for bound in (self.lower, self.upper):
             if not is_finite_number(bound):
                 raise DeclarationError(
@@ -103,12 +103,12 @@ class Categorical:
 
     def __post_init__(self) -> None:
         where = f"column '{self.name}'"
-        _check_text(self.name, "the name of a column")
+        check_text(self.name, "the name of a column")
         texts = [str(level) for level in self.levels]
         if any(not isinstance(level, (str, bool)) and not is_finite_number(level) for level in self.levels):
             raise DeclarationError(f"{where}: levels must be texts, finite numbers or booleans", found=repr(list(self.levels)))
         for level in self.levels:
-            _check_text(level, f"{where}: a level")
+            check_text(level, f"{where}: a level")
         if UNFILLED in texts:
             raise DeclarationError(
                 f"{where}: its levels have not been filled in",
@@ -213,7 +213,7 @@ def is_finite_number(value: object) -> bool:
         return False
 
 
-def _check_text(value: object, what: str) -> None:
+def check_text(value: object, what: str) -> None:
     """Refuse text that a release file cannot hold: control characters and halves of surrogate pairs."""
     if isinstance(value, str) and re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]", value):
         raise DeclarationError(f"{what} must be text without control characters", found=ascii(value))

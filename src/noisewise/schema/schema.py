@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias, cast
 
 from noisewise.errors import DeclarationError
-from noisewise.schema.columns import DROP, UNFILLED, Categorical, Column, Numeric, column_from_dict, is_finite_number
+from noisewise.schema.columns import DROP, UNFILLED, Categorical, Column, Numeric, check_text, column_from_dict, is_finite_number
 from noisewise.schema.toml import to_toml
 
 Adjacency: TypeAlias = Literal["replace-one", "add-remove"]
 ADJACENCIES: Final = ("replace-one", "add-remove")
+KEYS: Final = ("adjacency", "unit", "norm_bound", "partition", "columns")
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,9 @@ class Schema:
     adjacency: Adjacency
     unit: Unit = Unit()
     norm_bound: float | None = None
+    partition: tuple[tuple[str, str], ...] = ()
+    """Which part of the population this table is, such as (("year", "2024"),): whoever is in it is in no other part, and who is in
+    which part is public."""
 
     def __post_init__(self) -> None:
         if self.adjacency not in ADJACENCIES:
@@ -74,6 +78,7 @@ class Schema:
         if self.norm_bound is not None and not (is_finite_number(self.norm_bound) and 2**-20 <= self.norm_bound <= 2**20):
             raise DeclarationError("norm_bound must be a number between 2**-20 and 2**20", found=repr(self.norm_bound),
                                    remedy="leave it out to use the bound that the columns imply")
+        _check_partition(self.partition)
         if self.adjacency == "replace-one":
             for column in self.columns:
                 if column.fill == DROP:
@@ -107,11 +112,11 @@ class Schema:
         """Build a schema from a dictionary with the same keys as the TOML file."""
         if not isinstance(declared, dict):
             raise DeclarationError("a schema is a dictionary", found=type(declared).__name__,
-                                   remedy="the keys are adjacency, unit, norm_bound and columns")
-        unknown = set(declared) - {"adjacency", "unit", "norm_bound", "columns"}
+                                   remedy="the keys are " + ", ".join(KEYS))
+        unknown = set(declared) - set(KEYS)
         if unknown:
             raise DeclarationError("unknown key in the schema", found=", ".join(sorted(map(str, unknown))),
-                                   remedy="the keys are adjacency, unit, norm_bound and columns")
+                                   remedy="the keys are " + ", ".join(KEYS))
         adjacency = declared.get("adjacency", UNFILLED)
         columns = declared.get("columns")
         if not isinstance(columns, dict) or not columns:
@@ -122,6 +127,7 @@ class Schema:
             adjacency=cast(Adjacency, adjacency),
             unit=_unit_from(declared.get("unit", "row")),
             norm_bound=declared.get("norm_bound"),
+            partition=_partition_from(declared.get("partition", {})),
         )
 
     @classmethod
@@ -145,6 +151,8 @@ class Schema:
         declared: dict[str, Any] = {"adjacency": self.adjacency, "unit": self.unit.to_dict()}
         if self.norm_bound is not None:
             declared["norm_bound"] = self.norm_bound
+        if self.partition:
+            declared["partition"] = dict(self.partition)
         declared["columns"] = {column.name: column.to_dict() for column in self.columns}
         return declared
 
@@ -178,3 +186,19 @@ def _unit_from(declared: object) -> Unit:
         found=repr(declared),
         remedy="write unit = \"row\" or unit = {column = \"person\", max_rows = 5}",
     )
+
+
+def _partition_from(declared: object) -> tuple[tuple[str, str], ...]:
+    if not isinstance(declared, dict):
+        raise DeclarationError("partition names which part of the population this table is", found=repr(declared),
+                               remedy='write for example partition = {year = "2024"}')
+    return tuple(declared.items())
+
+
+def _check_partition(partition: tuple[tuple[str, str], ...]) -> None:
+    for name, value in partition:
+        if not (isinstance(name, str) and isinstance(value, str) and name.strip() and value.strip()):
+            raise DeclarationError("partition: names and values are texts that are not empty", found=repr((name, value)),
+                                   remedy='write for example partition = {year = "2024"}')
+        check_text(name, "partition: a name")
+        check_text(value, "partition: a value")

@@ -1,0 +1,39 @@
+"""Who is affected by which charges: releases about disjoint parts of the population do not add up.
+
+A schema may declare which part of the population its table is (``partition = {year = "2024"}``). Nobody is in two parts of one
+name, so that the budget of a person is spent by charges about everyone and by those about their own parts. Parts of different names
+(a year and a site) may overlap: a person has one of each. Who is in which part must be public; a change of one person's data
+then changes the table of no other part.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final, TypeAlias
+
+from noisewise.privacy.cost import Cost
+
+Charge: TypeAlias = tuple[Mapping[str, str], Cost]
+MOST: Final = 256
+"""So many kinds of people at most are told apart; with more, all charges add up, which is never too little."""
+
+
+def per_person(charges: Sequence[Charge]) -> list[list[Cost]]:
+    """For every kind of person that differs from others in what is charged: their costs."""
+    values: dict[str, set[str]] = {}
+    for partition, _ in charges:
+        for name, value in partition.items():
+            values.setdefault(name, set()).add(value)
+    kinds = 1
+    for found in values.values():
+        kinds *= len(found)
+    if kinds > MOST:
+        return [[cost for _, cost in charges]]
+    choices = itertools.product(*(sorted(found) for found in values.values()))
+    people = [dict(zip(values, chosen, strict=True)) for chosen in choices]
+    return [[cost for partition, cost in charges if _includes(partition.items(), person)] for person in people]
+
+
+def _includes(partition: Iterable[tuple[str, str]], person: Mapping[str, str]) -> bool:
+    return all(person[name] == value for name, value in partition)

@@ -1,0 +1,32 @@
+"""What a budget must be able to do: refuse before any noise is drawn, and hand out again what was released before."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol
+
+from noisewise.privacy.cost import Cost
+
+
+class BudgetLedger(Protocol):
+    """A record of the privacy budget that was spent on one table.
+
+    A release asks for an earlier one first. If there is none, it charges the ledger after the rows were summed and before any
+    noise is drawn. If the charge is refused, nothing is released; the sum never leaves the holder's process.
+    """
+
+    def earlier(self, request: str) -> bytes | None:
+        """The file that was released for the same request before, if any."""
+        ...
+
+    def charge(self, cost: Cost, *, description: str, request: str, partition: Mapping[str, str]) -> int:
+        """Record a spending, durably, or raise `noisewise.errors.BudgetError` to refuse it; returns the number of the entry.
+
+        ``description`` says what it is spent on, in words that may be shown to anyone. ``request`` is a digest of all that the
+        release depends on besides the rows. ``partition`` names the part of the population it is about; empty for everyone.
+        """
+        ...
+
+    def complete(self, entry: int, content: bytes) -> None:
+        """Record that the release of an entry was made, with the file's content."""
+        ...
