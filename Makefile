@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 # One BLAS thread per test process: several of them on a busy machine wait for each other.
 TEST_ENV := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 MPLBACKEND=Agg
 
-.PHONY: help demo test slow check docs bench clean
+.PHONY: help demo test slow check docs bench fuzz clean
 
 help:
 	@echo "make demo    install into $(VENV) and run the demonstration"
@@ -18,6 +18,7 @@ help:
 	@echo "make check   style, types, walls between the rooms, documentation"
 	@echo "make docs    build the documentation into site/"
 	@echo "make bench   speed and memory"
+	@echo "make fuzz    hostile input for every reader, guided by coverage"
 	@echo "make clean   remove $(VENV) and everything that was built"
 
 $(BIN)/python:
@@ -54,6 +55,10 @@ docs: $(VENV)/.installed-dev
 
 bench: $(VENV)/.installed-dev
 	@for file in benchmarks/[a-z]*.py; do echo "== $$file"; PYTHONPATH=. $(BIN)/python $$file || exit 1; done
+
+fuzz: $(VENV)/.installed-dev
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev,fuzz]"
+	$(BIN)/python -m fuzz
 
 clean:
 	rm -rf $(VENV) site build dist .test-cache .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache

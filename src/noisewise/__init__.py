@@ -11,6 +11,8 @@
 
 from noisewise.errors import NoisewiseError
 from noisewise.holder import release
+from noisewise.holder_audit import audit
+from noisewise.holder_bounds import private_bounds
 from noisewise.posterior.compare import compare_methods
 from noisewise.posterior.fit import fit
 from noisewise.posterior.fit_many import fit_many
@@ -32,11 +34,13 @@ __all__ = [
     "Release",
     "Schema",
     "__version__",
+    "audit",
     "combine",
     "compare",
     "compare_methods",
     "fit",
     "fit_many",
     "load",
+    "private_bounds",
     "release",
 ]

@@ -4,13 +4,22 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, Final, TypeVar
 
-from noisewise.errors import PrivacyError
+from noisewise.errors import DeclarationError, PrivacyError
 from noisewise.privacy.cost import Cost
 from noisewise.privacy.ledger import BudgetLedger
 from noisewise.release.model import Release
+from noisewise.schema import Schema
+
+Made = TypeVar("Made")
+
+NO_PART_OF_A_REQUEST: Final = frozenset({"format", "version", "rules", "parts"})
+DERIVED: Final = frozenset({"rows", "noise", "created", "library", "statistic", "moments", "smallest_eigenvalue"})
+"""Of a part: what follows from the rest, the rows, the noise or the day. What is not listed is part of the request."""
+DERIVED_PRIVACY: Final = frozenset({"sensitivity", "statement"})
+MOST_NAMES: Final = 8
 
 
 def check_ledger(ledger: object) -> None:
@@ -20,39 +29,75 @@ def check_ledger(ledger: object) -> None:
                            found=type(ledger).__name__, remedy="give noisewise.Ledger.open(path, epsilon=..., delta=...)")
 
 
+def check_edition(edition: object) -> None:
+    """Refuse an edition that could not be shown in a line."""
+    if not (isinstance(edition, str) and len(edition) <= 200 and edition.isprintable()):
+        raise DeclarationError("an edition is a short text in one line", found=repr(edition)[:80],
+                               remedy='give for example edition="2026-05"')
+
+
 def request_digest(blank: Release, edition: str) -> str:
-    """A digest of all that a release depends on besides its rows: declarations, statistic, noise, budget, the table's edition."""
+    """A digest of all that a release depends on besides its rows: declarations, statistic, noise, budget, the table's edition.
+
+    The day and the version of the library are no part of it, nor are numbers and words that follow from the rest.
+    """
     from noisewise.release.format import document_of
 
-    asked: dict[str, Any] = {**document_of(blank), "edition": edition}
-    for part in asked["parts"]:
-        for name in ("created", "library"):
-            part.pop(name, None)
-    return hashlib.sha256(json.dumps(asked, sort_keys=True, default=str).encode()).hexdigest()
+    document = document_of(blank)
+    asked: dict[str, Any] = {name: value for name, value in document.items() if name not in NO_PART_OF_A_REQUEST}
+    asked["parts"] = [_asked_of(part) for part in document["parts"]]
+    asked["edition"] = edition
+    return hashlib.sha256(json.dumps(asked, sort_keys=True, allow_nan=False).encode()).hexdigest()
+
+
+def _asked_of(part: Mapping[str, Any]) -> dict[str, Any]:
+    asked = {name: value for name, value in part.items() if name not in DERIVED}
+    return {**asked, "privacy": {name: value for name, value in part["privacy"].items() if name not in DERIVED_PRIVACY}}
+
+
+def neighbours(schema: Schema) -> str:
+    """Between which tables a release cannot be told apart. How many rows of a person are used makes no difference to that.
+
+    >>> neighbours(Schema.from_dict({"adjacency": "replace-one", "columns": {"age": {"bounds": [18, 98]}}}))
+    'replace-one, row'
+    """
+    return f"{schema.adjacency}, {'row' if schema.unit.is_row else f'all rows of one {schema.unit.column}'}"
 
 
 def released(ledger: BudgetLedger | None, blank: Release, cost: Cost, edition: str,
              read: Callable[[], Callable[[], Release]]) -> Release:
-    """Make a release, or hand out the one that was made for the same request before.
+    """Make a release, or hand out the one that was made for the same request before: see `once`."""
+    from noisewise.release.format import decode, encode
+
+    check_edition(edition)
+    return once(ledger, cost=cost, description=_description(blank, edition), request=request_digest(blank, edition),
+                partition=dict(blank.schema.partition), neighbours=neighbours(blank.schema), read=read, encode=encode,
+                decode=decode)
+
+
+def once(ledger: BudgetLedger | None, *, cost: Cost, description: str, request: str, partition: Mapping[str, str],
+         neighbours: str, read: Callable[[], Callable[[], Made]], encode: Callable[[Made], bytes],
+         decode: Callable[[bytes], Made]) -> Made:
+    """Make something that costs budget, or hand out what was made for the same request before.
 
     ``read`` reads and sums the rows; what it returns draws the noise, and is called once, after the budget was charged.
     """
-    from noisewise.release.format import decode, encode
-
     if ledger is None:
         return read()()
-    request = request_digest(blank, edition)
     before = ledger.earlier(request)
     if before is not None:
         return decode(before)
     perturb = read()
-    entry = ledger.charge(cost, description=_description(blank, edition), request=request,
-                          partition=dict(blank.schema.partition))
+    entry = ledger.charge(cost, description=description, request=request, partition=partition, neighbours=neighbours)
+    before = ledger.earlier(request)  # another process may have made it while the rows were read: then nothing was charged
+    if before is not None:
+        return decode(before)
     made = perturb()
     ledger.complete(entry, encode(made))
     return made
 
 
 def _description(blank: Release, edition: str) -> str:
-    what = blank.formula or ", ".join(blank.basis.names[1:])
-    return f"{blank.kind_in_file} release of {what}" + (f", edition {edition}" if edition else "")
+    names = blank.basis.names[1:]
+    shown = ", ".join(names[:MOST_NAMES]) + (f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else "")
+    return f"{blank.kind_in_file} release of {blank.formula or shown}" + (f", edition {edition}" if edition else "")

@@ -18,7 +18,8 @@ class Recorder:
     def earlier(self, request: str) -> bytes | None:
         return None
 
-    def charge(self, cost: Cost, *, description: str, request: str, partition: Mapping[str, str]) -> int:
+    def charge(self, cost: Cost, *, description: str, request: str, partition: Mapping[str, str],
+               neighbours: str) -> int:
         self.events.append("charge")
         self.charges.append((cost.epsilon, cost.delta, description))
         if self.refuse:

@@ -58,7 +58,7 @@ def events(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def test_the_budget_is_charged_after_reading_and_before_noise(delta: float | None, events: list[str]) -> None:
     ledger = Recorder(events)
     nw.release(made_rows(), schema_with(), epsilon=0.7, delta=delta, ledger=ledger, progress=False)
-    assert events == ["rows", "charge", "noise"]
+    assert events == ["rows", "charge", "noise", "complete"]
     [(epsilon, charged_delta, description)] = ledger.charges
     assert (epsilon, charged_delta) == (0.7, delta or 0.0)
     assert "stay" in description and "age" in description
@@ -173,14 +173,6 @@ def test_progress_is_told() -> None:
     assert told[-1][0] == ROWS
 
 
-class CountingLedger:
-    def __init__(self) -> None:
-        self.charges = 0
-
-    def charge(self, *, epsilon: float, delta: float, description: str) -> None:
-        self.charges += 1
-
-
 @pytest.mark.parametrize(
     "request_",
     [
@@ -194,12 +186,12 @@ class CountingLedger:
 )
 def test_what_the_release_or_its_file_would_refuse_is_refused_before_the_budget_is_charged(request_: dict[str, Any]) -> None:
     schema = nw.Schema.from_dict({"adjacency": "replace-one", "columns": {"x": {"bounds": [0, 10]}}})
-    ledger = CountingLedger()
+    ledger = Recorder([])
     with pytest.raises(NoisewiseError):
         nw.release({"x": np.array([1.0, 2.0])}, schema, ledger=ledger, **request_)
-    assert ledger.charges == 0
+    assert ledger.charges == []
     nw.release({"x": np.array([1.0, 2.0])}, schema, epsilon=1, ledger=ledger)
-    assert ledger.charges == 1
+    assert len(ledger.charges) == 1
 
 
 @pytest.mark.parametrize(("schema", "ledger"), [({"columns": {}}, None), (None, object())])

@@ -64,7 +64,7 @@ def events(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def test_the_budget_is_charged_once_after_reading_and_before_noise(events: list[str]) -> None:
     ledger = Recorder(events)
     make(ledger=ledger)
-    assert events == ["rows", "charge", "noise", "noise"]
+    assert events == ["rows", "charge", "noise", "noise", "complete"]
     [(epsilon, delta, description)] = ledger.charges
     assert (epsilon, delta) == (0.9, 3e-6)
     assert FORMULA in description

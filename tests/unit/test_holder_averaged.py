@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.unit.recorder import Recorder
 
 import noisewise as nw
 import noisewise.data
@@ -36,12 +37,8 @@ def test_the_order_is_rows_then_budget_then_noise(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(noisewise.data, "averaged_gram_sum", lambda *a, **b: (events.append("rows"), read(*a, **b))[1])
     monkeypatch.setattr(SymmetricGaussian, "perturb", lambda *a: (events.append("noise"), perturb(*a))[1])
 
-    class Ledger:
-        def charge(self, **_: Any) -> None:
-            events.append("charge")
-
-    nw.release(made_rows(), schema_with(), epsilon=1, delta=1e-6, average=5, ledger=Ledger(), progress=False)
-    assert events == ["rows", "charge", "noise"]
+    nw.release(made_rows(), schema_with(), epsilon=1, delta=1e-6, average=5, ledger=Recorder(events), progress=False)
+    assert events == ["rows", "charge", "noise", "complete"]
 
 
 @pytest.mark.parametrize(("changes", "words"), [

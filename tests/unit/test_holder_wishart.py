@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.unit.recorder import Recorder
 
 import noisewise as nw
 from noisewise.errors import PrivacyError
@@ -53,14 +54,6 @@ def test_the_exact_sum_is_used_and_not_one_on_the_grid(monkeypatch: pytest.Monke
         nw.release(rows(10), schema(), epsilon=1.0, delta=1e-6, progress=False)
 
 
-class Ledger:
-    def __init__(self) -> None:
-        self.charges: list[tuple[float, float]] = []
-
-    def charge(self, *, epsilon: float, delta: float, description: str) -> None:
-        self.charges.append((epsilon, delta))
-
-
 @pytest.mark.parametrize(
     ("request_", "rule"),
     [
@@ -73,12 +66,12 @@ class Ledger:
     ],
 )
 def test_what_is_refused_is_refused_before_the_budget_is_charged(request_: dict[str, Any], rule: str) -> None:
-    ledger = Ledger()
+    ledger = Recorder([])
     with pytest.raises(PrivacyError, match=rule):
         nw.release(rows(10), schema(), ledger=ledger, progress=False, **{"epsilon": 1.0, **request_})
     assert ledger.charges == []
     nw.release(rows(10), schema(), ledger=ledger, epsilon=1.0, delta=1e-6, mechanism="wishart", progress=False)
-    assert ledger.charges == [(1.0, 1e-6)]
+    assert [charge[:2] for charge in ledger.charges] == [(1.0, 1e-6)]
 
 
 def test_a_unit_with_several_rows_is_refused() -> None:

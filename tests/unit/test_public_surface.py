@@ -10,8 +10,8 @@ import pytest
 
 import noisewise
 
-NAMES = ["Comparison", "NoisewiseError", "PointEstimate", "Posterior", "Prior", "Release", "Schema", "__version__", "combine",
-         "compare", "compare_methods", "fit", "fit_many", "load", "release"]
+NAMES = ["Comparison", "Ledger", "NoisewiseError", "PointEstimate", "Posterior", "Prior", "Release", "Schema", "__version__",
+         "audit", "combine", "compare", "compare_methods", "fit", "fit_many", "load", "private_bounds", "release"]
 HEAVY = ["formulaic", "jax", "matplotlib", "opendp", "pandas", "pyarrow", "pydantic", "scipy"]
 
 

@@ -7,18 +7,22 @@ from typing import Annotated, Any, Final
 import typer
 from typer.core import TyperGroup
 
+from noisewise.cli.audit import audit
+from noisewise.cli.bounds import bounds
 from noisewise.cli.check import check
 from noisewise.cli.compare import compare
 from noisewise.cli.demo import demo
 from noisewise.cli.fit import fit
+from noisewise.cli.ledger import ledger_app
 from noisewise.cli.options import Quiet, Traceback
 from noisewise.cli.plan import plan_app
+from noisewise.cli.plan_budget import budget
 from noisewise.cli.release import release
 from noisewise.cli.schema import schema_app
 from noisewise.cli.show import show
 from noisewise.cli.talk import Switches
 
-ORDER: Final = ("demo", "schema", "plan", "release", "show", "fit", "check", "compare")
+ORDER: Final = ("demo", "schema", "bounds", "plan", "ledger", "release", "audit", "show", "fit", "check", "compare")
 """The way of the data, which is also the order in which a new user needs them."""
 
 
@@ -66,8 +70,12 @@ def options(
 
 app.command()(demo)
 app.add_typer(schema_app, name="schema")
+app.command()(bounds)
+plan_app.command()(budget)
 app.add_typer(plan_app, name="plan")
+app.add_typer(ledger_app, name="ledger")
 app.command()(release)
+app.command()(audit)
 app.command()(show)
 app.command()(fit)
 app.command()(check)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from noisewise.cli.csv_text import csv_text
 from noisewise.cli.files import check_results, write_text
 from noisewise.cli.guard import guarded
 from noisewise.cli.numbers import aligned, decimals_for, fixed
@@ -56,7 +57,7 @@ def check(
     sites = Sites.load(files)
     found = posterior.check(sites.together(), holders=sites.holders, interval=interval)
     if csv is not None:
-        write_text(csv, found.table.to_csv())
+        write_text(csv, csv_text(found.table))
     if plot is not None:
         found.plot(plot)
     _tell(talk, found)

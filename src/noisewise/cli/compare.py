@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from noisewise.cli.csv_text import csv_text
 from noisewise.cli.files import check_results, write_text
 from noisewise.cli.guard import guarded
 from noisewise.cli.numbers import aligned, decimals_for, fixed
@@ -113,7 +114,7 @@ def _write(found: Comparison, interval: float, top: int, paths: dict[str, Path |
     if (save := paths["save"]) is not None:
         found.posterior().save(save)
     if (csv := paths["csv"]) is not None:
-        write_text(csv, found.inclusion(interval).to_csv())
+        write_text(csv, csv_text(found.inclusion(interval)))
     if (plot := paths["plot"]) is not None:
         found.plot(plot, interval)
     if (models_plot := paths["models_plot"]) is not None:

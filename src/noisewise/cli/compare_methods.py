@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from noisewise.cli.csv_text import csv_text
 from noisewise.cli.files import write_text
 from noisewise.cli.numbers import aligned, decimals_for, fixed
 from noisewise.cli.talk import Talk, visible
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 def write_comparison(found: MethodComparison, interval: float, plot: Path | None, csv: Path | None) -> None:
     """The picture and the table, where they are wanted."""
     if csv is not None:
-        write_text(csv, found.table(interval).to_csv())
+        write_text(csv, csv_text(found.table(interval)))
     if plot is not None:
         found.plot(plot)
 

@@ -76,11 +76,16 @@ def check_folder(target: Path, kind: type[NoisewiseError], room: int = 1) -> Non
 
 
 def write_text(target: Path, text: str) -> None:
+    """Write a text beside its place and move it there."""
+    write_bytes(target, text.encode("utf-8"))
+
+
+def write_bytes(target: Path, content: bytes) -> None:
     """Write a file beside its place and move it there."""
     temporary = target.with_name(f".{target.name}.{os.getpid()}.part")
     try:
         try:
-            temporary.write_text(text, encoding="utf-8", newline="\n")
+            temporary.write_bytes(content)
             os.replace(temporary, target)
         finally:
             with contextlib.suppress(FileNotFoundError):

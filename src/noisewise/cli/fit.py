@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from noisewise.cli.csv_text import csv_text
 from noisewise.cli.files import check_results, write_text
 from noisewise.cli.guard import guarded
 from noisewise.cli.numbers import aligned, decimals_for, fixed
@@ -137,7 +138,7 @@ def _write(posterior: Posterior, interval: float, plot: Path | None, save: Path 
     if save is not None:
         posterior.save(save)
     if csv is not None:
-        write_text(csv, posterior.summary(interval).to_csv())
+        write_text(csv, csv_text(posterior.summary(interval)))
     if plot is not None:
         posterior.plot(path=plot)
 

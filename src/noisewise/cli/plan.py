@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from noisewise.privacy.mechanisms import SymmetricMechanism
     from noisewise.schema import Basis, Schema
 
-plan_app = typer.Typer(no_args_is_help=True, help="Compare the noise of the mechanisms before anything is spent.")
+plan_app = typer.Typer(no_args_is_help=True, help="Compare noise and prices before anything is spent.")
 
 MEAN_SQUARE: Final = 1 / 3
 """Of a scaled column that is evenly spread over its bounds: what a typical second moment is taken to be."""

@@ -75,7 +75,8 @@ def point_document(estimate: PointEstimate) -> dict[str, Any]:
 
 
 def write_point_estimate(estimate: PointEstimate, csv: Path | None) -> None:
+    from noisewise.cli.csv_text import csv_text
     from noisewise.cli.files import write_text
 
     if csv is not None:
-        write_text(csv, estimate.summary().to_csv())
+        write_text(csv, csv_text(estimate.summary()))

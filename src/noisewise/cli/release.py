@@ -12,6 +12,7 @@ import typer
 
 from noisewise.cli.files import check_batch_target, check_release_target
 from noisewise.cli.guard import guarded
+from noisewise.cli.ledger_of_release import next_batch, open_budget, refuse_batch_twice
 from noisewise.cli.options import TABLE, AsJson, Force, Quiet, Traceback
 from noisewise.cli.table import open_table
 from noisewise.cli.talk import Talk
@@ -48,6 +49,13 @@ def release(
     average: Annotated[int | None, typer.Option(help="Average the rows in random groups of so many, for methods that need nearly "
                                                 "normal predictors. It costs precision; the default method does not need it.",
                                                 min=1, show_default=False)] = None,
+    ledger: Annotated[str | None, typer.Option(help="The budget ledger of this table: it is charged first, and answers a "
+                                               "repeated request with the stored release.", show_default=False)] = None,
+    total_epsilon: Annotated[float | None, typer.Option(help="With --ledger: begin it, if it is not there, with this total.",
+                                                        show_default=False)] = None,
+    total_delta: Annotated[float | None, typer.Option(help="With --total-epsilon: the total delta.", show_default=False)] = None,
+    edition: Annotated[str, typer.Option(help="With --ledger: says that the rows are others than last time, for example 2026-05. "
+                                         "With --append it is the number of the batch.", show_default=False)] = "",
     threads: Annotated[int | None, typer.Option(help="At most so many; by default one per processor.", min=1,
                                                 show_default=False)] = None,
     force: Force = False,
@@ -64,6 +72,8 @@ def release(
 
     Rows that come in batches are released batch by batch, each once, and may then be erased:
     noisewise release may.parquet -s schema.toml -e 1 -d 1e-6 --append patients.nwr
+
+    With --ledger the budget of the table is watched over: noisewise ledger open begins one.
     """
     talk = Talk.of(context)
     import noisewise
@@ -76,6 +86,8 @@ def release(
         check_release_target(target, force=force, room=room)
     else:
         check_batch_target(target, declared, terms, room=room, kind=kind, formula=formula)
+    budget = open_budget(ledger, total_epsilon, total_delta, edition)
+    edition = edition or ("" if append is None or budget is None else next_batch(target))
     made = noisewise.release(
         open_table(data),
         declared,
@@ -86,6 +98,8 @@ def release(
         delta=delta,
         mechanism=mechanism,
         average=average,
+        ledger=budget,
+        edition=edition,
         threads=threads,
         progress=talk.progress,
     )
@@ -93,8 +107,11 @@ def release(
         _keep(made, target, lambda: made.save(target))
         _tell(talk, made, target)
     else:
+        refuse_batch_twice(target, made, budget)
         _tell_batch(talk, made, _keep(made, target, lambda: add_to_file(target, made)), target)
     _tell_about_delta(talk, made, delta)
+    if budget is not None:
+        budget.tell(talk)
 
 
 def _target(output: Path | None, append: Path | None, force: bool) -> Path:

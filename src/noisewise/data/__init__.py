@@ -13,6 +13,7 @@ warning ever depends on a value: errors name columns and types only.
     exact       partial sums in whole numbers of 2**-40
     units       at most k rows of each privacy unit
     gram        all of it, put together
+    counts      cells at and between the points of a public grid, for private bounds
     groups      random groups of rows, and the exact matrix of their sums
     averaged    the same for rows that are averaged in such groups
 """

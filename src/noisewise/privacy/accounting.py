@@ -1,8 +1,12 @@
 """What several releases cost together: by privacy loss distributions, with simpler rules as checks.
 
-Every rule here gives a valid bound, so that the smallest one holds: adding up epsilons and deltas (basic), the exact curve of
-Gaussian noise where there is nothing else, and privacy loss distributions (dp-accounting), discretised so that they never promise
-too much. Concentrated differential privacy is computed too, as a check.
+Every way of reckoning here gives a valid bound for a list of releases that was fixed in advance, so that the smallest one holds
+(the rule ``planned``): adding up epsilons and deltas (basic), the exact curve of Gaussian noise where there is nothing else,
+concentrated differential privacy, and privacy loss distributions (dp-accounting), discretised so as never to promise too much.
+
+Where the size of a release may depend on the *results* of those before it, that is not so: stopping when the composed
+distribution reaches the budget can promise too much (C7 of calibration.md). There, two rules hold: ``basic``, and ``gaussian``,
+which counts everything as Gaussian noise and is exact where it is.
 
 Gaussian pieces are joined before anything is discretised: noise of relative standard deviations m₁, m₂, … composes exactly to one
 of (Σ mᵢ⁻²)^(−1/2). Equal pieces of other kinds are composed with themselves.
@@ -15,27 +19,33 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias, get_args
 
 from noisewise.errors import PrivacyError
 from noisewise.privacy.calibration import log_delta_of_gaussian
-from noisewise.privacy.cost import Cost, pieces_of
+from noisewise.privacy.cost import Cost, Piece, pieces_of
 
 if TYPE_CHECKING:
     from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
 
-FINEST: Final = 1e-5
-"""Of the grid on which losses are rounded up: each piece adds at most this to epsilon."""
+Rule: TypeAlias = Literal["gaussian", "basic", "planned"]
+RULES: Final[tuple[str, ...]] = get_args(Rule)
+
+FINEST: Final = 1e-4
+"""Of the grid on which losses are rounded up."""
 COARSEST: Final = 1e-3
 """A coarse grid is asked first: it is fast, and its bound is as valid."""
-LARGEST_LOSS: Final = 200.0
+MOST_POINTS: Final = 2e5
+LARGEST_LOSS: Final = 500.0
+"""Beyond it a distribution is not computed: its numbers would leave what floats can hold."""
 
 
 @dataclass(frozen=True)
 class Composition:
-    """The epsilon of several releases together, at one delta, by each rule; infinite where a rule does not apply."""
+    """The epsilon of several releases together, at one delta, by each way of reckoning; infinite where one was not used."""
 
     delta: float
+    rule: Rule
     basic: float
     gaussian: float
     distributions: float
@@ -43,11 +53,14 @@ class Composition:
 
     @property
     def epsilon(self) -> float:
-        """The smallest of the valid bounds."""
-        return min(self.basic, self.gaussian, self.distributions)
+        """What the rule says."""
+        if self.rule == "basic":
+            return self.basic
+        return self.gaussian if self.rule == "gaussian" else min(
+            self.basic, self.gaussian, self.distributions, self.concentrated)
 
 
-def compose(costs: Sequence[Cost], delta: float) -> Composition:
+def compose(costs: Sequence[Cost], delta: float, rule: Rule = "planned", grid: float = FINEST) -> Composition:
     """What the releases cost together at this delta.
 
     >>> compose([Cost.laplace(multiplier=1.0, epsilon=1.0)] * 2, delta=0.0).epsilon
@@ -55,27 +68,29 @@ def compose(costs: Sequence[Cost], delta: float) -> Composition:
     """
     if not (0 <= delta < 1):
         raise PrivacyError("delta is at least 0 and below 1", found=repr(delta))
-    basic = _basic(costs, delta)
-    gaussian = _gaussian(costs, delta)
-    needed = math.isinf(gaussian) and delta > 0
-    return Composition(delta, basic, gaussian, _distributions(costs, delta) if needed else math.inf, _concentrated(costs, delta))
+    exact = not costs or all(piece.kind == "gaussian" for piece in pieces_of(costs))
+    wanted = rule == "planned" and delta > 0 and not exact
+    return Composition(delta, rule, _basic(costs, delta), _gaussian(costs, delta),
+                       _distributions(costs, delta, grid) if wanted else math.inf, _concentrated(costs, delta))
 
 
-def fits(costs: Sequence[Cost], epsilon: float, delta: float, grids: Sequence[float] = (COARSEST, FINEST)) -> bool:
-    """Whether all of these stay within (epsilon, delta); the cheap rules are asked first."""
-    if _basic(costs, delta) <= epsilon or _gaussian(costs, delta) <= epsilon:
+def fits(costs: Sequence[Cost], epsilon: float, delta: float, rule: Rule = "planned",
+         grids: Sequence[float] = (COARSEST, FINEST)) -> bool:
+    """Whether all of these stay within (epsilon, delta) by the rule; of several, the cheap ones are asked first."""
+    ways: dict[Rule, Sequence[Callable[[Sequence[Cost], float], float]]] = {
+        "basic": (_basic,), "gaussian": (_gaussian,), "planned": (_basic, _gaussian, _concentrated)}
+    if any(way(costs, delta) <= epsilon for way in ways[rule]):
         return True
-    return delta > 0 and any(_distributions(costs, delta, grid) <= epsilon for grid in grids)
+    if rule != "planned" or delta == 0 or all(piece.kind == "gaussian" for piece in pieces_of(costs)):
+        return False
+    return any(_distributions(costs, delta, grid) <= epsilon for grid in grids)
 
 
-def largest_epsilon(price: Callable[[float], Sequence[Cost]], spent: Sequence[Cost], epsilon: float, delta: float) -> float:
-    """The largest e for which ``price(e)`` still fits beside what was spent, to a relative 1e-3, rounded down; 0 if none does."""
-    def affordable(size: float) -> bool:
-        return fits([*spent, *price(size)], epsilon, delta, grids=(COARSEST,))
-
-    if affordable(epsilon):
-        return epsilon
-    low, high = epsilon * 1e-6, epsilon
+def largest_epsilon(affordable: Callable[[float], bool], most: float) -> float:
+    """The largest e up to ``most`` that is affordable, to a relative 1e-3, rounded down; 0 if not even a millionth of it is."""
+    if affordable(most):
+        return most
+    low, high = most * 1e-6, most
     if not affordable(low):
         return 0.0
     while high - low > 1e-3 * high:
@@ -86,33 +101,51 @@ def largest_epsilon(price: Callable[[float], Sequence[Cost]], spent: Sequence[Co
 
 def _basic(costs: Sequence[Cost], delta: float) -> float:
     """Sums of the numbers as they are written: three times 0.1 is 0.3, and not a double beyond it."""
-    if _written_sum(cost.delta for cost in costs) > Decimal(repr(delta)):
+    if written_sum(cost.delta for cost in costs) > Decimal(repr(float(delta))):
         return math.inf
-    total = _written_sum(cost.epsilon for cost in costs)
+    return _not_below(written_sum(cost.epsilon for cost in costs))
+
+
+def written_sum(numbers: Iterable[float]) -> Decimal:
+    with localcontext() as context:
+        context.prec, context.Emin = 2000, -999999  # every sum of doubles is exact
+        return sum((Decimal(repr(float(number))) for number in numbers), Decimal(0))
+
+
+def _not_below(total: Decimal) -> float:
     rounded = float(total)
     return rounded if Decimal(repr(rounded)) >= total else math.nextafter(rounded, math.inf)
 
 
-def _written_sum(numbers: Iterable[float]) -> Decimal:
-    with localcontext() as context:
-        context.prec, context.Emin = 2000, -999999  # every sum of doubles is exact
-        return sum((Decimal(repr(number)) for number in numbers), Decimal(0))
-
-
 def _gaussian(costs: Sequence[Cost], delta: float) -> float:
-    """Where all noise is Gaussian: the exact curve of one Gaussian mechanism."""
-    pieces = pieces_of(costs)
-    if not pieces:
+    """Everything counted as Gaussian noise (C7); without any delta, pure epsilons add up."""
+    if not costs:
         return 0.0
-    if delta == 0 or any(piece.kind != "gaussian" for piece in pieces):
+    pure = _basic(costs, 0.0)
+    sizes = [_gaussian_size(piece) for piece in pieces_of(costs)]
+    if delta == 0 or math.inf in sizes:
+        return pure
+    return min(pure, gaussian_epsilon(1 / (math.sqrt(math.fsum(size * size for size in sizes)) * (1 + 1e-12)), delta))
+
+
+def _gaussian_size(piece: Piece) -> float:
+    """μ such that the piece is μ-GDP (C7): exact for Gaussian noise; infinite where a delta is left over."""
+    from scipy.special import log_expit, ndtri_exp
+
+    if piece.kind == "gaussian":
+        return 1 / piece.numbers[0]
+    if piece.kind == "approximate" and piece.numbers[1] > 0:
         return math.inf
-    return gaussian_epsilon(_joined(piece.numbers[0] for piece in pieces), delta)
+    epsilon = piece.numbers[0] if piece.kind == "approximate" else 1 / piece.numbers[0]
+    return -2 * float(ndtri_exp(log_expit(-epsilon))) * (1 + 1e-12)
 
 
 def gaussian_epsilon(multiplier: float, delta: float) -> float:
     """The smallest epsilon of Gaussian noise of this relative standard deviation (Balle and Wang 2018), rounded up."""
+    target = math.log(delta) - 1e-10  # more than the error of the curve
+
     def exceeds(epsilon: float) -> bool:
-        return log_delta_of_gaussian(epsilon, multiplier) > math.log(delta)
+        return log_delta_of_gaussian(epsilon, multiplier) > target
 
     if not exceeds(0.0):
         return 0.0
@@ -122,29 +155,37 @@ def gaussian_epsilon(multiplier: float, delta: float) -> float:
     while high - low > 1e-12 * high:
         middle = 0.5 * (low + high)
         low, high = (middle, high) if exceeds(middle) else (low, middle)
-    return high * (1 + 1e-10)  # more than the error of the curve
+    return high * (1 + 1e-10)
 
 
-def _joined(multipliers: Any) -> float:
+def _joined(multipliers: Iterable[float]) -> float:
     return 1.0 / math.sqrt(math.fsum(multiplier**-2 for multiplier in multipliers)) * (1 - 1e-12)
 
 
 def _distributions(costs: Sequence[Cost], delta: float, grid: float = FINEST) -> float:
-    found = _loss_distribution(costs, grid)
-    return math.inf if found is None else float(found.get_epsilon_for_delta(delta))
+    """By the composed distribution of the privacy loss; infinite if it is too large to be written down."""
+    if not costs:
+        return 0.0
+    reach = _concentrated(costs, 1e-22, leftover=False)
+    if reach > LARGEST_LOSS:
+        return math.inf
+    grid = max(grid, 2 * reach / MOST_POINTS)
+    total, steps = _loss_distribution(costs, grid)
+    points = 2 * reach / grid + 2
+    # What Fourier transforms lose to rounding, at worst: the distributions have norm 1 at most.
+    lost = steps * points * 3 * math.log2(points) * 2.0**-53
+    return float(total.get_epsilon_for_delta(delta - lost)) if delta > lost else math.inf
 
 
-def _loss_distribution(costs: Sequence[Cost], grid: float) -> PrivacyLossDistribution | None:
-    """The distribution of the privacy loss, or None if it is too large to be written down."""
+def _loss_distribution(costs: Sequence[Cost], grid: float) -> tuple[PrivacyLossDistribution, int]:
+    """The distribution of the privacy loss, and how many were convolved to get it."""
     from dp_accounting.pld import common
     from dp_accounting.pld import privacy_loss_distribution as pld
 
     pieces = pieces_of(costs)
-    if math.fsum(cost.epsilon for cost in costs) > LARGEST_LOSS:
-        return None
-    grid = max(grid, math.fsum(cost.epsilon for cost in costs) / 2e5)
     gaussians = [piece.numbers[0] for piece in pieces if piece.kind == "gaussian"]
     parts = [pld.from_gaussian_mechanism(_joined(gaussians), value_discretization_interval=grid)] if gaussians else []
+    steps = len(parts)
     for piece, count in Counter(piece for piece in pieces if piece.kind != "gaussian").items():
         if piece.kind == "laplace":
             one = pld.from_laplace_mechanism(piece.numbers[0], value_discretization_interval=grid)
@@ -152,20 +193,23 @@ def _loss_distribution(costs: Sequence[Cost], grid: float) -> PrivacyLossDistrib
             known = common.DifferentialPrivacyParameters(*piece.numbers)
             one = pld.from_privacy_parameters(known, value_discretization_interval=grid)
         parts.append(one.self_compose(count) if count > 1 else one)
+        steps += count
     total = parts[0]
     for part in parts[1:]:
         total = total.compose(part)
-    return total
+    return total, steps
 
 
-def _concentrated(costs: Sequence[Cost], delta: float) -> float:
-    """By zero-concentrated differential privacy (Bun and Steinke 2016): a Gaussian piece has ρ = 1/(2m²), a pure one ε²/2."""
-    if delta == 0:
+def _concentrated(costs: Sequence[Cost], delta: float, leftover: bool = True) -> float:
+    """By concentrated differential privacy (Bun and Steinke 2016): a Gaussian piece has ρ = 1/(2m²), a pure one ε²/2.
+
+    Of an approximate piece the delta is set aside first, and the rest is pure.
+    """
+    pieces = pieces_of(costs)
+    aside = written_sum(piece.numbers[1] for piece in pieces if piece.kind == "approximate") if leftover else Decimal(0)
+    left = float(Decimal(repr(float(delta))) - aside) * (1 - 1e-12)
+    if left <= 0:
         return math.inf
-    rho = 0.0
-    for piece in pieces_of(costs):
-        if piece.kind == "approximate" and piece.numbers[1] > 0:
-            return math.inf
-        size = piece.numbers[0] if piece.kind == "approximate" else 1.0 / piece.numbers[0]
-        rho += size**2 / 2
-    return rho + 2.0 * math.sqrt(rho * math.log(1.0 / delta))
+    sizes = [piece.numbers[0] if piece.kind == "approximate" else 1.0 / piece.numbers[0] for piece in pieces]
+    rho = math.fsum(size**2 for size in sizes) / 2
+    return (rho + 2.0 * math.sqrt(rho * math.log(1.0 / left))) * (1 + 1e-12)

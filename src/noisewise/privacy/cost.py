@@ -65,6 +65,8 @@ class Cost:
                                found=f"({self.epsilon}, {self.delta})")
         if not self.pieces:
             raise PrivacyError("a cost has at least one piece", found="none")
+        if self.delta == 0 and any(piece.kind == "gaussian" or piece.numbers[1:] > (0.0,) for piece in self.pieces):
+            raise PrivacyError("a cost without a delta is made of pure pieces", found=", ".join(p.kind for p in self.pieces))
 
     @classmethod
     def gaussian(cls, multiplier: float, epsilon: float, delta: float) -> Cost:

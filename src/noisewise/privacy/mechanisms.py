@@ -1,4 +1,4 @@
-"""Mechanisms for a symmetric statistic: calibrated noise, and a description of it for the analyst.
+"""Mechanisms for a symmetric statistic, and for a selection: calibrated noise, and a description of it for the analyst.
 
 A mechanism is chosen from a sensitivity and (epsilon, delta) before the data are looked at. `perturb` takes the exact
 statistic in units of the grid and returns a noisy one; nothing else in the library adds privacy noise.
@@ -29,9 +29,11 @@ from noisewise.privacy.noise import (
     check_scale,
     gaussian_integers,
     laplace_integers,
+    noisy_max,
     wishart_integers,
 )
 from noisewise.privacy.rounding import sqrt_round_up
+from noisewise.privacy.sensitivity.bounds import BoundSensitivity
 from noisewise.privacy.sensitivity.gram import GramSensitivity
 from noisewise.privacy.wishart import paper_degrees, smallest_degrees
 from noisewise.schema.basis import STATISTIC_GRID
@@ -242,6 +244,50 @@ class SymmetricWishart:
                                remedy=f"give {enough}, or take the mechanism gaussian")
 
 
+@dataclass(frozen=True, kw_only=True)
+class Selection:
+    """One of several candidates, the better its score the likelier: pure epsilon (B2 of sensitivity/bounds.md).
+
+    Attributes:
+        sensitivity: what the noise was calibrated to.
+        epsilon: the guarantee.
+        scale: scale of the exponential noise that is added to each score.
+    """
+
+    name: ClassVar[str] = "permute-and-flip"
+    delta: ClassVar[float] = 0.0
+
+    sensitivity: BoundSensitivity
+    epsilon: float
+    scale: float
+
+    @classmethod
+    def calibrate(cls, sensitivity: BoundSensitivity, epsilon: float) -> Selection:
+        """The least noise that guarantees epsilon for this sensitivity: two scores may change in opposite directions."""
+        scale = laplace_scale(epsilon, 2.0 * sensitivity.score)
+        check_scale(scale)
+        return cls(sensitivity=sensitivity, epsilon=float(epsilon), scale=scale)
+
+    def choose(self, scores: NDArray[np.int64]) -> int:
+        """The place of the candidate that was drawn."""
+        return noisy_max(scores, self.scale)
+
+    def shortfall(self, candidates: int, miss: float) -> int:
+        """B3: with probability 1 − miss the score of what is drawn is at most this far below the best; rounded up."""
+        return math.ceil(self.scale * math.log(candidates / miss) * (1 + 1e-12))
+
+    def statement(self, unit: str | None = None) -> str:
+        """The guarantee in one sentence; `unit` names the unit column, if there is one."""
+        return (
+            f"{_neighbours(self.sensitivity, unit)} changes the probability of any result by at most a factor exp(epsilon), "
+            f"with epsilon = {_exactly(self.epsilon)} and delta = 0 ({self.sensitivity.adjacency}, permute-and-flip selection)."
+        )
+
+    def cost(self) -> Cost:
+        """What it costs: a pure epsilon composes as such."""
+        return Cost.approximate(self.epsilon, 0.0)
+
+
 SymmetricMechanism = SymmetricGaussian | SymmetricLaplace | SymmetricWishart
 MECHANISMS: Final = ("gaussian", "laplace", "wishart", "wishart-paper")
 
@@ -302,7 +348,7 @@ def _exactly(value: float) -> str:
     return repr(value).removesuffix(".0")
 
 
-def _neighbours(sensitivity: GramSensitivity, unit: str | None) -> str:
+def _neighbours(sensitivity: GramSensitivity | BoundSensitivity, unit: str | None) -> str:
     if sensitivity.unit_is_row:
         who = "any one row"
     else:

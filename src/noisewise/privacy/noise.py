@@ -5,6 +5,8 @@ exactly and without floating-point arithmetic. There is no seed, on purpose.
 
 Wishart noise, for which OpenDP has no sampler, is made of its discrete Gaussians: XᵀX in whole numbers (V7 of wishart.md).
 
+One of several candidates is selected by OpenDP's permute-and-flip, which is exact too (B2 of sensitivity/bounds.md).
+
 Before anything is drawn we check what OpenDP does not: it takes a scale of zero, which adds no noise, and clamps what
 leaves 64 bits.
 """
@@ -64,6 +66,13 @@ def wishart_integers(size: int, degrees: int) -> NDArray[np.object_]:
     return total
 
 
+def noisy_max(scores: NDArray[np.int64], scale: float) -> int:
+    """The place of the largest score after independent exponential noise of this scale was added to each."""
+    check_scale(scale)
+    _check_values(scores)
+    return int(_selection(float(scale))(scores.tolist()))
+
+
 def check_normals(size: int, degrees: int) -> None:
     """Refuse a Wishart matrix that takes too long to draw; mechanisms ask before anything is read or charged."""
     if not (size > 0 and degrees >= size):
@@ -94,6 +103,14 @@ def _measurement(distribution: Literal["gaussian", "laplace"], scale: float) -> 
     if distribution == "gaussian":
         return dp.m.make_gaussian(domain, dp.l2_distance(T="f64"), scale)
     return dp.m.make_laplace(domain, dp.l1_distance(T="i64"), scale)
+
+
+def _selection(scale: float) -> Any:
+    import opendp.prelude as dp
+
+    dp.enable_features("contrib")
+    domain = dp.vector_domain(dp.atom_domain(T="i64"))
+    return dp.m.make_noisy_max(domain, dp.linf_distance(T="i64"), dp.max_divergence(), scale)
 
 
 def check_scale(scale: float) -> None:

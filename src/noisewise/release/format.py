@@ -29,6 +29,7 @@ from noisewise.schema.basis import BasisColumn
 from noisewise.schema.schema import Schema
 
 FORMAT: Final = "noisewise-release"
+LONGEST_TEXT: Final = 600
 _MAJOR: Final = int(FORMAT_VERSION.split(".")[0])
 
 
@@ -45,11 +46,17 @@ def decode(data: bytes) -> Release:
         where = ".".join(map(str, first["loc"]))[:120]
         raise ReleaseFormatError(f"{where}: {first['msg']}", found=short(first["input"])) from None
     except NoisewiseError as error:
-        raise ReleaseFormatError(error.rule, found=error.found, remedy=error.remedy) from None
+        raise ReleaseFormatError(_cut(error.rule), found=error.found and _cut(error.found), remedy=error.remedy and _cut(error.remedy)
+                                 ) from None
     except (ArithmeticError, RecursionError, MemoryError) as error:
         raise ReleaseFormatError(
             "the numbers in the file cannot be computed with", found=type(error).__name__
         ) from None
+
+
+def _cut(text: str) -> str:
+    """No file makes a message longer than a screen."""
+    return text if len(text) <= LONGEST_TEXT else text[:LONGEST_TEXT] + " …"
 
 
 def encode(release: Release) -> bytes:

@@ -196,7 +196,8 @@ def column_from_dict(name: str, declared: object) -> Column:
         raise DeclarationError(
             f"{where}: its bounds have not been filled in",
             found=repr(list(bounds)),
-            remedy=f"give '{name}' the lowest and highest value that are possible, from public knowledge, not from the data",
+            remedy=f"give '{name}' the lowest and highest value that are possible, from public knowledge, not from the data; "
+            "`noisewise bounds` estimates them privately if nobody knows them",
         )
     if "other" in declared:
         raise DeclarationError(f"{where}: other belongs to columns with levels", remedy="use missing = <value>")

@@ -58,8 +58,8 @@ class Schema:
     unit: Unit = Unit()
     norm_bound: float | None = None
     partition: tuple[tuple[str, str], ...] = ()
-    """Which part of the population this table is, such as (("year", "2024"),): whoever is in it is in no other part, and who is in
-    which part is public."""
+    """Which part of the population this table is, such as (("year", "2024"),): whoever is in it is in no other part of that name,
+    and who is in which part is public."""
 
     def __post_init__(self) -> None:
         if self.adjacency not in ADJACENCIES:
@@ -196,6 +196,8 @@ def _partition_from(declared: object) -> tuple[tuple[str, str], ...]:
 
 
 def _check_partition(partition: tuple[tuple[str, str], ...]) -> None:
+    if len(dict(partition)) < len(partition):
+        raise DeclarationError("partition: each name is given once", found=repr(partition), remedy="remove the repetition")
     for name, value in partition:
         if not (isinstance(name, str) and isinstance(value, str) and name.strip() and value.strip()):
             raise DeclarationError("partition: names and values are texts that are not empty", found=repr((name, value)),

@@ -88,7 +88,7 @@ def test_each_piece_is_calibrated_to_its_share() -> None:
 
 def test_an_accountant_finds_no_more_than_was_promised() -> None:
     """Basic composition is an upper bound: the exact composition of the two pieces needs less, but not much less."""
-    event = AdasspMechanism.calibrate(sensitivity(), 1.0, 1e-6).event()
+    event = AdasspMechanism.calibrate(sensitivity(), 1.0, 1e-6).cost().event()
     epsilon = PLDAccountant().compose(event).get_epsilon(1e-6)
     assert 0.7 < epsilon < 1.0
 

@@ -114,10 +114,10 @@ def test_statements_are_plain_sentences() -> None:
 def test_events_give_back_the_guarantee(adjacency: str) -> None:
     """dp-accounting, with its default relation, finds the (epsilon, delta) that was asked for."""
     gaussian = choose_mechanism(sensitivity(adjacency), 1.0, 1e-6, None)
-    accountant = PLDAccountant().compose(gaussian.event())
+    accountant = PLDAccountant().compose(gaussian.cost().event())
     assert accountant.get_epsilon(1e-6) == pytest.approx(1.0, rel=1e-3)
     laplace = choose_mechanism(sensitivity(adjacency), 1.0, None, None)
-    accountant = PLDAccountant().compose(laplace.event())
+    accountant = PLDAccountant().compose(laplace.cost().event())
     assert accountant.get_epsilon(1e-12) == pytest.approx(1.0, rel=1e-3)
 
 
@@ -130,7 +130,7 @@ def test_wishart_noise_has_the_structure_of_gaussian_noise() -> None:
     paper = choose_mechanism(sensitivity(), 1.0, 1e-6, "wishart-paper")
     assert isinstance(paper, SymmetricWishart)
     assert paper.degrees == 5 + math.floor(28 * math.log(4e6)) > 5 * wishart.degrees
-    assert isinstance(wishart.event(), UnsupportedDpEvent)
+    assert isinstance(wishart.cost().event(), UnsupportedDpEvent)
 
 
 def test_the_degrees_of_the_paper_are_refused_where_they_are_too_few() -> None:

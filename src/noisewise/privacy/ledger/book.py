@@ -12,20 +12,22 @@ import hashlib
 import json
 import math
 import os
-from collections.abc import Mapping
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Final
 
 from noisewise.errors import BudgetError, PrivacyError
-from noisewise.privacy.accounting import Composition, compose, fits, largest_epsilon
+from noisewise.privacy.accounting import Composition, Rule, compose, fits, largest_epsilon
 from noisewise.privacy.calibration import analytic_gaussian_sigma, check_delta, laplace_scale
 from noisewise.privacy.cost import Cost
-from noisewise.privacy.ledger.entries import Entry, problems
+from noisewise.privacy.ledger.entries import Entry, Total, problems
 from noisewise.privacy.ledger.populations import Charge, per_person
 from noisewise.privacy.ledger.store import Store
 
-if TYPE_CHECKING:
-    import pandas
+PATIENCE: Final = 10.0
+"""Seconds to wait for a process that has just charged the same request: its file is worth waiting for."""
 
 
 class Ledger:
@@ -36,44 +38,56 @@ class Ledger:
     >>> ledger.spent().epsilon                                                      # doctest: +SKIP
     """
 
-    def __init__(self, store: Store, epsilon: float, delta: float) -> None:
+    def __init__(self, store: Store, total: Total) -> None:
         self._store = store
-        self.epsilon = epsilon
-        self.delta = delta
+        self._total = total
+        self.patience = PATIENCE
 
     @classmethod
     def open(cls, place: str | os.PathLike[str], *, epsilon: float | None = None, delta: float | None = None,
-             name: str = "") -> Ledger:
+             rule: Rule | None = None, name: str = "") -> Ledger:
         """Open the ledger at a path (SQLite) or an address (``postgresql://…``); with a total budget it is made if need be.
 
-        The total of a ledger never changes. ``name`` says which table it is for.
+        The total of a ledger and its rule never change. By the rule ``"gaussian"`` (default if there is a delta) everything is
+        counted as Gaussian noise: exact where it is, and dear where it is not; releases with Wishart noise are refused. By
+        ``"basic"`` (default without a delta) epsilons and deltas add up. Both hold even if the size of a release is
+        chosen after seeing the results of earlier ones. ``"planned"`` is the closest for mixed noise, and holds only if the
+        sizes of all releases are chosen without looking at results. ``name`` says which table the ledger is for.
         """
         store = Store(place)
         if not store.exists():
             if epsilon is None:
-                raise BudgetError("there is no ledger here yet, and a new one needs a total budget", found=store.place,
+                raise BudgetError("there is no ledger here yet, and a new one needs a total budget", found=store.shown,
                                   remedy="give epsilon, and delta unless all releases are to be pure")
-            total = _total(epsilon, delta)
-            store.create()
-            with store.writing() as connection:
-                if not store.entries(connection):  # another process may have been first
-                    first = Entry.following(None, what="opened", at=_now(), who=_who(), description=name, cost=total,
-                                            partition={}, request="", of=None, file_digest="")
-                    store.add(connection, first)
-        found = store.entries()
-        if not found or found[0].what != "opened" or found[0].cost is None:
-            raise PrivacyError("a ledger begins with its total budget", found=f"{store.place} does not")
-        stated = found[0].cost
-        asked = {name: value for name, value in (("epsilon", epsilon), ("delta", delta)) if value is not None}
-        if any(value != stated[name] for name, value in asked.items()):
-            raise BudgetError("the total budget of a ledger never changes",
-                              found=f"epsilon {epsilon}, delta {delta}; the ledger has {stated['epsilon']} and {stated['delta']}",
-                              remedy="leave them out to open it as it is")
-        return cls(store, stated["epsilon"], stated["delta"])
+            total = Total(epsilon, 0.0 if delta is None else delta, rule or ("gaussian" if delta else "basic"))
+            store.create(Entry.following(None, what="opened", at=_now(), who=_who(), description=name, cost=total.as_dict()))
+        total = Total.of(store.entries())
+        asked = {"epsilon": epsilon, "delta": delta, "rule": rule}
+        if any(value is not None and value != getattr(total, name) for name, value in asked.items()):
+            raise BudgetError("the total budget of a ledger and its rule never change",
+                              found=f"epsilon {epsilon}, delta {delta}, rule {rule}; the ledger has {total.epsilon}, "
+                              f"{total.delta} and {total.rule}", remedy="leave them out to open it as it is")
+        return cls(store, total)
+
+    @property
+    def epsilon(self) -> float:
+        """The total epsilon."""
+        return self._total.epsilon
+
+    @property
+    def delta(self) -> float:
+        """The total delta."""
+        return self._total.delta
+
+    @property
+    def rule(self) -> Rule:
+        """How charges are put together."""
+        return self._total.rule
 
     @property
     def place(self) -> str:
-        return self._store.place
+        """Where it is; of an address, without its password."""
+        return self._store.shown
 
     @property
     def name(self) -> str:
@@ -84,68 +98,83 @@ class Ledger:
         """Everything that was recorded, in order."""
         return self._store.entries()
 
-    def table(self) -> pandas.DataFrame:
-        """The charges: when, who, what, epsilon, delta, whether the file was made, and what all up to then cost together."""
-        import pandas
+    def charges(self) -> list[Charge]:
+        """Whom each charge is about, and what it cost."""
+        return _charges(self.entries())
 
+    def table(self) -> list[dict[str, Any]]:
+        """The charges: when, who, what, epsilon, delta, the digest of the file, and what all up to then cost together.
+
+        ``pandas.DataFrame(ledger.table())`` makes a data frame of it.
+        """
         entries = self.entries()
         done = {entry.of: entry.file_digest for entry in entries if entry.what == "released"}
         charges = [entry for entry in entries if entry.what == "charged"]
-        costs = [_cost(entry) for entry in charges]
-        pairs = _charges(entries)
-        return pandas.DataFrame({
-            "entry": [entry.number for entry in charges],
-            "at": [entry.at for entry in charges],
-            "who": [entry.who for entry in charges],
-            "what": [entry.description for entry in charges],
-            "about": [", ".join(f"{name} {value}" for name, value in entry.partition.items()) or "everyone" for entry in charges],
-            "epsilon": [cost.epsilon for cost in costs],
-            "delta": [cost.delta for cost in costs],
-            "file": [done.get(entry.number, "") for entry in charges],
-            "together": [self._together(pairs[:count + 1]).epsilon for count in range(len(pairs))],
-        })
+        return [{
+            "entry": entry.number,
+            "at": entry.at,
+            "who": entry.who,
+            "what": entry.description,
+            "about": ", ".join(f"{name} {value}" for name, value in entry.partition.items()) or "everyone",
+            "epsilon": entry.spending.epsilon,
+            "delta": entry.spending.delta,
+            "file": done.get(entry.number, ""),
+            "together": together,
+        } for entry, together in zip(charges, self._running(_charges(entries)), strict=True)]
 
     def spent(self) -> Composition:
-        """What all charges cost together, for whoever they cost most, at the ledger's delta."""
+        """What all charges cost together, for whoever they cost most, at the ledger's delta and by its rule."""
         return self._together(_charges(self.entries()))
 
-    def remaining(self, delta: float | None = None) -> float:
-        """The largest epsilon of one more release about everyone: with Gaussian noise of this delta, or with Laplace noise."""
+    def remaining(self, delta: float | None = None, partition: Mapping[str, str] | None = None) -> float:
+        """The largest epsilon of one more release: with Gaussian noise of this delta, or with Laplace noise.
+
+        ``partition`` says which part of the population it would be about; by default it is about everyone.
+        """
         if delta is not None:
             check_delta(delta)
 
-        def price(epsilon: float) -> list[Cost]:
-            if delta is None:
-                return [Cost.laplace(laplace_scale(epsilon, 1.0), epsilon)]
-            return [Cost.gaussian(analytic_gaussian_sigma(epsilon, delta, 1.0), epsilon, delta)]
+        def affordable(epsilon: float) -> bool:
+            cost = (Cost.laplace(laplace_scale(epsilon, 1.0), epsilon) if delta is None
+                    else Cost.gaussian(analytic_gaussian_sigma(epsilon, delta, 1.0), epsilon, delta))
+            return self._covers([*spent, (partition or {}, cost)])
 
-        entries = _charges(self.entries())
-        return min(largest_epsilon(price, costs, self.epsilon, self.delta) for costs in per_person(entries))
+        spent = _charges(self.entries())
+        return largest_epsilon(affordable, self.epsilon)
 
     def earlier(self, request: str) -> bytes | None:
         """The file of the same request, if it was released before."""
-        for entry in reversed(self.entries()):
-            if entry.what == "charged" and entry.request == request:
-                content = self._store.file(entry.number)
-                if content is not None:
-                    return content
-        return None
+        entries = self.entries()
+        number = _completed(entries, request)
+        return None if number is None else self._checked_file(entries, number)
 
-    def charge(self, cost: Cost, *, description: str, request: str, partition: Mapping[str, str] | None = None) -> int:
-        """Record a spending, or refuse it; when this returns it is on the disk."""
-        with self._store.writing() as connection:
-            entries = self._store.entries(connection)
-            _refuse_changed(entries)
-            spent = _charges(entries)
-            affordable = self._covers([*spent, (partition or {}, cost)])
-            last = entries[-1]
-            if affordable:
-                entry = Entry.following(last, what="charged", at=max(_now(), last.at), who=_who(), description=description,
-                                        cost=cost.as_dict(), partition=dict(partition or {}), request=request, of=None,
-                                        file_digest="")
-                self._store.add(connection, entry)
+    def charge(self, cost: Cost, *, description: str, request: str, partition: Mapping[str, str] | None = None,
+               neighbours: str = "") -> int:
+        """Record a spending, or refuse it; when this returns it is on the disk.
+
+        If the same request was completed in the meantime, nothing is spent, and the number of its entry is returned. If another
+        process has just charged it, that one is given a moment to complete it.
+        """
+        until = time.monotonic() + self.patience
+        while True:
+            with self._store.writing() as connection:
+                entries = self._store.entries(connection)
+                _refuse_changed(entries)
+                before = _completed(entries, request)
+                if before is not None:
+                    return before
+                _refuse_other_neighbours(entries, neighbours)
+                if time.monotonic() >= until or not _under_way(entries, request):
+                    spent, charge = _charges(entries), (dict(partition or {}), cost)
+                    affordable = self._covers([*spent, charge])
+                    entry = Entry.following(entries[-1], what="charged", at=_now(), who=_who(), description=description,
+                                            cost=cost.as_dict(), partition=partition, neighbours=neighbours, request=request)
+                    if affordable:
+                        self._store.add(connection, entry)
+                    break
+            time.sleep(0.05)
         if not affordable:
-            raise self._refusal(spent, (partition or {}, cost))  # after the lock was given back: the advice takes a moment
+            raise self._refusal(spent, charge)  # after the lock was given back: the advice takes a moment
         return entry.number
 
     def complete(self, entry: int, content: bytes) -> None:
@@ -155,19 +184,14 @@ class Ledger:
             charge = next((found for found in entries if found.number == entry and found.what == "charged"), None)
             if charge is None or any(found.of == entry for found in entries):
                 raise PrivacyError("a charge is completed once", found=f"entry {entry}")
-            last = entries[-1]
             self._store.add(connection, Entry.following(
-                last, what="released", at=max(_now(), last.at), who=_who(), description=charge.description, cost=None,
-                partition=charge.partition, request=charge.request, of=entry, file_digest=hashlib.sha256(content).hexdigest()))
+                entries[-1], what="released", at=_now(), who=_who(), description=charge.description, partition=charge.partition,
+                neighbours=charge.neighbours, request=charge.request, of=entry, file_digest=hashlib.sha256(content).hexdigest()))
             self._store.add_file(connection, entry, content)
 
     def file(self, entry: int) -> bytes:
         """The release file of a charge, as it was made."""
-        content = self._store.file(entry)
-        if content is None:
-            raise PrivacyError("there is no file of this entry", found=str(entry),
-                               remedy="it was charged and never completed: its budget is spent")
-        return content
+        return self._checked_file(self.entries(), entry)
 
     def unfinished(self) -> list[Entry]:
         """Charges whose release was never completed: the process ended between the charge and the file."""
@@ -175,10 +199,15 @@ class Ledger:
         done = {entry.of for entry in entries}
         return [entry for entry in entries if entry.what == "charged" and entry.number not in done]
 
-    def verify(self) -> list[str]:
-        """In words, all that was changed after it was written, and charges beyond the total; an empty list is good news."""
+    def verify(self, anchor: str | None = None) -> list[str]:
+        """In words, all that was changed after it was written, and charges beyond the total; an empty list is good news.
+
+        ``anchor`` is the digest of an entry that was kept elsewhere: without one, nobody can see that the last ones are missing.
+        """
         entries = self.entries()
         found = list(problems(entries))
+        if anchor is not None and anchor not in (entry.digest for entry in entries):
+            found.append("the entry whose digest was kept elsewhere is not here: entries were removed or changed")
         files = {entry.of: entry.file_digest for entry in entries if entry.what == "released" and entry.of is not None}
         for number, digest in files.items():
             content = self._store.file(number)
@@ -190,57 +219,87 @@ class Ledger:
 
     def export(self, path: str | os.PathLike[str]) -> Path:
         """Write all entries to a JSON file, without the release files."""
-        from dataclasses import asdict
-
         target = Path(path)
-        document = {"format": "noisewise-ledger", "version": "1.0", "entries": [asdict(entry) for entry in self.entries()]}
-        target.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+        target.write_text(self.export_text(), encoding="utf-8")
         return target
 
+    def export_text(self) -> str:
+        """All entries as the text of a JSON file."""
+        document = {"format": "noisewise-ledger", "version": "1.0", "entries": [asdict(entry) for entry in self.entries()]}
+        return json.dumps(document, indent=1) + "\n"
+
+    def _checked_file(self, entries: Sequence[Entry], number: int) -> bytes:
+        content = self._store.file(number)
+        if content is None:
+            raise PrivacyError("there is no file of this entry", found=str(number),
+                               remedy="only a charge that was completed has one (noisewise ledger show)")
+        if not any(entry.of == number and entry.file_digest == hashlib.sha256(content).hexdigest() for entry in entries):
+            raise BudgetError("a stored file that was changed is not handed out", found=f"the file of entry {number}",
+                              remedy="see noisewise ledger verify")
+        return content
+
     def _covers(self, charges: list[Charge]) -> bool:
-        return all(fits(costs, self.epsilon, self.delta) for costs in per_person(charges))
+        return all(fits(costs, self.epsilon, self.delta, self.rule) for costs in per_person(charges))
 
     def _together(self, charges: list[Charge]) -> Composition:
-        return max((compose(costs, self.delta) for costs in per_person(charges)), key=lambda found: found.epsilon)
+        found = (compose(costs, self.delta, self.rule) for costs in per_person(charges))
+        return max(found, key=lambda composition: composition.epsilon)
+
+    def _running(self, charges: list[Charge]) -> list[float]:
+        """What the first, the first two, … cost together. Composing distributions takes long: of many, not all are computed."""
+        every = max(1, len(charges) // 20) if self.rule == "planned" else 1
+        return [self._together(charges[:count]).epsilon if (len(charges) - count) % every == 0 else math.nan
+                for count in range(1, len(charges) + 1)]
 
     def _refusal(self, spent: list[Charge], charge: Charge) -> BudgetError:
         now, then = (self._together(charges).epsilon for charges in (spent, [*spent, charge]))
-        largest = self.remaining(charge[1].delta or None)
+        largest = self.remaining(charge[1].delta or None, charge[0])
         return BudgetError(
-            f"the budget of this table is epsilon {self.epsilon} at delta {self.delta}",
-            found=f"{now:.4g} is spent, and with this release it would be {then:.4g}",
-            remedy=f"ask for an epsilon of at most {math.floor(largest * 1e4) / 1e4:g}" if largest >= 1e-4
+            f"the budget of this table is epsilon {self.epsilon} at delta {self.delta}, by the rule {self.rule}",
+            found=f"{now:.4g} is spent, and " + (f"with this release it would be {then:.4g}" if math.isfinite(then) else
+                                                 "a release with such a delta does not fit beside it"),
+            remedy=f"ask for an epsilon of at most {math.floor(largest * 1e4) / 1e4:g} with "
+            + ("Gaussian noise" if charge[1].delta else "Laplace noise") if largest >= 1e-4
             else "nothing is left for such a release; use what was released before",
         )
 
     def __repr__(self) -> str:
-        return f"<Ledger {self.place}: epsilon {self.epsilon}, delta {self.delta}>"
+        return f"<Ledger {self.place}: epsilon {self.epsilon}, delta {self.delta}, {self.rule}>"
 
 
-def _cost(entry: Entry) -> Cost:
-    cost = entry.charged
-    assert cost is not None
-    return cost
+def _charges(entries: Sequence[Entry]) -> list[Charge]:
+    return [(entry.partition, entry.spending) for entry in entries if entry.what == "charged"]
 
 
-def _charges(entries: list[Entry]) -> list[Charge]:
-    return [(entry.partition, _cost(entry)) for entry in entries if entry.what == "charged"]
+def _completed(entries: Sequence[Entry], request: str) -> int | None:
+    """The charge of the same request whose release was made, the last if there are several."""
+    return next((entry.of for entry in reversed(entries) if request and entry.what == "released" and entry.request == request),
+                None)
 
 
-def _refuse_changed(entries: list[Entry]) -> None:
+def _under_way(entries: Sequence[Entry], request: str) -> bool:
+    """Whether the same request was charged a moment ago: someone is probably drawing its noise now."""
+    last = next((entry for entry in reversed(entries) if request and entry.what == "charged" and entry.request == request), None)
+    if last is None:
+        return False
+    age = datetime.datetime.now(datetime.UTC) - datetime.datetime.fromisoformat(last.at)
+    return datetime.timedelta(seconds=-2) <= age <= datetime.timedelta(seconds=PATIENCE)
+
+
+def _refuse_changed(entries: Sequence[Entry]) -> None:
     """A ledger that was tampered with is not written to: what is spent would be unknown."""
-    found = next(iter(problems(entries)), None)
+    found = next(problems(entries), None)
     if found is not None:
         raise BudgetError("a ledger that was changed cannot be charged", found=found, remedy="see noisewise ledger verify")
 
 
-def _total(epsilon: float, delta: float | None) -> dict[str, Any]:
-    delta = 0.0 if delta is None else delta
-    good = all(isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
-               for value in (epsilon, delta))
-    if not good or not (epsilon > 0 and 0 <= delta < 1):
-        raise BudgetError("a total budget is a positive epsilon and a delta between 0 and 1", found=f"({epsilon!r}, {delta!r})")
-    return {"epsilon": float(epsilon), "delta": float(delta)}
+def _refuse_other_neighbours(entries: Sequence[Entry], neighbours: str) -> None:
+    """Guarantees for a row and for a person, or for replacing and for adding, do not add up to anything."""
+    first = next((entry.neighbours for entry in entries if entry.what == "charged"), neighbours)
+    if first != neighbours:
+        raise BudgetError("all releases of one ledger protect the same: adjacency and unit do not change",
+                          found=f"{neighbours or 'nothing stated'}, where the ledger has {first or 'nothing stated'}",
+                          remedy="declare adjacency and unit as before; they are for the table, not for one release")
 
 
 def _now() -> str:
@@ -248,7 +307,14 @@ def _now() -> str:
 
 
 def _who() -> str:
+    """The name of the account: that of the process where the system tells, not what the environment claims."""
+    try:
+        import pwd
+
+        return pwd.getpwuid(os.getuid()).pw_name
+    except (ImportError, KeyError):
+        pass
     try:
         return getpass.getuser()
-    except (KeyError, OSError):  # a process without an account
+    except (ImportError, KeyError, OSError):  # a process without an account
         return "unknown"

@@ -8,13 +8,18 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias, get_args
 
+from noisewise.errors import BudgetError, PrivacyError
+from noisewise.privacy.accounting import RULES, Rule
 from noisewise.privacy.cost import Cost
 
 What: TypeAlias = Literal["opened", "charged", "released"]
+KNOWN: Final[tuple[str, ...]] = get_args(What)
+FORMAT: Final = 1
+"""Of the entries; the first one states it. A ledger of a higher one is not used: it may hold spendings unknown here."""
 FIRST: Final = "0" * 64
 """What stands before the first entry."""
 
@@ -25,6 +30,7 @@ class Entry:
 
     ``opened`` states the total budget. ``charged`` is a spending: it counts whatever happens next. ``released`` says that the
     file of an earlier charge (``of``) was made, and its digest. ``partition`` says whom a charge is about: empty for everyone.
+    ``neighbours`` says between which tables it cannot be told apart: a row or a person, replaced or added.
     """
 
     number: int
@@ -34,6 +40,7 @@ class Entry:
     description: str
     cost: dict[str, Any] | None
     partition: dict[str, str]
+    neighbours: str
     request: str
     of: int | None
     file_digest: str
@@ -41,20 +48,62 @@ class Entry:
     digest: str
 
     @classmethod
-    def following(cls, last: Entry | None, **fields: Any) -> Entry:
-        """The next entry after another one, with its digest."""
-        before = FIRST if last is None else last.digest
-        entry = cls(number=1 if last is None else last.number + 1, before=before, digest="", **fields)
-        return cls(**{**asdict(entry), "digest": entry.computed_digest()})
+    def following(cls, last: Entry | None, *, what: What, at: str, who: str, description: str, cost: dict[str, Any] | None = None,
+                  partition: Mapping[str, str] | None = None, neighbours: str = "", request: str = "", of: int | None = None,
+                  file_digest: str = "") -> Entry:
+        """The next entry after another one, with its digest. Its time is never before that of the last: clocks are set back."""
+        fields: dict[str, Any] = {
+            "number": 1 if last is None else last.number + 1, "what": what, "at": at if last is None else max(at, last.at),
+            "who": who, "description": description, "cost": cost, "partition": dict(partition or {}), "neighbours": neighbours,
+            "request": request, "of": of, "file_digest": file_digest, "before": FIRST if last is None else last.digest}
+        return cls(**fields, digest=cls(**fields, digest="").computed_digest())
 
     def computed_digest(self) -> str:
-        fields = {name: value for name, value in asdict(self).items() if name != "digest"}
+        fields = {name: value for name, value in vars(self).items() if name != "digest"}
         return hashlib.sha256(json.dumps(fields, sort_keys=True, ensure_ascii=True, allow_nan=False).encode()).hexdigest()
 
     @property
-    def charged(self) -> Cost | None:
+    def spending(self) -> Cost:
         """The cost of a charge."""
-        return Cost.from_dict(self.cost) if self.what == "charged" and self.cost is not None else None
+        if self.what != "charged" or self.cost is None:
+            raise PrivacyError("a charge has a cost", found=f"entry {self.number} has none")
+        return Cost.from_dict(self.cost)
+
+
+@dataclass(frozen=True)
+class Total:
+    """What a ledger has to spend, and by which rule (`noisewise.privacy.accounting`)."""
+
+    epsilon: float
+    delta: float
+    rule: Rule
+
+    def __post_init__(self) -> None:
+        good = all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in (self.epsilon, self.delta))
+        if not good or not (0 < self.epsilon < float("inf") and 0 <= self.delta < 1):
+            raise BudgetError("a total budget is a positive epsilon and a delta between 0 and 1",
+                              found=f"({self.epsilon!r}, {self.delta!r})")
+        if self.rule not in RULES:
+            raise BudgetError("the rule of a ledger is one of " + ", ".join(RULES), found=repr(self.rule))
+        object.__setattr__(self, "epsilon", float(self.epsilon))
+        object.__setattr__(self, "delta", float(self.delta))
+
+    def as_dict(self) -> dict[str, Any]:
+        return {**asdict(self), "format": FORMAT}
+
+    @classmethod
+    def of(cls, entries: Sequence[Entry]) -> Total:
+        """As the first entry states it."""
+        stated = entries[0].cost if entries and entries[0].what == "opened" else None
+        if not isinstance(stated, dict) or not isinstance(stated.get("format"), int):
+            raise PrivacyError("a ledger begins with its total budget", found="another beginning")
+        if stated["format"] > FORMAT:
+            raise PrivacyError(f"this noisewise uses ledgers of format {FORMAT}", found=f"format {stated['format']}",
+                               remedy="upgrade noisewise")
+        try:
+            return cls(stated["epsilon"], stated["delta"], stated["rule"])
+        except KeyError as error:
+            raise PrivacyError("a ledger begins with its total budget", found=f"no {error.args[0]}") from None
 
 
 def problems(entries: Iterable[Entry]) -> Iterator[str]:
@@ -69,6 +118,8 @@ def problems(entries: Iterable[Entry]) -> Iterator[str]:
             yield f"entry {entry.number} does not follow the one before it: an entry was changed, removed or put in"
         if entry.computed_digest() != entry.digest:
             yield f"entry {entry.number} was changed after it was written"
+        if entry.what not in KNOWN:
+            yield f"entry {entry.number} is of a kind that is not known here: {entry.what}"
         if entry.at < at:
             yield f"entry {entry.number} is dated before the one before it: {entry.at}, after {at}"
         before, at = entry.digest, max(at, entry.at)

@@ -1,14 +1,15 @@
 """Who is affected by which charges: releases about disjoint parts of the population do not add up.
 
 A schema may declare which part of the population its table is (``partition = {year = "2024"}``). Nobody is in two parts of one
-name, so that the budget of a person is spent by charges about everyone and by those about their own parts. Parts of different names
-(a year and a site) may overlap: a person has one of each. Who is in which part must be public; a change of one person's data
-then changes the table of no other part.
+name, so that the budget of a person is spent by charges about everyone and by those about their own parts. Parts of different
+names (a year and a site) may overlap: a person has one of each. Who is in which part must be public; a change of one person's
+data then changes the table of no other part.
 """
 
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, TypeAlias
 
@@ -25,14 +26,13 @@ def per_person(charges: Sequence[Charge]) -> list[list[Cost]]:
     for partition, _ in charges:
         for name, value in partition.items():
             values.setdefault(name, set()).add(value)
-    kinds = 1
-    for found in values.values():
-        kinds *= len(found)
-    if kinds > MOST:
+    if math.prod(len(found) for found in values.values()) > MOST:
         return [[cost for _, cost in charges]]
     choices = itertools.product(*(sorted(found) for found in values.values()))
-    people = [dict(zip(values, chosen, strict=True)) for chosen in choices]
-    return [[cost for partition, cost in charges if _includes(partition.items(), person)] for person in people]
+    people = (dict(zip(values, chosen, strict=True)) for chosen in choices)
+    different = {tuple(number for number, (partition, _) in enumerate(charges) if _includes(partition.items(), person))
+                 for person in people}
+    return [[charges[number][1] for number in numbers] for numbers in sorted(different)]
 
 
 def _includes(partition: Iterable[tuple[str, str]], person: Mapping[str, str]) -> bool:

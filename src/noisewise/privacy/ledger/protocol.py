@@ -19,11 +19,14 @@ class BudgetLedger(Protocol):
         """The file that was released for the same request before, if any."""
         ...
 
-    def charge(self, cost: Cost, *, description: str, request: str, partition: Mapping[str, str]) -> int:
+    def charge(self, cost: Cost, *, description: str, request: str, partition: Mapping[str, str], neighbours: str) -> int:
         """Record a spending, durably, or raise `noisewise.errors.BudgetError` to refuse it; returns the number of the entry.
+
+        If the same request was completed in the meantime, nothing is spent: `earlier` has it now.
 
         ``description`` says what it is spent on, in words that may be shown to anyone. ``request`` is a digest of all that the
         release depends on besides the rows. ``partition`` names the part of the population it is about; empty for everyone.
+        ``neighbours`` says between which tables the release cannot be told apart; those of one ledger must all be the same.
         """
         ...
 

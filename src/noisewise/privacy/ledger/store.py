@@ -6,9 +6,11 @@ processes cannot both see the last of the budget. SQLite writes ahead to a log a
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import sqlite3
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, fields
@@ -16,6 +18,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from noisewise.errors import PrivacyError
+from noisewise.privacy.ledger import postgres
 from noisewise.privacy.ledger.entries import Entry
 
 WAIT: Final = 60.0
@@ -23,9 +26,8 @@ WAIT: Final = 60.0
 COLUMNS: Final = tuple(field.name for field in fields(Entry))
 _TABLES: Final = (
     "CREATE TABLE IF NOT EXISTS noisewise_entries (number INTEGER PRIMARY KEY, what TEXT NOT NULL, at TEXT NOT NULL,"
-    " who TEXT NOT NULL, description TEXT NOT NULL, cost TEXT,"
-    " partition TEXT NOT NULL, request TEXT NOT NULL, of INTEGER, file_digest TEXT NOT NULL, before TEXT NOT NULL,"
-    " digest TEXT NOT NULL UNIQUE)",
+    " who TEXT NOT NULL, description TEXT NOT NULL, cost TEXT, partition TEXT NOT NULL, neighbours TEXT NOT NULL,"
+    " request TEXT NOT NULL, of INTEGER, file_digest TEXT NOT NULL, before TEXT NOT NULL UNIQUE, digest TEXT NOT NULL UNIQUE)",
     "CREATE TABLE IF NOT EXISTS noisewise_files (entry INTEGER PRIMARY KEY, content {bytes} NOT NULL)",
 )
 _GUARDS: Final = tuple(
@@ -40,42 +42,55 @@ class Store:
 
     def __init__(self, place: str | os.PathLike[str]) -> None:
         self.place = os.fspath(place)
-        self.remote = self.place.startswith(("postgresql://", "postgres://"))
+        self.remote = postgres.is_address(self.place)
+        self.shown = postgres.without_password(self.place) if self.remote else self.place
+        if not self.remote and Path(self.place).is_dir():
+            raise PrivacyError("a ledger is a file, or the address of a PostgreSQL database", found=f"{self.place} is a folder",
+                               remedy=f"for example {Path(self.place) / 'budget.db'}")
 
     def exists(self) -> bool:
-        """Whether there is a ledger at this place."""
+        """Whether there is a ledger at this place; a file that holds something else is refused."""
         if self.remote:
             with self._connected() as connection:
-                found = connection.execute("SELECT to_regclass('noisewise_entries')").fetchone()
-                return bool(found[0])
-        return Path(self.place).is_file() and Path(self.place).stat().st_size > 0
+                return bool(connection.execute("SELECT to_regclass('noisewise_entries')").fetchone()[0])
+        if not Path(self.place).exists() or Path(self.place).stat().st_size == 0:
+            return False
+        with self._connected(read_only=True) as connection:
+            found = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+        if found and "noisewise_entries" not in found:
+            raise PrivacyError("this file is a database, but no ledger", found=self.shown, remedy="give another path")
+        return bool(found)
 
-    def create(self) -> None:
-        """Make the tables, if they are not there."""
+    def create(self, first: Entry) -> None:
+        """Make the tables and the first entry, at once; if another process was quicker, its first entry stays."""
+        if not self.remote:
+            self._begin_file()
         with self.writing() as connection:
             for statement in _TABLES:
                 connection.execute(statement.format(bytes="BYTEA" if self.remote else "BLOB"))
-            for statement in () if self.remote else _GUARDS:
+            for statement in postgres.GUARDS if self.remote else _GUARDS:
                 connection.execute(statement)
+            if not self.entries(connection):
+                self.add(connection, first)
 
     @contextmanager
     def writing(self) -> Iterator[Any]:
         """A transaction that no other can write beside; it is on the disk when this ends, or it never happened."""
         with self._connected() as connection:
-            connection.execute("BEGIN" if self.remote else "BEGIN IMMEDIATE")
+            for statement in postgres.BEGIN if self.remote else ("BEGIN IMMEDIATE",):
+                connection.execute(statement)
             try:
-                if self.remote:
-                    connection.execute("SELECT pg_advisory_xact_lock(727071)")
                 yield connection
             except BaseException:
-                connection.execute("ROLLBACK")
+                with contextlib.suppress(Exception):  # SQLite has done so itself when the disk is full
+                    connection.execute("ROLLBACK")
                 raise
             connection.execute("COMMIT")
 
     def entries(self, connection: Any | None = None) -> list[Entry]:
         """All entries, in order."""
         if connection is None:
-            with self._connected() as opened:
+            with self._connected(read_only=True) as opened:
                 return self.entries(opened)
         rows = connection.execute(f"SELECT {', '.join(COLUMNS)} FROM noisewise_entries ORDER BY number").fetchall()
         return [_entry(row) for row in rows]
@@ -90,7 +105,7 @@ class Store:
 
     def file(self, entry: int) -> bytes | None:
         """The file of a charge, if its release was completed."""
-        with self._connected() as connection:
+        with self._connected(read_only=True) as connection:
             row = connection.execute(f"SELECT content FROM noisewise_files WHERE entry = {int(entry)}").fetchone()
         return None if row is None else bytes(row[0])
 
@@ -99,39 +114,58 @@ class Store:
         connection.execute(f"INSERT INTO {table} ({', '.join(values)}) VALUES ({marks})", tuple(values.values()))
 
     @contextmanager
-    def _connected(self) -> Iterator[Any]:
-        connection = _postgres(self.place) if self.remote else _sqlite(self.place)
+    def _connected(self, read_only: bool = False) -> Iterator[Any]:
+        kinds = (sqlite3.Error, *((postgres.error(),) if self.remote else ()))
         try:
-            yield connection
-        except sqlite3.DatabaseError as error:
-            raise PrivacyError("the ledger's database cannot be used", found=f"{self.place}: {error}",
-                               remedy="check the path, its permissions and the disk; nothing was released") from error
-        finally:
-            connection.close()
+            connection = postgres.connect(self.place) if self.remote else _sqlite(self.place, read_only)
+            try:
+                yield connection
+            finally:
+                connection.close()
+        except kinds as error:
+            words = type(error).__name__ if self.remote else str(error)  # a server's message could quote the address
+            raise PrivacyError("the ledger's database cannot be used", found=f"{self.shown}: {words}",
+                               remedy="check that it is a ledger, its permissions and the disk; nothing was released") from error
+
+    def _begin_file(self) -> None:
+        """Make the file, and have it write ahead to a log, which is a lasting property of the file."""
+        if not Path(self.place).parent.is_dir():
+            raise PrivacyError("the folder of a ledger must exist", found=str(Path(self.place).parent), remedy="make it first")
+        until = time.monotonic() + WAIT
+        with contextlib.suppress(OSError):
+            os.close(os.open(self.place, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o666))
+        with self._connected() as connection:
+            while True:
+                try:
+                    connection.execute("PRAGMA journal_mode=WAL")
+                    return
+                except sqlite3.OperationalError as error:  # here SQLite does not wait for others by itself
+                    if "locked" not in str(error) or time.monotonic() > until:
+                        raise
+                time.sleep(0.02)
 
 
-def _sqlite(place: str) -> sqlite3.Connection:
+def _sqlite(place: str, read_only: bool) -> sqlite3.Connection:
+    path = Path(place).resolve()
+    mode = "mode=rw"  # never made by looking
+    if read_only and not (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)):
+        log = path.with_name(path.name + "-wal")
+        mode = "mode=ro" if log.exists() else "immutable=1"
+    connection = sqlite3.connect(f"{path.as_uri()}?{mode}", uri=True, timeout=WAIT, isolation_level=None)
     try:
-        connection = sqlite3.connect(place, timeout=WAIT, isolation_level=None)
-        connection.execute("PRAGMA journal_mode=WAL")
-        connection.execute("PRAGMA synchronous=FULL")
-    except sqlite3.Error as error:
-        raise PrivacyError("a ledger is a SQLite database, or the address of a PostgreSQL one", found=f"{place}: {error}",
-                           remedy="give the path of a file that can be written") from error
+        for setting in ("synchronous=FULL", "fullfsync=ON", "checkpoint_fullfsync=ON", "trusted_schema=OFF"):
+            connection.execute(f"PRAGMA {setting}")
+    except sqlite3.Error:
+        connection.close()
+        raise
     return connection
-
-
-def _postgres(address: str) -> Any:
-    try:
-        import psycopg
-    except ImportError:
-        raise PrivacyError("a ledger in PostgreSQL needs the package psycopg", found="it is not installed",
-                           remedy="install noisewise[postgres]") from None
-    return psycopg.connect(address, autocommit=True)
 
 
 def _entry(row: tuple[Any, ...]) -> Entry:
     values = dict(zip(COLUMNS, row, strict=True))
-    values["cost"] = None if values["cost"] is None else json.loads(values["cost"])
-    values["partition"] = json.loads(values["partition"])
+    try:
+        values["cost"] = None if values["cost"] is None else json.loads(values["cost"])
+        values["partition"] = dict(json.loads(values["partition"]))
+    except (TypeError, ValueError) as error:
+        raise PrivacyError("an entry of the ledger cannot be read: it was changed", found=f"entry {values['number']}") from error
     return Entry(**values)

@@ -1,0 +1,189 @@
+"""A search for the two rows whose exchange a mechanism hides worst.
+
+It knows nothing of the proofs of the sensitivities: rows are drawn at random within the declarations, with a liking for bounds
+and middles; the pair with the largest change is kept, and rows near it are tried, ever nearer. All pairs of a pool are looked at
+together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from noisewise.schema import Basis, Schema
+from noisewise.schema.columns import Numeric
+
+Array: TypeAlias = npt.NDArray[np.float64]
+Rows: TypeAlias = Mapping[str, npt.NDArray[Any]]
+"""A column of values in the user's units for each declared column."""
+Change: TypeAlias = Callable[[Array, Array], Array]
+"""From scaled rows (N, q) and (M, q) to the size of the change when one of the first is replaced by one of the second, (N, M)."""
+
+POOL: Final = 96
+ROUNDS: Final = 40
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A row that leaves and one that comes; none comes (None) if it is only removed. ``size`` is that of the change."""
+
+    leaves: Rows
+    comes: Rows | None
+    size: float
+
+
+def worst_pair(basis: Basis, change: Change, *, removed: bool, seed: int = 8, pool: int = POOL, rounds: int = ROUNDS) -> Pair:
+    """The worst pair that is found. The seed is that of the search: there is no privacy noise here."""
+    random = np.random.default_rng(seed)
+    leaves, comes = any_rows(basis.schema, pool, random), any_rows(basis.schema, pool, random)
+    best: Pair | None = None
+    for turn in range(rounds):
+        after = np.zeros((1, basis.size)) if removed else scaled(basis, comes)
+        sizes = change(scaled(basis, leaves), after)
+        place = np.unravel_index(int(np.argmax(sizes)), sizes.shape)
+        if best is None or sizes[place] > best.size:
+            best = Pair(_row(leaves, int(place[0])), None if removed else _row(comes, int(place[1])), float(sizes[place]))
+        step = 0.9**turn
+        leaves = _near(basis.schema, best.leaves, pool, step, random)
+        comes = leaves if best.comes is None else _near(basis.schema, best.comes, pool, step, random)
+    assert best is not None
+    return best
+
+
+def any_rows(schema: Schema, count: int, random: np.random.Generator) -> Rows:
+    """Rows anywhere within the declarations."""
+    rows: dict[str, npt.NDArray[Any]] = {}
+    for column in schema.columns:
+        if isinstance(column, Numeric):
+            marks = column.centre + column.half_width * random.choice([-1.0, 0.0, 1.0], count)
+            inside = random.uniform(float(column.lower), float(column.upper), count)
+            rows[column.name] = np.where(random.random(count) < 0.7, marks, inside)
+        else:
+            rows[column.name] = _levels(column.levels)[random.integers(len(column.levels), size=count)]
+    return rows
+
+
+def repeated(rows: Rows, times: int) -> Rows:
+    """All rows, so many times over."""
+    return {name: np.tile(values, times) for name, values in rows.items()}
+
+
+def joined(*tables: Rows) -> Rows:
+    """One table below the other."""
+    return {name: np.concatenate([table[name] for table in tables]) for name in tables[0]}
+
+
+def scaled(basis: Basis, rows: Rows) -> Array:
+    """The released columns of rows, as the data pass makes them, but for its rounding."""
+    values = basis.evaluate(rows)
+    if basis.norm_clipped:
+        length = np.linalg.norm(values[:, 1:], axis=1, keepdims=True)
+        values[:, 1:] *= np.minimum(1.0, basis.radius / np.maximum(length, 1e-300))
+    return values
+
+
+def _near(schema: Schema, row: Rows, count: int, step: float, random: np.random.Generator) -> Rows:
+    """The row itself, and others like it."""
+    fresh = any_rows(schema, count, random)
+    rows: dict[str, npt.NDArray[Any]] = {}
+    for column in schema.columns:
+        own = np.repeat(row[column.name], count)
+        if isinstance(column, Numeric):
+            moved = own + step * column.half_width * random.normal(size=count)
+            tried = np.where(random.random(count) < 0.1, fresh[column.name], moved)
+            tried = np.clip(tried, float(column.lower), float(column.upper))
+            kept = random.random(count) < 0.5
+        else:
+            tried, kept = fresh[column.name], random.random(count) < 0.8
+        kept[0] = True
+        rows[column.name] = np.where(kept, own, tried)
+    return rows
+
+
+def _row(rows: Rows, place: int) -> Rows:
+    return {name: values[place : place + 1] for name, values in rows.items()}
+
+
+def _levels(levels: tuple[Any, ...]) -> npt.NDArray[Any]:
+    return np.array(levels) if len({type(level) for level in levels}) == 1 else np.array([str(level) for level in levels])
+
+
+# How large a change is, in the norm of each mechanism.
+
+
+def frobenius(leaves: Array, comes: Array) -> Array:
+    """‖aaᵀ − bbᵀ‖_F."""
+    gone, new, both = _products(leaves, comes)
+    return np.asarray(np.sqrt(np.maximum(gone**2 + new**2 - 2 * both**2, 0.0)))
+
+
+def upper_l1(leaves: Array, comes: Array) -> Array:
+    """The sum of the absolute changes of the upper triangle."""
+    upper = np.triu_indices(leaves.shape[1])
+    gone, new = (rows[:, upper[0]] * rows[:, upper[1]] for rows in (leaves, comes))
+    return np.stack([np.abs(one - new).sum(axis=1) for one in gone])
+
+
+def spectral(leaves: Array, comes: Array) -> Array:
+    """The largest eigenvalue of aaᵀ − bbᵀ, in absolute value."""
+    gone, new, both = _products(leaves, comes)
+    root = np.sqrt(np.maximum(((gone + new) / 2) ** 2 - both**2, 0.0))
+    return np.asarray(np.abs(gone - new) / 2 + root)
+
+
+def along_row(leaves: Array, comes: Array) -> Array:
+    """How much smaller xᵀGx becomes along the row that leaves: x = a/‖a‖."""
+    gone, _, both = _products(leaves, comes)
+    return np.asarray(gone - both**2 / np.maximum(gone, 1e-300))
+
+
+def along_row_without_corner(leaves: Array, comes: Array) -> Array:
+    """The same with an x that is zero in its first place, where a public number is."""
+    return along_row(leaves[:, 1:], comes[:, 1:])
+
+
+def averaged(group: int) -> Change:
+    """‖·‖_F of the change of a group whose other rows are all like the one that leaves."""
+    def change(leaves: Array, comes: Array) -> Array:
+        gone, new, both = _products(leaves, comes)
+        k = group
+        before = k * gone
+        after = ((k - 1) ** 2 * gone + new + 2 * (k - 1) * both) / k
+        across = (k - 1) * gone + both
+        return np.asarray(np.sqrt(np.maximum(before**2 + after**2 - 2 * across**2, 0.0)))
+
+    return change
+
+
+def regression_sums(sums_sd: float, eigenvalue_sd: float) -> Change:
+    """Of an adassp release: the change of (S, z), and of the smallest eigenvalue of S where all other rows are like the one that
+    comes (or, if none does, at right angles to it), each in units of its noise; the response is the last column."""
+    def change(leaves: Array, comes: Array) -> Array:
+        response = leaves[:, -1:] ** 2 - (comes[:, -1:] ** 2).T
+        sums = np.maximum(frobenius(leaves, comes) ** 2 - response**2, 0.0)
+        gone, new, both = _products(leaves[:, :-1], comes[:, :-1])
+        eigenvalue = gone - both**2 / np.maximum(new, 1e-300)
+        return np.asarray(np.sqrt(sums / sums_sd**2 + eigenvalue**2 / eigenvalue_sd**2))
+
+    return change
+
+
+def at_right_angles(basis: Basis, row: Rows, count: int, seed: int = 9) -> Rows:
+    """Rows whose predictors are as nearly at right angles to those of the given row as can be found; the response is last."""
+    def straight(leaves: Array, comes: Array) -> Array:
+        gone, new, both = _products(leaves[:, :-1], comes[:, :-1])
+        return np.asarray(-np.abs(both) / np.sqrt(np.maximum(gone * new, 1e-300)))
+
+    wanted = scaled(basis, row)
+    found = [worst_pair(basis, lambda leaves, _: straight(leaves, wanted), removed=True, seed=seed + turn).leaves
+             for turn in range(count)]
+    return joined(*found)
+
+
+def _products(leaves: Array, comes: Array) -> tuple[Array, Array, Array]:
+    """‖a‖², ‖b‖² and aᵀb of all pairs."""
+    return (leaves**2).sum(axis=1)[:, None], (comes**2).sum(axis=1)[None, :], leaves @ comes.T

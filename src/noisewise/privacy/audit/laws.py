@@ -1,0 +1,111 @@
+"""The noise that mechanisms promise, as the law of one number: its quantiles, and the epsilon of a distance in its unit."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar, Protocol
+
+from noisewise.privacy.accounting import gaussian_epsilon
+from noisewise.privacy.audit.bounds import Quantiles
+
+
+class Law(Quantiles, Protocol):
+    """Noise of one unit, and what a distance of so many units costs."""
+
+    @property
+    def clearest(self) -> float:
+        """The distance between two tables at which errors are rare enough to say much, and frequent enough to be counted."""
+        ...
+
+    def epsilon(self, distance: float, delta: float) -> float:
+        """The epsilon, at this delta, of a mechanism whose neighbours can be so far apart."""
+        ...
+
+
+@dataclass(frozen=True)
+class Gaussian:
+    """The unit is the standard deviation, so that distances are the μ of Gaussian differential privacy."""
+
+    clearest: ClassVar[float] = 3.0
+
+    def ppf(self, probability: float) -> float:
+        from scipy.special import ndtri
+
+        return float(ndtri(probability))
+
+    def isf(self, probability: float) -> float:
+        return -self.ppf(probability)
+
+    def epsilon(self, distance: float, delta: float) -> float:
+        return gaussian_epsilon(1 / distance, delta) if distance > 0 else 0.0
+
+
+@dataclass(frozen=True)
+class Laplace:
+    """The unit is the scale, so that distances in the L1 norm are epsilons; delta is not used."""
+
+    clearest: ClassVar[float] = 3.0
+
+    def ppf(self, probability: float) -> float:
+        return math.log(2 * probability) if probability < 0.5 else -math.log(2 * (1 - probability))
+
+    def isf(self, probability: float) -> float:
+        return -self.ppf(probability)
+
+    def epsilon(self, distance: float, delta: float) -> float:
+        return distance
+
+
+@dataclass(frozen=True)
+class Wishart:
+    """xᵀ(N − E N)x of a Wishart matrix, x of length 1; the unit is its scale, which a row that is added moves by at most one.
+
+    Attributes:
+        degrees: of the Wishart matrix: a chi-square variable of so many degrees, less its mean.
+        size: columns of the matrix.
+        replaced: whether neighbours differ by a replaced row. There is no simple law then: epsilon is that of one number only.
+        share: how far a replaced row can move such a number, as a share of the unit.
+    """
+
+    degrees: int
+    size: int
+    replaced: bool
+    share: float = 1.0
+
+    @property
+    def clearest(self) -> float:
+        return 3.0 * math.sqrt(2 * self.degrees)
+
+    def ppf(self, probability: float) -> float:
+        from scipy.special import gammaincinv
+
+        return float(2 * gammaincinv(self.degrees / 2, probability)) - self.degrees
+
+    def isf(self, probability: float) -> float:
+        from scipy.special import gammainccinv
+
+        return float(2 * gammainccinv(self.degrees / 2, probability)) - self.degrees
+
+    def epsilon(self, distance: float, delta: float) -> float:
+        """Of an added row exactly (V2 of wishart.md), of a replaced one from below."""
+        import numpy as np
+
+        from noisewise.privacy.wishart import shifted_down, shifted_up
+
+        shape = (self.degrees if self.replaced else self.degrees - self.size + 1) / 2
+        shift = np.full(1, distance * self.share)
+
+        def spent(epsilon: float) -> float:
+            loss = np.full(1, epsilon)
+            return float(max(shifted_up(loss, shift, shape)[0], shifted_down(loss, shift, shape)[0]))
+
+        if distance <= 0 or spent(0.0) <= delta:
+            return 0.0
+        low, high = 0.0, 1.0
+        while spent(high) > delta:
+            low, high = high, 2 * high
+        while high - low > 1e-9 * high:
+            middle = (low + high) / 2
+            low, high = (middle, high) if spent(middle) > delta else (low, middle)
+        return low

@@ -1,0 +1,56 @@
+"""What is different where a ledger is in PostgreSQL; the statements are those of `store`."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+from noisewise.errors import PrivacyError
+
+LOCK: Final = 727071
+"""The number of the lock that every writer holds: that of all noisewise ledgers in one database."""
+
+BEGIN: Final = (
+    "BEGIN ISOLATION LEVEL READ COMMITTED",  # so that what is read after the lock was waited for is not older than the lock
+    "SET LOCAL synchronous_commit = on",
+    f"SELECT pg_advisory_xact_lock({LOCK})",
+)
+
+GUARDS: Final = (
+    "CREATE OR REPLACE FUNCTION noisewise_only_added() RETURNS trigger LANGUAGE plpgsql AS"
+    " $$ BEGIN RAISE EXCEPTION 'a ledger can only be added to'; END $$",
+    *(f"CREATE OR REPLACE TRIGGER {table}_kept BEFORE UPDATE OR DELETE OR TRUNCATE ON {table}"
+      " FOR EACH STATEMENT EXECUTE FUNCTION noisewise_only_added()" for table in ("noisewise_entries", "noisewise_files")),
+)
+
+
+def is_address(place: str) -> bool:
+    return place.startswith(("postgresql://", "postgres://"))
+
+
+def without_password(address: str) -> str:
+    """The address as it may be shown.
+
+    >>> without_password("postgresql://ann:secret@server/ledgers?sslmode=require&password=x")
+    'postgresql://ann@server/ledgers'
+    """
+    return re.sub(r"://([^:@/]*)(:[^@/]*)?@", r"://\1@", address).partition("?")[0]
+
+
+def connect(address: str) -> Any:
+    return _psycopg().connect(address, autocommit=True)
+
+
+def error() -> type[Exception]:
+    """The root of what psycopg raises."""
+    found: type[Exception] = _psycopg().Error
+    return found
+
+
+def _psycopg() -> Any:
+    try:
+        import psycopg
+    except ImportError:
+        raise PrivacyError("a ledger in PostgreSQL needs the package psycopg", found="it is not installed",
+                           remedy="install noisewise[postgres]") from None
+    return psycopg

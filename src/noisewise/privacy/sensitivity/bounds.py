@@ -1,0 +1,56 @@
+"""Scores of candidates for a bound of a column, and how much one privacy unit can change them.
+
+The proofs are in bounds.md, beside this file. Everything here is in whole numbers, and exact.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+import numpy.typing as npt
+
+Counts = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class BoundSensitivity:
+    """The most that one privacy unit can change the score of any candidate (B1).
+
+    Attributes:
+        adjacency: "replace-one" or "add-remove"; the bound is the same for both.
+        unit_is_row: whether the privacy unit is a row, or the rows that share a value of a unit column.
+        max_rows: the most rows that a unit may have.
+    """
+
+    adjacency: str
+    unit_is_row: bool
+    max_rows: int = 1
+
+    @property
+    def score(self) -> int:
+        """B1: one for each row of a unit."""
+        return self.max_rows
+
+
+def target(cells: int, tail: Fraction, fewest: int) -> int:
+    """How many cells are to lie beyond the bound: a share of them, but not fewer than the noise can hide.
+
+    >>> target(10_000, Fraction(1, 100), 20), target(1000, Fraction(1, 100), 20)
+    (100, 20)
+    """
+    return max(int(tail * cells), fewest)
+
+
+def rank_scores(beyond: Counts, cells: int, wanted: int) -> Counts:
+    """The score of each candidate, in the order outwards; ``beyond`` counts the cells that lie strictly beyond each.
+
+    Zero is best: the first candidate that leaves at most ``wanted`` cells outside.
+
+    >>> rank_scores(np.array([9, 6, 2, 0, 0]), cells=10, wanted=3)
+    array([-6, -3,  0, -1, -3])
+    """
+    within = np.concatenate([np.array([cells], dtype=np.int64), beyond[:-1]])
+    scores: Counts = -np.maximum(np.maximum(beyond - wanted, wanted - within), 0)
+    return scores

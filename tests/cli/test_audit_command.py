@@ -1,0 +1,40 @@
+"""``noisewise audit``."""
+
+from __future__ import annotations
+
+import noisewise
+from noisewise.privacy.audit import AuditReport, Finding
+from noisewise.privacy.audit.report import Released
+
+
+def test_a_planned_release_is_audited(nw, schema) -> None:
+    result = nw("audit", "-s", schema, "-e", 1, "-d", 1e-6, "--draws", 400)
+    assert result.exit_code == 0, result.stderr
+    assert "gaussian" in result.stdout and "kept" in result.stdout and "cannot prove" in result.stdout
+
+
+def test_json_has_the_claim_and_the_bounds(nw, schema) -> None:
+    document = nw.json("audit", "-s", schema, "-e", 0.5, "--draws", 400)
+    (finding,) = document["findings"]
+    assert document["confidence"] == 0.99 and document["left_out"] == []
+    assert (finding["mechanism"], finding["epsilon"], finding["delta"]) == ("laplace", 0.5, 0)
+    assert 0 <= finding["epsilon_any"] <= 0.5 and 0 < finding["epsilon_law"] <= 0.5 and finding["flagged"] is False
+
+
+def test_one_run(nw) -> None:
+    (finding,) = nw.json("audit", "--one-run", "-e", 4, "-d", 1e-6)["findings"]
+    assert finding["draws"] == 1 and finding["flagged"] is False
+
+
+def test_a_broken_promise_is_said_and_fails(nw, monkeypatch) -> None:
+    claim = Released("gram", "gaussian", "replace-one", "one row", 1.0, 1e-6)
+    bad = AuditReport((Finding(claim, 100, 1, 2.0, 3.0, 0.5, True, True),), 0.99, ("gram, wishart-paper",))
+    monkeypatch.setattr(noisewise, "audit", lambda *_, **__: bad)
+    result = nw("audit")
+    assert result.exit_code == 1 and "TOO LITTLE NOISE" in result.stdout
+    assert "1 of 1 releases" in result.stderr and "wishart-paper" in result.stderr and "Traceback" not in result.output
+
+
+def test_what_does_not_go_together_is_refused(nw, schema) -> None:
+    for arguments in (["-e", 1], ["--one-run"], ["--one-run", "-s", schema, "-e", 1, "-d", 1e-6]):
+        assert nw("audit", *arguments).exit_code == 2

@@ -1,0 +1,121 @@
+"""``noisewise bounds``: by options or from a schema that is not complete, with a ledger, and its refusals."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.cli.command_line import one_error
+
+import noisewise
+
+FAST = ("--digits", 2, "--epsilon", 4, "--tail", 0.05)
+OPTIONS = ("--adjacency", "replace-one", *FAST)
+OPEN = """\
+adjacency = "add-remove"
+
+[columns.stay]
+bounds = [0, "?"]
+
+[columns.age]
+bounds = ["?", "?"]
+
+[columns.ward]
+levels = ["A", "B", "C"]
+"""
+
+
+@pytest.fixture
+def template(tmp_path: Path) -> Path:
+    path = tmp_path / "open.toml"
+    path.write_text(OPEN)
+    return path
+
+
+def test_bounds_by_options(nw: Any, table: Path) -> None:
+    result = nw("bounds", table, "--column", "stay", "--lower", 0, *OPTIONS)
+    assert result.exit_code == 0, result.output
+    words = " ".join(result.stdout.split())
+    assert "suggested bounds" in words and "epsilon 4, delta 0" in words and "With probability 99 %" in words
+    assert "[columns.stay] bounds = [0, " in words and "Asking again spends again" in words
+
+
+def test_bounds_of_a_schema_that_is_not_complete(nw: Any, table: Path, template: Path) -> None:
+    document = nw.json("bounds", table, "--schema", template, *FAST)
+    assert document["format"] == "noisewise-bounds" and document["adjacency"] == "add-remove"
+    asked = {column["name"]: column["asked"] for column in document["columns"]}
+    assert asked == {"stay": ["upper"], "age": ["lower", "upper"]}
+    declared = tomllib.loads(OPEN)["columns"] | tomllib.loads(document["toml"])["columns"]
+    schema = noisewise.Schema.from_dict({"adjacency": "add-remove", "columns": declared})
+    lower, upper = document["columns"][1]["lower"], document["columns"][1]["upper"]
+    assert 14 <= lower < 30 and 85 < upper <= 102 and schema.column("age").lower == lower  # ages are uniform from 18 to 98
+    only = nw.json("bounds", table, "--schema", template, "--column", "age", *FAST)
+    assert [column["name"] for column in only["columns"]] == ["age"]
+
+
+def test_quiet_prints_the_lines_for_the_schema_only(nw: Any, table: Path) -> None:
+    result = nw("bounds", table, "-c", "age", *OPTIONS, "--quiet")
+    assert list(tomllib.loads(result.stdout)["columns"]) == ["age"]
+
+
+def test_several_rows_of_a_person(nw: Any, tmp_path: Path) -> None:
+    path = tmp_path / "visits.csv"
+    path.write_text("person,stay\n" + "".join(f"{number // 3},{number % 40}\n" for number in range(3000)))
+    document = nw.json("bounds", path, "-c", "stay", "--unit", "person", "--max-rows", 2, *OPTIONS)
+    assert document["unit"] == {"column": "person", "max_rows": 2} and "at most 2 rows" in document["statement"]
+
+
+def test_a_ledger_is_charged_once(nw: Any, table: Path, tmp_path: Path) -> None:
+    place = tmp_path / "budget.db"
+    noisewise.Ledger.open(place, epsilon=5.0)
+    first = nw.json("bounds", table, "-c", "stay", *OPTIONS, "--ledger", place)
+    again = nw("bounds", table, "-c", "stay", *OPTIONS, "--ledger", place, "--json")
+    assert json.loads(again.stdout) == first and "nothing was spent" in again.stderr
+    assert noisewise.Ledger.open(place).spent().epsilon == 4.0
+    assert "budget" in one_error(nw("bounds", table, "-c", "age", *OPTIONS, "--ledger", place))
+
+
+def test_bounds_without_use_are_warned_about(nw: Any, tmp_path: Path) -> None:
+    """Of a table without rows they come out at random: in the wrong order in every second run, in one of 60 almost surely."""
+    path = tmp_path / "empty.csv"
+    path.write_text("x\n")
+    for _ in range(60):
+        result = nw("bounds", path, "-c", "x", "-e", 1, "--digits", 1, "--adjacency", "add-remove")
+        assert result.exit_code == 0
+        if "?" in result.stdout:
+            assert "Warning: " in result.stderr and "nothing that could be used" in result.stdout
+            return
+    pytest.fail("the bounds were never in the wrong order")
+
+
+@pytest.mark.parametrize(("more", "code", "words"), [
+    ((), 2, "name the columns"),
+    (("-c", "stay"), 2, "number of rows is public"),
+    (("-c", "stay", "--adjacency", "replace-one", "--unit", "person"), 2, "go together"),
+    (("-c", "stay", "-c", "age", "--lower", 0, "--adjacency", "replace-one"), 2, "one column"),
+    (("-c", "stay", "--adjacency", "both"), 1, "adjacency"),
+    (("-c", "nothing", "--adjacency", "replace-one"), 1, "no column 'nothing'"),
+    (("-c", "stay", "--lower", 0, "--upper", 9, "--adjacency", "replace-one"), 1, "nothing to estimate"),
+    (("-c", "stay", "--adjacency", "replace-one", "--ledger", "none.db"), 1, "no ledger here yet"),
+    (("-c", "stay", "--adjacency", "replace-one", "--edition", "May"), 2, "go with a --ledger"),
+])
+def test_refusals(nw: Any, table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, more: tuple[Any, ...], code: int,
+                  words: str) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = nw("bounds", table, "-e", 1, *more)
+    assert result.exit_code == code and result.stdout == ""
+    assert words in " ".join(result.stderr.replace("│", " ").split())
+
+
+def test_refusals_with_a_schema(nw: Any, table: Path, schema: Path, template: Path) -> None:
+    assert "nothing to estimate" in one_error(nw("bounds", table, "-e", 1, "--schema", schema))
+    assert "those with one are stay, age" in one_error(nw("bounds", table, "-e", 1, "--schema", template, "-c", "ward"))
+    assert nw("bounds", table, "-e", 1, "--schema", template, "--lower", 0).exit_code == 2
+
+
+def test_an_error_names_no_value(nw: Any, table: Path) -> None:
+    message = one_error(nw("bounds", table, "-c", "ward", "-e", 1, "--adjacency", "replace-one"))
+    assert "'ward'" in message and "string" in message

@@ -1,0 +1,234 @@
+"""Composition: never below the optimum, close above it, and amounts as they are written."""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal
+
+import mpmath
+import numpy as np
+import pytest
+from dp_accounting.pld import privacy_loss_distribution as pld
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from noisewise.errors import PrivacyError
+from noisewise.privacy.accounting import compose, fits, gaussian_epsilon, largest_epsilon, written_sum
+from noisewise.privacy.calibration import analytic_gaussian_sigma, laplace_multiplier, log_delta_of_gaussian
+from noisewise.privacy.cost import Cost, Piece
+
+DELTA = 1e-6
+
+
+def gaussian(epsilon: float, delta: float = 1e-8) -> Cost:
+    return Cost.gaussian(analytic_gaussian_sigma(epsilon, delta, 1.0), epsilon, delta)
+
+
+def laplace(epsilon: float) -> Cost:
+    return Cost.laplace(1 / epsilon, epsilon)
+
+
+def mixed(count: int, seed: int) -> list[Cost]:
+    random = np.random.default_rng(seed)
+    makers = (gaussian, laplace, lambda epsilon: Cost.approximate(epsilon, 1e-9))
+    return [makers[number % 3](round(float(random.uniform(0.02, 0.12)), 3)) for number in range(count)]
+
+
+def optimistic_epsilon(costs: list[Cost], delta: float, grid: float) -> float:
+    """A lower bound of the optimum: losses are rounded down instead of up."""
+    found = []
+    for piece in (piece for cost in costs for piece in cost.pieces):
+        options = {"value_discretization_interval": grid, "pessimistic_estimate": False}
+        if piece.kind == "gaussian":
+            found.append(pld.from_gaussian_mechanism(piece.numbers[0], use_connect_dots=False, **options))
+        elif piece.kind == "laplace":
+            found.append(pld.from_laplace_mechanism(piece.numbers[0], use_connect_dots=False, **options))
+        else:
+            epsilon, lost = piece.numbers
+            heads = (1 - lost) / (1 + math.exp(-epsilon))
+            losses = {math.floor(epsilon / grid): heads, math.floor(-epsilon / grid): 1 - lost - heads}
+            found.append(pld.PrivacyLossDistribution.create_from_rounded_probability(losses, lost, grid, False))
+    total = found[0]
+    for one in found[1:]:
+        total = total.compose(one)
+    return float(total.get_epsilon_for_delta(delta))
+
+
+def test_a_hundred_mixed_releases_cost_at_most_a_hundredth_more_than_the_optimum_and_never_less() -> None:
+    costs = mixed(100, seed=1)
+    found = compose(costs, DELTA)
+    below = optimistic_epsilon(costs, DELTA, grid=2e-5)
+    assert below <= found.epsilon <= 1.01 * below
+    assert found.epsilon == found.distributions < found.concentrated < found.basic
+    assert fits(costs, found.epsilon, DELTA) and not fits(costs, below * 0.999, DELTA)
+
+
+def exact_delta(epsilon: float, multiplier: float, size: float, count: int) -> float:
+    """Of Gaussian noise and `count` pure mechanisms of one size, the worst of which is a biased coin: in 60 digits."""
+    with mpmath.workdps(60):
+        mu, total = 1 / mpmath.mpf(multiplier), mpmath.mpf(0)
+        heads = 1 / (1 + mpmath.exp(-size))
+        for number in range(count + 1):
+            rest = epsilon - (2 * number - count) * mpmath.mpf(size)
+            weight = mpmath.binomial(count, number) * heads**number * (1 - heads) ** (count - number)
+            total += weight * (mpmath.ncdf(mu / 2 - rest / mu) - mpmath.exp(rest) * mpmath.ncdf(-mu / 2 - rest / mu))
+        return float(total)
+
+
+@pytest.mark.parametrize(("size", "count"), [(0.1, 20), (0.5, 4), (1e-12, 3), (0.01, 200)])
+def test_gaussian_noise_and_pure_mechanisms_against_sixty_digits(size: float, count: int) -> None:
+    costs = [gaussian(0.5, 1e-7), *[Cost.approximate(size, 0.0)] * count]
+    found = compose(costs, DELTA)
+    multiplier = costs[0].pieces[0].numbers[0]
+    assert exact_delta(found.epsilon, multiplier, size, count) <= DELTA
+    assert exact_delta(found.epsilon * 0.99, multiplier, size, count) > DELTA
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.lists(st.tuples(st.sampled_from("gla"), st.floats(1e-3, 1.0)), min_size=1, max_size=6),
+       st.sampled_from([1e-9, 1e-6, 1e-3]))
+def test_distributions_are_never_below_an_optimistic_estimate(asked: list[tuple[str, float]], delta: float) -> None:
+    makers = {"g": gaussian, "l": laplace, "a": lambda epsilon: Cost.approximate(epsilon, 1e-11)}
+    costs = [makers[kind](epsilon) for kind, epsilon in asked]
+    assert compose(costs, delta, grid=1e-2).epsilon >= optimistic_epsilon(costs, delta, grid=1e-2) - 1e-12
+
+
+def test_many_different_releases_beyond_the_old_limits_still_compose() -> None:
+    costs = [laplace(0.3 + number * 1e-9) for number in range(60)] + [gaussian(0.3)] * 940
+    found = compose(costs, DELTA, grid=1e-2)
+    assert math.isfinite(found.distributions) and found.distributions < found.concentrated < found.basic
+
+
+@pytest.mark.parametrize("rule", ["planned", "gaussian"])
+def test_gaussian_noise_composes_exactly(rule: str) -> None:
+    costs = [gaussian(0.4), gaussian(0.2), gaussian(0.1)]
+    joined = 1 / math.sqrt(sum(cost.pieces[0].numbers[0] ** -2 for cost in costs))
+    found = compose(costs, DELTA, rule).epsilon  # type: ignore[arg-type]
+    assert log_delta_of_gaussian(found, joined) <= math.log(DELTA)
+    assert log_delta_of_gaussian(found * (1 - 1e-8), joined) > math.log(DELTA)
+    assert fits(costs, found, DELTA, rule) and not fits(costs, found * (1 - 1e-8), DELTA, rule)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(1.0, 1e-6), (0.01, 1e-9), (20.0, 1e-3), (1e-6, 1e-12)])
+def test_one_gaussian_release_of_the_whole_budget_fits(epsilon: float, delta: float) -> None:
+    assert fits([gaussian(epsilon, delta)], epsilon, delta, "gaussian")
+    assert gaussian_epsilon(analytic_gaussian_sigma(epsilon, delta, 1.0), delta) == pytest.approx(epsilon, rel=1e-6)
+
+
+def test_noise_that_needs_no_epsilon_costs_none() -> None:
+    assert gaussian_epsilon(1e6, 1e-3) == 0.0
+
+
+def test_amounts_add_up_as_they_are_written() -> None:
+    assert 0.1 + 0.1 + 0.1 > 0.3
+    assert fits([laplace(0.1)] * 3, 0.3, 0.0, "basic") and not fits([laplace(0.1)] * 3, 0.29999999999999993, 0.0, "basic")
+    assert compose([laplace(0.1)] * 3, 0.0).basic == 0.3
+    assert compose([laplace(1e-12), laplace(1.0)], 0.0).basic == 1.000000000001
+    small = [Cost.approximate(0.1, 1e-8)] * 3
+    assert sum([1e-8] * 3) > 3e-8 and fits(small, 0.3, 3e-8, "basic") and not fits([*small, small[0]], 2.0, 3e-8, "basic")
+
+
+@given(st.lists(st.floats(5e-324, 1e9, exclude_min=False), max_size=30))
+def test_a_basic_sum_is_never_rounded_down(epsilons: list[float]) -> None:
+    costs = [Cost.approximate(epsilon, 0.0) for epsilon in epsilons]
+    assert Decimal(repr(compose(costs, 0.0).basic)) >= written_sum(epsilons)
+
+
+def test_nothing_costs_nothing_and_pure_epsilon_needs_no_delta() -> None:
+    assert compose([], DELTA).epsilon == compose([], 0.0, "gaussian").epsilon == 0.0
+    assert compose([laplace(1.0), laplace(0.5)], 0.0, "gaussian").epsilon == 1.5
+    assert compose([gaussian(1.0)], 0.0, "planned").epsilon == math.inf
+    assert not fits([gaussian(1.0)], 100.0, 0.0, "planned")
+
+
+def trade_off(alpha: np.ndarray, mu: float) -> np.ndarray:
+    from scipy.stats import norm
+
+    return norm.cdf(norm.isf(alpha) - mu)
+
+
+@pytest.mark.parametrize("epsilon", [1e-6, 0.1, 1.0, 5.0])
+def test_a_pure_mechanism_is_dominated_by_the_gaussian_noise_it_is_counted_as(epsilon: float) -> None:
+    """C7. At every level the error of the best test is at least that of the Gaussian; at the kink they are equal."""
+    from noisewise.privacy.accounting import _gaussian_size
+
+    mu = _gaussian_size(Piece("approximate", (epsilon, 0.0)))
+    alpha = np.linspace(1e-6, 1 - 1e-6, 4001)
+    pure = np.maximum(1 - math.exp(epsilon) * alpha, math.exp(-epsilon) * (1 - alpha)).clip(0)
+    assert (trade_off(alpha, mu) <= pure + 1e-12).all()
+    kink = np.array([1 / (1 + math.exp(epsilon))])
+    assert trade_off(kink, mu) == pytest.approx(kink, rel=1e-9)
+    assert (trade_off(alpha, mu * 0.98) > pure + 1e-12).any()  # a smaller one would not do
+
+
+def test_by_the_gaussian_rule_mixtures_cost_more_than_by_the_planned_one_and_wishart_noise_does_not_fit() -> None:
+    costs = [gaussian(1.0, 1e-7), laplace(0.5)]
+    assert compose(costs, DELTA).epsilon < compose(costs, DELTA, "gaussian").epsilon < math.inf
+    assert compose([*costs, Cost.approximate(0.1, 1e-9)], DELTA, "gaussian").epsilon == math.inf
+    assert fits([laplace(3.0)], 3.0, DELTA, "gaussian")  # pure epsilons add up there too
+
+
+@pytest.mark.parametrize(("scale", "shift"), [(1.5, 1), (1.5, 4), (4.0, 2), (40.0, 30), (0.7, 3)])
+def test_laplace_noise_on_the_grid_is_dominated_by_the_noise_it_is_counted_as(scale: float, shift: int) -> None:
+    """C6, in units of the grid: the privacy profile of the discrete noise is nowhere above that of the continuous one."""
+    multiplier = laplace_multiplier(scale, 1.0, float(shift))
+    reach = np.arange(-round(60 * scale) - shift, round(60 * scale) + shift + 1)
+    q = math.exp(-1 / scale)
+    mass = (1 - q) / (1 + q) * q ** np.abs(reach)
+    moved = (1 - q) / (1 + q) * q ** np.abs(reach - shift)
+    for epsilon in np.linspace(0, 1.05 * shift / scale, 60):
+        discrete = np.maximum(mass - math.exp(epsilon) * moved, 0).sum()
+        rest = 1 / multiplier - epsilon
+        continuous = -math.expm1(-rest / 2) if rest > 0 else 0.0
+        assert discrete <= continuous + 1e-13
+    assert 1 / multiplier >= shift / scale
+
+
+@pytest.mark.parametrize("split", [(3, 1), (2, 2), (1, 1, 2)])
+def test_one_number_is_the_worst_case_of_a_vector_with_laplace_noise(split: tuple[int, ...]) -> None:
+    """C6: a shift of several numbers is no easier to see than the same shift of one."""
+    scale = 2.0
+    q = math.exp(-1 / scale)
+    reach = np.arange(-70, 75)
+    noise = (1 - q) / (1 + q) * q ** np.abs(reach)
+
+    def profile(shifts: tuple[int, ...], epsilon: float) -> float:
+        base, moved = np.ones(1), np.ones(1)
+        for shift in shifts:
+            base = np.multiply.outer(base, noise).ravel()
+            moved = np.multiply.outer(moved, (1 - q) / (1 + q) * q ** np.abs(reach - shift)).ravel()
+        return float(np.maximum(base - math.exp(epsilon) * moved, 0).sum())
+
+    for epsilon in (0.0, 0.4, 1.0, 1.7):
+        assert profile(split, epsilon) <= profile((sum(split),), epsilon) + 1e-12
+
+
+def test_the_largest_affordable_epsilon() -> None:
+    assert largest_epsilon(lambda size: size <= 0.37, 3.0) == pytest.approx(0.37, rel=2e-3)
+    assert largest_epsilon(lambda size: size <= 0.37, 3.0) <= 0.37
+    assert largest_epsilon(lambda size: True, 3.0) == 3.0 and largest_epsilon(lambda size: False, 3.0) == 0.0
+
+
+@pytest.mark.parametrize(("make", "words"), [
+    (lambda: Piece("uniform", (1.0,)), "gaussian, laplace or approximate"),  # type: ignore[arg-type]
+    (lambda: Piece("gaussian", (1.0, 2.0)), "with its numbers"),
+    (lambda: Piece("gaussian", (-1.0,)), "positive and finite"),
+    (lambda: Piece("gaussian", (math.nan,)), "positive and finite"),
+    (lambda: Piece("approximate", (1.0, 1.0)), "below 1"),
+    (lambda: Cost(0.0, 0.0, (Piece("laplace", (1.0,)),)), "positive epsilon"),
+    (lambda: Cost(1.0, 0.0, ()), "at least one piece"),
+    (lambda: Cost.gaussian(1.0, 1.0, 0.0), "made of pure pieces"),
+    (lambda: Cost(1.0, 1.0, (Piece("laplace", (1.0,)),)), "delta between 0 and 1"),
+    (lambda: Cost.from_dict({"epsilon": 1.0}), "stored with"),
+    (lambda: Cost.from_dict({"epsilon": 1.0, "delta": 0.0, "pieces": [["laplace", "x"]]}), "stored with"),
+    (lambda: compose([], 1.0), "below 1"),
+])
+def test_what_is_no_cost_is_refused(make: object, words: str) -> None:
+    with pytest.raises(PrivacyError, match=words):
+        make()  # type: ignore[operator]
+
+
+@given(st.floats(1e-12, 1e6), st.floats(1e-30, 0.5))
+def test_costs_are_written_down_and_read_back(number: float, delta: float) -> None:
+    cost = Cost(number, delta, (Piece("gaussian", (number,)), Piece("laplace", (number,)), Piece("approximate", (number, delta))))
+    assert Cost.from_dict(cost.as_dict()) == cost
