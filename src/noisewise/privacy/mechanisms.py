@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol
 
 import numpy as np
 
@@ -77,15 +77,11 @@ class SymmetricGaussian:
 
     def statement(self, unit: str | None = None) -> str:
         """The guarantee in one sentence; `unit` names the unit column, if there is one."""
-        return (
-            f"{_neighbours(self.sensitivity, unit)} changes the probability of any result of this release by at most "
-            f"a factor exp(epsilon) and a further delta, with epsilon = {_exactly(self.epsilon)} and "
-            f"delta = {_exactly(self.delta)} ({self.sensitivity.adjacency}, Gaussian noise)."
-        )
+        return gaussian_statement(self.sensitivity, self.epsilon, self.delta, unit)
 
     def event(self) -> Any:
         """The dp-accounting event; see `SymmetricLaplace.event` for how to account for it."""
-        return _accounting().GaussianDpEvent(self.sd / self.sensitivity.frobenius)
+        return gaussian_event(self.sd / self.sensitivity.frobenius)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -293,6 +289,41 @@ def _checked_paper_degrees(size: int, epsilon: float, delta: float, needed: int)
     return degrees
 
 
+class Neighbours(Protocol):
+    """What a sensitivity says about the neighbours that it is about."""
+
+    @property
+    def adjacency(self) -> str: ...
+    @property
+    def unit_is_row(self) -> bool: ...
+    @property
+    def max_rows(self) -> int: ...
+
+
+def add_gaussian(grid_values: NDArray[np.int64], sd: float) -> NDArray[np.float64]:
+    """Gaussian noise of one standard deviation on multiples of the grid step: a piece of a mechanism that has several."""
+    return np.asarray(gaussian_integers(grid_values, sd / STATISTIC_GRID) * STATISTIC_GRID, dtype=np.float64)
+
+
+def check_sd(sd: float) -> None:
+    """Refuse noise that the grid of the statistic cannot hold; to be asked before anything is read or charged."""
+    check_scale(sd / STATISTIC_GRID)
+
+
+def gaussian_statement(sensitivity: Neighbours, epsilon: float, delta: float, unit: str | None) -> str:
+    """The guarantee of Gaussian noise in one sentence; `unit` names the unit column, if there is one."""
+    return (
+        f"{_neighbours(sensitivity, unit)} changes the probability of any result of this release by at most "
+        f"a factor exp(epsilon) and a further delta, with epsilon = {_exactly(epsilon)} and "
+        f"delta = {_exactly(delta)} ({sensitivity.adjacency}, Gaussian noise)."
+    )
+
+
+def gaussian_event(multiplier: float) -> Any:
+    """The dp-accounting event of Gaussian noise; see `SymmetricLaplace.event` for how to account for it."""
+    return _accounting().GaussianDpEvent(multiplier)
+
+
 def _accounting() -> Any:
     import dp_accounting
 
@@ -304,7 +335,7 @@ def _exactly(value: float) -> str:
     return repr(value).removesuffix(".0")
 
 
-def _neighbours(sensitivity: GramSensitivity, unit: str | None) -> str:
+def _neighbours(sensitivity: Neighbours, unit: str | None) -> str:
     if sensitivity.unit_is_row:
         who = "any one row"
     else:
