@@ -140,7 +140,60 @@ def models() -> None:
     found.plot_models(IMAGES / "model-space.png")
 
 
+OUTCOMES = nw.Schema.from_dict({
+    "adjacency": "replace-one",
+    "unit": "row",
+    "columns": {"readmitted": {"levels": ["no", "yes"]}, "visits": {"bounds": [0, 10]}, "age": {"bounds": [18, 98]},
+                "ward": {"levels": ["A", "B", "C"]}},
+})
+
+
+def outcomes(rows: int, seed: int, level: float = 0.0, spread: float = 0.0) -> dict[str, Any]:
+    """The made-up table of the tutorial about outcomes and counts."""
+    random = np.random.default_rng(seed)
+    age = np.clip(random.normal(62, 14, rows), 18, 98)
+    ward = random.choice(["A", "B", "C"], rows, p=[0.5, 0.3, 0.2])
+    rate = np.exp(-0.3 + level + 0.2 * (age - 62) / 10 + 0.5 * (ward == "C"))
+    if spread:
+        rate = rate * random.gamma(1 / spread, spread, rows)
+    readmitted = np.where(random.random(rows) < _probability(age, ward == "B", level), "yes", "no")
+    return {"age": age, "ward": ward, "readmitted": readmitted, "visits": random.poisson(rate)}
+
+
+def _probability(age: Any, ward_b: Any, level: float = 0.0) -> Any:
+    return 1 / (1 + np.exp(1.5 - level - np.log(1.5) * (age - 62) / 10 - np.log(2) * ward_b))
+
+
+def probabilities() -> None:
+    """Predicted probabilities with their intervals, and the true ones."""
+    release = nw.release(outcomes(20_000, seed=1), OUTCOMES, epsilon=1, delta=1e-6)
+    fitted = nw.fit("readmitted ~ age + ward", release, family="logistic", seed=1)
+    figure = Figure(figsize=(7.6, 4.2), layout="constrained")
+    axes = figure.subplots()
+    ages = np.linspace(18, 98, 81)
+    for ward, colour in zip("BA", COLOURS, strict=False):
+        curve = fitted.predict({"age": ages, "ward": ward})
+        axes.fill_between(ages, curve["lower"], curve["upper"], color=colour, alpha=0.25, linewidth=0)
+        axes.plot(ages, curve["mean"], color=colour, linewidth=2)
+        axes.plot(ages, _probability(ages, ward == "B"), color="#333333", linestyle="--", linewidth=1.2)
+        axes.annotate(f"ward {ward}", (98.5, curve["mean"].iloc[-1]), color=colour, va="center", annotation_clip=False)
+    axes.set(xlabel="age", ylabel="probability of readmission", xlim=(18, 98), ylim=(0, None))
+    axes.set_title("20,000 patients, ε = 1: 95 % intervals; dashed: the truth", loc="left", fontweight="bold")
+    axes.grid(alpha=0.25)
+    axes.spines[["top", "right"]].set_visible(False)
+    figure.savefig(IMAGES / "glm-probability.png", dpi=150)
+
+
+def counts() -> None:
+    """The predictive check of a Poisson regression: one hospital has another level, one has overdispersed counts."""
+    settings: list[dict[str, float]] = [{}, {"level": 0.25}, {"spread": 1.5}, {}]
+    releases = [nw.release(outcomes(8_000, seed, **how), OUTCOMES, epsilon=2, delta=1e-6)
+                for seed, how in enumerate(settings, start=1)]
+    fitted = nw.fit("visits ~ age + ward", releases, family="poisson", seed=1)
+    fitted.check(releases, holders=["north", "east", "south", "west"]).plot(path=IMAGES / "glm-check.png")
+
+
 if __name__ == "__main__":
     IMAGES.mkdir(exist_ok=True)
-    for make in (demo, widths, posterior, sites, consortium, models):
+    for make in (demo, widths, posterior, sites, consortium, models, probabilities, counts):
         make()

@@ -117,8 +117,9 @@ def main() -> None:
         arguments.page.write_text(filled(WORDS.read_text(encoding="utf-8"), PIECES, arguments.output.parent), encoding="utf-8")
         return
     every = requests()
+    once = range(len(every), len(every) + len(ONE_RUN))
     slow_last = sorted(range(len(every)), key=lambda place: (every[place].mechanism == "wishart-paper", -every[place].epsilon))
-    cells = [Cell(place, arguments.draws) for place in (*slow_last, *range(len(every), len(every) + len(ONE_RUN)))]
+    cells = [Cell(place, arguments.draws) for place in (*once, *slow_last)]
     run_cells(run_cell, cells, arguments, arguments.output)
     print("\n".join(released(arguments.output.parent)))
 

@@ -6,7 +6,7 @@ and summed; then the budget is charged; then, and only then, noise is drawn.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any, cast
@@ -33,6 +33,7 @@ def release(
     kind: str = "gram",
     terms: str | None = None,
     formula: str | None = None,
+    blocks: Mapping[str, float] | None = None,
     epsilon: float,
     delta: float | None = None,
     mechanism: str | None = None,
@@ -50,7 +51,10 @@ def release(
     another one: ``"laplace"``, ``"wishart"``, or ``"wishart-paper"`` with the degrees of freedom of the literature.
 
     ``kind="gram"`` (default) serves any regression on the released columns. ``kind="adassp"`` serves one, whose ``formula`` is
-    given here (``"stay ~ age + ward"``), and only by a point estimate; it needs a ``delta``.
+    given here (``"stay ~ age + ward"``), and only by a point estimate; it needs a ``delta``. ``kind="moments"`` serves logistic,
+    probit and Poisson regressions of the response of its ``formula`` on any of its predictors, often a little more precisely
+    than ``gram``; it needs a ``delta``. ``blocks`` weighs its sums, ``{"x": 1, "xx": 1, "y": 0.7, "yx": 1.5}`` by default: a
+    block with four times the weight has half the noise.
 
     ``average=k`` averages the rows in random groups of k first (with a ``delta``, under replace-one, where a row is a unit): for
     methods that need nearly normal predictors. It costs information and noise.
@@ -75,6 +79,13 @@ def release(
     terms = terms.strip() if isinstance(terms, str) else terms
     if average is not None and kind != "gram":
         raise DeclarationError("rows are averaged in releases of kind gram only", found=repr(kind), remedy="leave average out")
+    if blocks is not None and kind != "moments":
+        raise DeclarationError("blocks are those of a release of kind moments", found=repr(kind), remedy="leave blocks out")
+    if kind == "moments":
+        from noisewise.holder_moments import release_moments
+
+        return release_moments(data, schema, formula=formula, blocks=blocks, terms=terms, epsilon=epsilon, delta=delta,
+                               mechanism=mechanism, ledger=ledger, edition=edition, threads=threads, progress=progress)
     if kind == "adassp":
         from noisewise.holder_adassp import release_adassp
 
@@ -82,7 +93,7 @@ def release(
                               ledger=ledger, edition=edition, threads=threads, progress=progress)
     if formula is not None:
         raise DeclarationError(f"a release of kind {kind} serves every formula, so none is given", found=repr(formula),
-                               remedy='leave formula out, or give kind="adassp"')
+                               remedy='leave formula out, or give kind="adassp" or kind="moments"')
     basis = Basis.of(schema, terms)
     chosen = plan(basis, epsilon, delta, mechanism, average)
     blank = _blank(schema, terms, basis, chosen, average or 1)

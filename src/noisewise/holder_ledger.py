@@ -52,6 +52,8 @@ def request_digest(blank: Release, edition: str) -> str:
 
 def _asked_of(part: Mapping[str, Any]) -> dict[str, Any]:
     asked = {name: value for name, value in part.items() if name not in DERIVED}
+    if "blocks" in asked:  # their weights are asked for; noise and sums follow
+        asked["blocks"] = {name: block["weight"] for name, block in asked["blocks"].items()}
     return {**asked, "privacy": {name: value for name, value in part["privacy"].items() if name not in DERIVED_PRIVACY}}
 
 

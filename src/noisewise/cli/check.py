@@ -40,7 +40,7 @@ def check(
     """Compare the released statistics of every site with what a fit expects of them.
 
     Sites that do not fit the others are named: another effect, another level, another residual spread.
-    Columns that were released but left out of the formula are looked at, too.
+    Columns that were released but left out of the formula are looked at, too, and of counts whether they vary as Poisson ones do.
 
     Example: noisewise fit site-*.nwr "stay ~ age" --save stay.npz, then noisewise check stay.npz site-*.nwr
     """
@@ -68,7 +68,7 @@ def check(
 
 
 def _tell(talk: Talk, found: PredictiveCheck) -> None:
-    from noisewise.results.checks import ALL
+    from noisewise.results.check_words import ALL
 
     holders = [name for name in dict.fromkeys(found.table.index.get_level_values("holder")) if name != ALL]
     problems = found.problems()
@@ -86,7 +86,8 @@ def _tell(talk: Talk, found: PredictiveCheck) -> None:
                      "that is far out draws the fit away from the others. Fit again without it, and check again.", style="dim")
     elif found.single:
         talk.explain("Nothing speaks against the fit. With a single holder this says little: its own statistics determine the "
-                     "fit, so that only columns left out of the formula can speak against it.", style="dim")
+                     "fit, so that only columns left out of the formula, and how much counts vary, can speak against it.",
+                     style="dim")
     else:
         talk.explain("Nothing speaks against the fit: the sites agree as far as their noise lets one see. Values are per row, "
                      "in the units of the table; p is the probability of one at least as far out if the model holds.",

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from noisewise.cli.csv_text import csv_text
+from noisewise.cli.families import meaning, ratios_document, read_steps, tell_ratios
 from noisewise.cli.files import check_results, write_text
 from noisewise.cli.guard import guarded
 from noisewise.cli.numbers import aligned, decimals_for, fixed
@@ -34,6 +36,8 @@ def fit(
         metavar="FILE", show_default=False, help="Release files: one, or one from each of several data holders.")] = None,
     *,
     formula: Annotated[str, typer.Argument(metavar="FORMULA", show_default=False, help="In quotes: \"stay ~ age + ward\".")],
+    family: Annotated[str, typer.Option("--family", "-f", help="gaussian (a number), logistic or probit (two levels), poisson "
+                                        "(a count).")] = "gaussian",
     method: Annotated[str | None, typer.Option("--method", "-m", show_default=False, help="conditional (default), laplace "
                                                "(instant, approximate), collapsed, and those of --compare-methods.")] = None,
     site: Annotated[str | None, typer.Option(show_default=False, help="random or random-intercept: sites differ around a "
@@ -45,6 +49,10 @@ def fit(
     plot: Annotated[Path | None, typer.Option(help="Write a picture (.png, .svg or .pdf).", show_default=False)] = None,
     save: Annotated[Path | None, typer.Option(help="Write all draws (.npz, for Posterior.load).", show_default=False)] = None,
     csv: Annotated[Path | None, typer.Option(help="Write the table as CSV.", show_default=False)] = None,
+    ratios: Annotated[bool, typer.Option("--ratios", metavar="", help="Also show odds ratios (logistic) or incidence-rate ratios "
+                                         "(poisson).")] = False,
+    per: Annotated[list[str] | None, typer.Option(metavar="TERM=NUMBER", show_default=False, help="Ratios for so large a change: "
+                                                  "--per age=10. May be repeated.")] = None,
     sites: Annotated[bool, typer.Option("--sites", metavar="", help="Also show each file's rows, epsilon, delta and noise.")]
     = False,
     compare: Annotated[bool, typer.Option("--compare-methods", metavar="", help="Fit by every method, shown side by side.")]
@@ -62,11 +70,16 @@ def fit(
     Example: noisewise fit patients.nwr "stay ~ age + ward" --plot stay.png
 
     Example: noisewise fit site-*.nwr "stay ~ age + ward" --sites --save stay.npz
+
+    Example: noisewise fit patients.nwr "readmitted ~ age + ward" --family logistic --per age=10
     """
     talk = Talk.of(context)
     files = expand(files_before_formula(files or [], formula))
     if compare:
         _check_comparison(context, save, site)
+    steps = read_steps(per)
+    ratios = ratios or bool(steps)
+    _check_family(family, ratios, compare)
     from noisewise.results.point_estimate import PointEstimate
     from noisewise.results.records import check_interval
 
@@ -87,15 +100,19 @@ def fit(
     else:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", NoisewiseWarning)  # told below, in the words of the command line
-            posterior = _fit(formula, together, method, settings)
+            posterior = _fit(formula, together, family, method, settings)
+        if ratios and not isinstance(posterior, PointEstimate):
+            posterior.ratios(interval, steps)  # what is wrong with --per is told before anything is written
         if isinstance(posterior, PointEstimate):
             write_point_estimate(posterior, csv)
             tell_point_estimate(talk, posterior)
             document = point_document(posterior)
         else:
             _write(posterior, interval, plot, save, csv)
-            tell_fit(talk, posterior, interval)
+            tell_fit(talk, posterior, interval, steps if ratios else None)
             document = fit_document(posterior, interval)
+            if ratios:
+                document["ratios"] = ratios_document(posterior, interval, steps)
             if posterior.sites is not None:
                 document |= sites_document(posterior.sites, found.holders, interval)
     for path in filter(None, written.values()):
@@ -113,6 +130,17 @@ def _check_comparison(context: typer.Context, save: Path | None, site: str | Non
         raise typer.BadParameter("--save keeps the draws of one method, so it cannot go with --compare-methods")
 
 
+def _check_family(family: str, ratios: bool, compare: bool) -> None:
+    from noisewise.results.families import RESULT_FAMILIES
+
+    if family not in RESULT_FAMILIES:
+        raise typer.BadParameter(f"--family is one of {', '.join(RESULT_FAMILIES)}, not {family!r}")
+    if compare and family != "gaussian":
+        raise typer.BadParameter(f"--compare-methods is for linear regression; --family {family} has one method")
+    if ratios and RESULT_FAMILIES[family].ratio is None:
+        raise typer.BadParameter(f"--ratios and --per are for --family logistic or poisson, not {family}")
+
+
 def _compare(talk: Talk, formula: str, together: Release, interval: float, plot: Path | None, csv: Path | None,
              settings: dict[str, Any]) -> dict[str, Any]:
     from noisewise.cli.compare_methods import comparison_document, tell_comparison, write_comparison
@@ -124,14 +152,15 @@ def _compare(talk: Talk, formula: str, together: Release, interval: float, plot:
     return comparison_document(found, interval)
 
 
-def _fit(formula: str, together: Release, method: str | None, settings: dict[str, Any]) -> Posterior | PointEstimate:
+def _fit(formula: str, together: Release, family: str, method: str | None, settings: dict[str, Any]) -> Posterior | PointEstimate:
     """By the method that was asked for, else by the one for this kind of release."""
     import noisewise
     from noisewise.posterior.methods import DEFAULT
 
-    if (method == "adassp" or (method is None and together.kind == "adassp")) and "site" not in settings:
+    point = method == "adassp" or (method is None and together.kind == "adassp")
+    if point and family == "gaussian" and "site" not in settings:
         return noisewise.fit(formula, together, method="adassp")
-    return noisewise.fit(formula, together, method=method or DEFAULT, **settings)
+    return noisewise.fit(formula, together, method=method or DEFAULT, family=family, **settings)
 
 
 def _write(posterior: Posterior, interval: float, plot: Path | None, save: Path | None, csv: Path | None) -> None:
@@ -143,8 +172,8 @@ def _write(posterior: Posterior, interval: float, plot: Path | None, save: Path 
         posterior.plot(path=plot)
 
 
-def tell_fit(talk: Talk, posterior: Posterior, interval: float) -> None:
-    """The table, and in words whether to trust it."""
+def tell_fit(talk: Talk, posterior: Posterior, interval: float, ratios: Mapping[str, float] | None = None) -> None:
+    """The table, and in words whether to trust it. ``ratios``: also those, for changes that are not 1."""
     from noisewise.posterior.compare import CAUTIONS
     from noisewise.results.posterior import INDEPENDENT
 
@@ -153,9 +182,12 @@ def tell_fit(talk: Talk, posterior: Posterior, interval: float) -> None:
     if not talk.quiet:
         talk.line(info.formula, style="bold")
         differ = "" if posterior.sites is None else ", coefficients of an average one"
-        talk.line(f"release of {holders}{differ}, method {info.method}, {info.chains} × {info.draws:,} draws in "
+        kind = f"method {info.method}" if posterior.has_sigma else f"{info.family} regression"
+        talk.line(f"release of {holders}{differ}, {kind}, {info.chains} × {info.draws:,} draws in "
                   f"{info.seconds:.1f} s, seed {info.seed}", style="dim")
     talk.result(_table(posterior, interval))
+    if ratios is not None:
+        tell_ratios(talk, posterior, interval, ratios)
     if posterior.sites is not None:
         tell_sites(talk, posterior.sites, interval)
     problems, caution = posterior.diagnose(), CAUTIONS.get(info.method)
@@ -169,7 +201,7 @@ def tell_fit(talk: Talk, posterior: Posterior, interval: float) -> None:
     if not problems and (caution is None or info.method == "laplace"):  # others are known not to hold what they promise
         talk.explain(
             f"Each interval holds its coefficient with probability {100 * interval:g} %, given the release: it accounts for the "
-            "privacy noise as well as for the number of rows. sigma is the residual standard deviation.",
+            f"privacy noise as well as for the number of rows. {meaning(posterior)}",
             style="dim",
         )
     if info.holders > 1:
@@ -184,6 +216,8 @@ def _remedy(posterior: Posterior) -> str:
     remedy = f"--draws {4 * info.draws}"
     if info.doubts and posterior.sites is not None:
         remedy = f"{remedy}, or with no --site"
+    elif info.doubts and not posterior.has_sigma:
+        remedy = "fewer predictors, or a release with less noise and no norm bound"
     elif info.doubts and info.method in CAUTIONS:
         remedy = "no --method"
     if info.divergences:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
+from noisewise.cli.blocks import Blocks, read_blocks, suggested_family
 from noisewise.cli.files import check_batch_target, check_release_target
 from noisewise.cli.guard import guarded
 from noisewise.cli.ledger_of_release import next_batch, open_budget, refuse_batch_twice
@@ -20,6 +21,7 @@ from noisewise.errors import ReleaseError, ReleaseWriteError
 
 if TYPE_CHECKING:
     from noisewise.release import Release
+    from noisewise.schema import Schema
 
 Kept = TypeVar("Kept")
 
@@ -43,9 +45,11 @@ def release(
                                                   show_default=False)] = None,
     terms: Annotated[str | None, typer.Option(help="More columns for analysts to use, for example \"age:ward + I(age**2)\".",
                                               show_default=False)] = None,
-    kind: Annotated[str, typer.Option(help="gram serves every formula; adassp only --formula, by a point estimate.")] = "gram",
-    formula: Annotated[str | None, typer.Option(help="With --kind adassp: the one regression, for example \"stay ~ age + ward\".",
-                                                show_default=False)] = None,
+    kind: Annotated[str, typer.Option(help="gram serves every formula; moments logistic, probit and Poisson regressions of the "
+                                      "response of --formula; adassp only --formula, by a point estimate.")] = "gram",
+    formula: Annotated[str | None, typer.Option(help="With --kind moments or adassp: response and predictors, for example "
+                                                "\"stay ~ age + ward\".", show_default=False)] = None,
+    block: Blocks = None,
     average: Annotated[int | None, typer.Option(help="Average the rows in random groups of so many, for methods that need nearly "
                                                 "normal predictors. It costs precision; the default method does not need it.",
                                                 min=1, show_default=False)] = None,
@@ -81,11 +85,12 @@ def release(
 
     target = _target(output, append, force)
     declared = noisewise.Schema.load(schema)
-    room = 65_536 + 32 * Basis.of(declared, terms).size ** 2
+    blocks = read_blocks(block)
+    room = 65_536 + 32 * Basis.of(declared, terms).size ** 2 + _room_for_blocks(declared, kind, terms, formula, blocks)
     if append is None:
         check_release_target(target, force=force, room=room)
     else:
-        check_batch_target(target, declared, terms, room=room, kind=kind, formula=formula)
+        check_batch_target(target, declared, terms, room=room, kind=kind, formula=formula, blocks=blocks)
     budget = open_budget(ledger, total_epsilon, total_delta, edition)
     edition = edition or ("" if append is None or budget is None else next_batch(target))
     made = noisewise.release(
@@ -94,6 +99,7 @@ def release(
         kind=kind,
         terms=terms,
         formula=formula,
+        blocks=blocks,
         epsilon=epsilon,
         delta=delta,
         mechanism=mechanism,
@@ -112,6 +118,19 @@ def release(
     _tell_about_delta(talk, made, delta)
     if budget is not None:
         budget.tell(talk)
+
+
+def _room_for_blocks(declared: Schema, kind: str, terms: str | None, formula: str | None, blocks: dict[str, float] | None) -> int:
+    """Bytes that the sums of a moments release may need; what is wrong with them is refused here."""
+    from noisewise.release.adassp import regression_columns
+    from noisewise.release.moments import BYTES_OF_A_SUM
+    from noisewise.schema.moment_blocks import checked_blocks, numbers_in
+
+    if kind != "moments" or formula is None:
+        return 0
+    predictors = len(regression_columns(declared, terms, formula)) - 2
+    names = checked_blocks(blocks, rows_are_public=declared.rows_are_public, predictors=predictors)
+    return BYTES_OF_A_SUM * numbers_in(names, predictors)
 
 
 def _target(output: Path | None, append: Path | None, force: bool) -> Path:
@@ -174,11 +193,17 @@ def _tell(talk: Talk, made: Release, output: Path) -> None:
         talk.explain()
         talk.explain("This file may be given to anyone. Releasing the same rows again spends privacy again: the epsilons add up.")
         talk.explain("Anyone who has the file can now fit regressions to it, for example:" if made.formula is None else
-                     "Anyone who has the file can now fit this regression:")
+                     "Anyone who has the file can now fit this regression:" if made.kind == "adassp" else
+                     "Anyone who has the file can now fit this response to its predictors, or to some of them:")
         names = [name if name.isidentifier() else f"`{name}`" for name in made.schema.names]
         formula = made.formula or f"{names[0]} ~ {names[1] if len(names) > 1 else 1}"
-        talk.suggest(f"noisewise fit {quote(str(output))} {quote(formula)}")
+        family = f" --family {suggested_family(made.schema, _response(made))}" if made.kind == "moments" else ""
+        talk.suggest(f"noisewise fit {quote(str(output))} {quote(formula)}{family}")
     talk.document({"file": output, **release_document(made)})
+
+
+def _response(made: Release) -> str:
+    return made.columns[-1].factors[0].column
 
 
 def _tell_about_delta(talk: Talk, made: Release, delta: float | None) -> None:
@@ -202,7 +227,7 @@ def _saving(made: Release) -> str:
 
 def release_document(made: Release) -> dict[str, Any]:
     """A release for machines, without its numbers: those are in the file, which is JSON itself."""
-    from noisewise.release import AdasspPart
+    from noisewise.release import AdasspPart, MomentsPart
 
     return {
         "kind": made.kind,
@@ -219,6 +244,8 @@ def release_document(made: Release) -> dict[str, Any]:
                 "epsilon": part.epsilon,
                 "delta": part.delta,
                 "mechanism": part.mechanism,
+                **({"blocks": {name: {"weight": block.weight, "noise_sd": block.noise} for name, block in part.blocks.items()}}
+                   if isinstance(part, MomentsPart) else {}),
                 "noise_sd": {
                     "diagonal": part.noise.diagonal,
                     "off_diagonal": part.noise.off_diagonal,

@@ -16,11 +16,13 @@ warning ever depends on a value: errors name columns and types only.
     counts      cells at and between the points of a public grid, for private bounds
     groups      random groups of rows, and the exact matrix of their sums
     averaged    the same for rows that are averaged in such groups
+    moments     sums of monomials of other orders, for a release of kind moments
 """
 
 from noisewise.data.averaged import averaged_gram_sum
 from noisewise.data.exact import GramSum
 from noisewise.data.gram import gram_sum
+from noisewise.data.moments import MomentsSum, moments_sum
 from noisewise.data.sources import open_source
 
-__all__ = ["GramSum", "averaged_gram_sum", "gram_sum", "open_source"]
+__all__ = ["GramSum", "MomentsSum", "averaged_gram_sum", "gram_sum", "moments_sum", "open_source"]

@@ -83,13 +83,19 @@ class Block:
 
     def released(self, numbers: list[npt.NDArray[Any]], codes: Mapping[str, Codes]) -> Matrix:
         """The released columns of at most `BLOCK_ROWS` rows without the constant, in units of 2**-20; no row may be left out."""
+        values, left_out = self.kept(numbers, codes, None)
+        assert left_out is None, "rows are dropped under add-remove only"
+        return values
+
+    def kept(
+        self, numbers: list[npt.NDArray[Any]], codes: Mapping[str, Codes], keep: npt.NDArray[np.bool_] | None
+    ) -> tuple[Matrix, npt.NDArray[np.bool_] | None]:
+        """The released columns without the constant, in units of 2**-20, and which rows are to be left out, if any."""
         block = self._values[:, : _length(numbers, codes)]
         self._load(block, numbers, codes)
-        left_out = self._repair(block, _left_out(codes, None))
-        assert left_out is None, "rows are dropped under add-remove only"
+        left_out = self._repair(block, _left_out(codes, keep))
         self._derive(block)
-        released: Matrix = block[self.plan.order[1:]]
-        return released
+        return block[self.plan.order[1:]], left_out
 
     def _load(self, block: Matrix, numbers: list[npt.NDArray[Any]], codes: Mapping[str, Codes]) -> None:
         scaled = block[1 : 1 + len(numbers)]

@@ -1,4 +1,4 @@
-"""Partial sums of a Gram matrix in whole numbers: exact, so the same whatever the order, the batches or the threads.
+"""Partial sums in whole numbers: exact, so the same whatever the order, the batches or the threads.
 
 Floating-point summation would round differently for neighbouring tables and could exceed the sensitivity that was proved
 for real numbers (Casacuberta et al. 2022, "Widespread Underestimation of Sensitivity in Differentially Private Libraries").
@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -38,20 +38,54 @@ Integers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
-class GramSum:
-    """An exact partial sum of a aᵀ over rows: ``high + low * 2**-40`` with 0 ≤ low < 2**40, entry by entry."""
+class ExactSum:
+    """An exact partial sum over rows: ``high + low * 2**-40`` with 0 ≤ low < 2**40, entry by entry."""
 
     basis_names: tuple[str, ...]
     high: Integers
     low: Integers
 
     @classmethod
-    def of(cls, names: Sequence[str], high: Integers, low: Integers) -> GramSum:
+    def of(cls, names: Sequence[str], high: Integers, low: Integers) -> Self:
         """From any two parts; ``low`` may exceed its range and is carried."""
         high = high + (low >> PRODUCT_BITS)
         low = low & _LOW
         high.flags.writeable = low.flags.writeable = False
         return cls(tuple(names), high, low)
+
+    @property
+    def total(self) -> npt.NDArray[Any]:
+        """The sum as Python integers, in units of 2**-40."""
+        whole: npt.NDArray[Any] = self.high.astype(object) * (1 << PRODUCT_BITS) + self.low.astype(object)
+        return whole
+
+    def merge(self, other: Self) -> Self:
+        """The sum over the rows of both; exact, so associative and commutative."""
+        if self.basis_names != other.basis_names:
+            raise DataError("partial sums can be added only if they are of the same columns",
+                            found=f"{', '.join(self.basis_names)} and {', '.join(other.basis_names)}",
+                            remedy="use the same schema and terms for every part")
+        return self.of(self.basis_names, self.high + other.high, self.low + other.low)
+
+    def to_grid(self) -> Integers:
+        """The sum rounded down to whole multiples of the statistic's grid (2**-16)."""
+        return (self.high << GRID_BITS) + (self.low >> (PRODUCT_BITS - GRID_BITS))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, ExactSum) or type(other) is not type(self):
+            return NotImplemented
+        return (
+            self.basis_names == other.basis_names
+            and np.array_equal(self.high, other.high)
+            and np.array_equal(self.low, other.low)
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.basis_names, self.high.tobytes(), self.low.tobytes()))
+
+
+class GramSum(ExactSum):
+    """The exact sum of a aᵀ over rows."""
 
     @classmethod
     def zero(cls, names: Sequence[str]) -> GramSum:
@@ -64,58 +98,44 @@ class GramSum:
         """The number of rows in the sum."""
         return int(self.high[0, 0])
 
-    @property
-    def total(self) -> npt.NDArray[Any]:
-        """The sum as Python integers, in units of 2**-40."""
-        whole: npt.NDArray[Any] = self.high.astype(object) * (1 << PRODUCT_BITS) + self.low.astype(object)
-        return whole
 
-    def merge(self, other: GramSum) -> GramSum:
-        """The sum over the rows of both; exact, so associative and commutative."""
-        if self.basis_names != other.basis_names:
-            raise DataError("partial sums can be added only if they are of the same columns",
-                            found=f"{', '.join(self.basis_names)} and {', '.join(other.basis_names)}",
-                            remedy="use the same schema and terms for every part")
-        return GramSum.of(self.basis_names, self.high + other.high, self.low + other.low)
+class Total:
+    """Adds up what blocks of rows give; belongs to one thread."""
 
-    def to_grid(self) -> Integers:
-        """The sum rounded down to whole multiples of the statistic's grid (2**-16)."""
-        return (self.high << GRID_BITS) + (self.low >> (PRODUCT_BITS - GRID_BITS))
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, GramSum):
-            return NotImplemented
-        return (
-            self.basis_names == other.basis_names
-            and np.array_equal(self.high, other.high)
-            and np.array_equal(self.low, other.low)
-        )
-
-    def __hash__(self) -> int:
-        return hash((self.basis_names, self.high.tobytes(), self.low.tobytes()))
-
-
-class Accumulator:
-    """Adds up the upper triangles of the Gram matrices of blocks; belongs to one thread."""
-
-    def __init__(self, size: int) -> None:
-        self._high = np.zeros((size, size), dtype=np.int64)
-        self._low = np.zeros((size, size), dtype=np.int64)
+    def __init__(self, *shape: int) -> None:
+        self._high = np.zeros(shape, dtype=np.int64)
+        self._low = np.zeros(shape, dtype=np.int64)
         self._blocks = 0
-        self._rows = 0
 
-    def add(self, block: npt.NDArray[np.float64], rows: int) -> None:
-        """Add a block's matrix (whole numbers of at most 2**53) and its number of rows."""
+    def add_block(self, block: npt.NDArray[np.float64]) -> None:
+        """Add whole numbers of at most 2**53."""
         self._low += block.astype(np.int64)
-        self._rows += rows
         self._blocks += 1
         if self._blocks % _FOLD_EVERY == 0:
             self._high += self._low >> PRODUCT_BITS
             self._low &= _LOW
 
+    @property
+    def parts(self) -> tuple[Integers, Integers]:
+        """What was added, as `ExactSum.of` takes it."""
+        return self._high, self._low
+
+
+class Accumulator(Total):
+    """Adds up the upper triangles of the Gram matrices of blocks; belongs to one thread."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__(size, size)
+        self._rows = 0
+
+    def add(self, block: npt.NDArray[np.float64], rows: int) -> None:
+        """Add a block's matrix (whole numbers of at most 2**53) and its number of rows."""
+        self.add_block(block)
+        self._rows += rows
+
     def sum(self, names: Sequence[str], order: npt.NDArray[np.intp]) -> GramSum:
         """What was added, with the columns in the order of the basis."""
-        high, low = (np.triu(part) + np.triu(part, 1).T for part in (self._high, self._low))
+        high, low = (np.triu(part) + np.triu(part, 1).T for part in self.parts)
         high[0, 0], low[0, 0] = self._rows, 0
         chosen = np.ix_(order, order)
         return GramSum.of(names, high[chosen], low[chosen])

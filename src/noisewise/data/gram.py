@@ -9,15 +9,17 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache, reduce
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from noisewise.data.block import Block
-from noisewise.data.columns import numbers, require_columns, wanted_columns
+from noisewise.data.columns import Codes, numbers, require_columns, wanted_columns
 from noisewise.data.exact import BLOCK_ROWS, Accumulator, GramSum
 from noisewise.data.plan import Plan
 from noisewise.data.progress import reporting
@@ -32,6 +34,8 @@ from noisewise.schema.schema import Schema
 if TYPE_CHECKING:
     import pyarrow as pa
     from threadpoolctl import ThreadpoolController
+
+Part = TypeVar("Part")
 
 
 def gram_sum(
@@ -48,8 +52,23 @@ def gram_sum(
     array([[3.  , 0.5 ],
            [0.5 , 1.25]])
     """
-    opened = open_source(source)
     plan = Plan.of(basis)
+    parts = pass_over_rows(source, schema, plan, lambda limit: _GramWorker(plan, schema.unit.column, limit, basis.names),
+                           threads=threads, progress=progress)
+    return reduce(GramSum.merge, parts)
+
+
+def pass_over_rows(
+    source: Any,
+    schema: Schema,
+    plan: Plan,
+    worker_with: Callable[[UnitLimit | None], RowWorker[Part]],
+    *,
+    threads: int | None,
+    progress: Tick | bool | None,
+) -> list[Part]:
+    """Hand all rows to workers, one per thread, and return what each has summed up; the arguments are those of `gram_sum`."""
+    opened = open_source(source)
     wanted = wanted_columns([schema.column(name) for name in plan.columns], schema.unit.column)
     require_columns(opened, wanted)
     tasks = opened.tasks(wanted)
@@ -58,17 +77,17 @@ def gram_sum(
     with reporting(progress, opened.rows) as counter, blas().limit(limits=1, user_api="blas"):
         queue = _Queue(tasks)
 
-        def work(_: int) -> GramSum:
-            worker = _Worker(plan, schema.unit.column, limit)
+        def work(_: int) -> Part:
+            worker = worker_with(limit)
             for batch in queue.batches():
                 worker.add(batch)
                 counter.add(batch.num_rows)
-            return worker.accumulator.sum(basis.names, plan.order)
+            return worker.result()
 
-        return reduce(GramSum.merge, _run(work, workers, queue))
+        return _run(work, workers, queue)
 
 
-class _Worker:
+class RowWorker(ABC, Generic[Part]):
     """One thread's share: its own workspace and its own sum."""
 
     def __init__(self, plan: Plan, unit: str | None, limit: UnitLimit | None) -> None:
@@ -76,7 +95,6 @@ class _Worker:
         self.unit = unit
         self.limit = limit
         self.block = Block(plan)
-        self.accumulator = Accumulator(plan.size)
 
     def add(self, batch: pa.RecordBatch) -> None:
         """Add the rows of a batch."""
@@ -87,12 +105,32 @@ class _Worker:
         with np.errstate(all="ignore"):
             for start, stop in slices(batch.num_rows, BLOCK_ROWS):
                 part = slice(start, stop)
-                product, rows = self.block.gram(
+                self.add_rows(
                     [column[part] for column in values],
                     {name: column[part] for name, column in codes.items()},
                     None if keep is None else keep[part],
                 )
-                self.accumulator.add(product, rows)
+
+    @abstractmethod
+    def add_rows(self, numbers: list[npt.NDArray[Any]], codes: Mapping[str, Codes], keep: npt.NDArray[np.bool_] | None) -> None:
+        """Add at most `BLOCK_ROWS` rows, as `Block` takes them."""
+
+    @abstractmethod
+    def result(self) -> Part:
+        """The sum over all rows that were added."""
+
+
+class _GramWorker(RowWorker[GramSum]):
+    def __init__(self, plan: Plan, unit: str | None, limit: UnitLimit | None, names: tuple[str, ...]) -> None:
+        super().__init__(plan, unit, limit)
+        self.names = names
+        self.accumulator = Accumulator(plan.size)
+
+    def add_rows(self, numbers: list[npt.NDArray[Any]], codes: Mapping[str, Codes], keep: npt.NDArray[np.bool_] | None) -> None:
+        self.accumulator.add(*self.block.gram(numbers, codes, keep))
+
+    def result(self) -> GramSum:
+        return self.accumulator.sum(self.names, self.plan.order)
 
 
 class _Queue:
@@ -118,7 +156,7 @@ class _Queue:
             return None if self._stopped.is_set() else next(self._tasks, None)
 
 
-def _run(work: Any, workers: int, queue: _Queue) -> list[GramSum]:
+def _run(work: Callable[[int], Part], workers: int, queue: _Queue) -> list[Part]:
     if workers == 1:
         return [work(0)]
     with ThreadPoolExecutor(workers, thread_name_prefix="noisewise") as pool:

@@ -9,7 +9,7 @@ from typing import Final
 
 from noisewise.errors import ConvergenceWarning, FitError
 from noisewise.posterior.adassp import check_method
-from noisewise.posterior.fit import fit, whole
+from noisewise.posterior.fit import GAUSSIAN, fit, whole
 from noisewise.posterior.methods import DEFAULT, METHODS
 from noisewise.posterior.prior import Prior, ResolvedPrior
 from noisewise.progress import Tick
@@ -36,6 +36,7 @@ def compare_methods(
     release: Release | Sequence[Release],
     methods: Sequence[str] | None = None,
     *,
+    family: str = GAUSSIAN,
     prior: Prior | None = None,
     draws: int = 1000,
     chains: int = 4,
@@ -47,6 +48,9 @@ def compare_methods(
     A method that refuses the release, for example because it does not know Laplace noise, is listed with its reason. The
     result has ``table()``, ``methods()`` (time, effective draws, notes), ``plot()`` and the fits themselves.
     """
+    if family != GAUSSIAN:
+        raise FitError("methods are compared for linear regression; every other family has one method",
+                       found=f"family {family!r}", remedy="use fit(..., family=...)")
     names = tuple(dict.fromkeys(METHODS if methods is None else [methods] if isinstance(methods, str) else methods))
     unknown = [name for name in names if name not in METHODS]
     if unknown or not names:

@@ -12,6 +12,9 @@ import numpy as np
 from noisewise.errors import FitError
 from noisewise.posterior import adassp
 from noisewise.posterior.coordinates import Coordinates
+from noisewise.posterior.glm.families import FAMILIES as GLM_FAMILIES
+from noisewise.posterior.glm.fit import GlmModel
+from noisewise.posterior.glm.fit import sample as sample_glm
 from noisewise.posterior.methods import DEFAULT, METHODS
 from noisewise.posterior.prior import Prior, ResolvedPrior
 from noisewise.posterior.request import Request, Sampled
@@ -22,7 +25,8 @@ from noisewise.release.model import Release
 from noisewise.results import FitInfo, PointEstimate, Posterior, PriorSummary
 from noisewise.schema import Design
 
-FAMILIES: Final = ("gaussian",)
+GAUSSIAN: Final = "gaussian"
+FAMILIES: Final = (GAUSSIAN, *GLM_FAMILIES)
 
 
 @overload
@@ -71,6 +75,10 @@ def fit(
     - ``normal-x``, ``normal-x-nuts``, ``fixed-s``, ``fast``, ``clt-gibbs``: the methods of the literature, for comparison;
     - ``adassp``, for releases of that kind: a `PointEstimate` without posterior or intervals.
 
+    ``family``: ``gaussian`` (default) is linear regression. ``logistic`` and ``probit`` need a response with two declared levels
+    and give the probability of the second; ``poisson`` (log link) needs a count with bounds from 0. They assume that numeric
+    predictors are normal given the categories, and have one method.
+
     ``site="random"`` gives every data holder coefficients of its own around those of a population of sites, which are then
     what the result is about; ``site="random-intercept"`` lets only the response's level differ. Without it all holders share one
     set of coefficients.
@@ -78,13 +86,16 @@ def fit(
     ``prior``: see `Prior`; the default depends on public bounds only. ``seed`` makes the draws reproducible.
     ``progress``: True or False, or None for a bar on a terminal.
     """
-    if family not in FAMILIES:
-        raise FitError("the family is not known", found=repr(family), remedy="known are " + ", ".join(FAMILIES))
+    check_family(family)
     if method not in (adassp.METHOD, *METHODS):
         raise FitError("the method is not known", found=repr(method), remedy="known are " + ", ".join((*METHODS, adassp.METHOD)))
     draws, chains = whole("draws", draws, 1), whole("chains", chains, 1)
     seed = secrets.randbelow(2**31) if seed is None else whole("seed", seed, 0)
     together = release if isinstance(release, Release) else combine(release)
+    if family != GAUSSIAN:
+        check_glm(family, method, site)
+        return _fit_glm(formula, together, family, prior, draws, chains, seed, progress)
+    _check_linear(together)
     adassp.check_method(method, together)
     if site is not None and method != DEFAULT:
         raise FitError("random effects by site have a method of their own", found=f"method {method!r}", remedy="leave method out")
@@ -101,18 +112,52 @@ def fit(
         request = Request(together, Coordinates.of(design), resolved, draws, chains, seed, tick)
         sampled = METHODS[method](request) if site is None else random_sites(request, design.terms, site)
     seconds = time.perf_counter() - started
-    posterior = assemble(formula, method, together, design, resolved, sampled, seed=seed, seconds=seconds)
+    posterior = assemble(formula, method, together, design, linear_prior_summary(design, resolved), sampled, seed=seed,
+                         seconds=seconds)
     posterior.warn_if_bad(stacklevel=2)
     return posterior
 
 
-def assemble(formula: str, method: str, release: Release, design: Design, prior: ResolvedPrior, sampled: Sampled, *, seed: int,
-             seconds: float) -> Posterior:
+def _fit_glm(formula: str, release: Release, family: str, prior: Prior | None, draws: int, chains: int, seed: int,
+             progress: Tick | bool | None) -> Posterior:
+    """The other families: one method, and no sigma."""
+    started = time.perf_counter()
+    design = Design.of(formula, release.basis, release.terms)
+    model = GlmModel.of(release, design, GLM_FAMILIES[family], prior)
+    with progress_bar(progress, "Sampling", "steps of each chain") as tick:
+        sampled = sample_glm(model, draws=draws, chains=chains, seed=seed, tick=tick)
+    posterior = assemble(formula, DEFAULT, release, design, model.prior_summary(design), sampled, family=family, seed=seed,
+                         seconds=time.perf_counter() - started)
+    posterior.warn_if_bad(stacklevel=3)
+    return posterior
+
+
+def check_family(family: str) -> None:
+    if family not in FAMILIES:
+        raise FitError("the family is not known", found=repr(family), remedy="known are " + ", ".join(FAMILIES))
+
+
+def check_glm(family: str, method: str, site: str | None = None) -> None:
+    """What there is for linear regression only."""
+    if method != DEFAULT:
+        raise FitError(f"a {family} regression has one method", found=f"method {method!r}", remedy="leave method out")
+    if site is not None:
+        raise FitError("random effects by site exist for linear regression", found=f"family {family!r}", remedy="leave site out")
+
+
+def _check_linear(release: Release) -> None:
+    if release.kind == "moments":
+        raise FitError("a release of kind moments has no sum of squares of its response, which a linear regression needs",
+                       found='family="gaussian"', remedy="give family=\"logistic\" or \"poisson\", or use a release of kind gram")
+
+
+def assemble(formula: str, method: str, release: Release, design: Design, prior: PriorSummary | None, sampled: Sampled, *,
+             seed: int, seconds: float, family: str = GAUSSIAN) -> Posterior:
     """Draws with everything that is to be known about them."""
     chains, draws, _ = sampled.samples.shape
     info = FitInfo(
         method=method,
-        family=FAMILIES[0],
+        family=family,
         formula=formula,
         seed=seed,
         chains=chains,
@@ -122,8 +167,8 @@ def assemble(formula: str, method: str, release: Release, design: Design, prior:
         seconds=seconds,
         doubts=sampled.doubts,
     )
-    return Posterior(sampled.samples, (*design.terms, "sigma"), design, info, _prior_summary(design, prior), sampled.diverging,
-                     sampled.sites)
+    terms = (*design.terms, "sigma") if family == GAUSSIAN else design.terms
+    return Posterior(sampled.samples, terms, design, info, prior, sampled.diverging, sampled.sites)
 
 
 def whole(name: str, value: int, least: int) -> int:
@@ -133,7 +178,8 @@ def whole(name: str, value: int, least: int) -> int:
     return int(value)
 
 
-def _prior_summary(design: Design, prior: ResolvedPrior) -> PriorSummary:
+def linear_prior_summary(design: Design, prior: ResolvedPrior) -> PriorSummary:
+    """The prior of a linear regression as its result shows it."""
     mean, sd = prior.marginals()
     return PriorSummary(
         mean=dict(zip(design.terms, map(float, mean), strict=True)),

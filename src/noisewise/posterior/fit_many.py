@@ -19,7 +19,9 @@ import numpy.typing as npt
 from noisewise.errors import ConvergenceWarning, FitError
 from noisewise.posterior.conditional import ConditionalModel, weighted_model
 from noisewise.posterior.coordinates import Coordinates
-from noisewise.posterior.fit import assemble, whole
+from noisewise.posterior.fit import GAUSSIAN, assemble, check_family, check_glm, linear_prior_summary, whole
+from noisewise.posterior.glm.families import FAMILIES as GLM_FAMILIES
+from noisewise.posterior.glm.fit import GlmModel
 from noisewise.posterior.kernels.batch import sample_batch
 from noisewise.posterior.latent import LatentModel
 from noisewise.posterior.methods import DEFAULT, default_model
@@ -28,7 +30,7 @@ from noisewise.posterior.request import Sampled
 from noisewise.progress import Tick, progress_bar
 from noisewise.release.combine import combine
 from noisewise.release.model import Release
-from noisewise.results import Posterior
+from noisewise.results import Posterior, PriorSummary
 from noisewise.results.diagnostics import plain_r_hat
 from noisewise.results.summary import DIVERGENCE_LIMIT
 from noisewise.schema import Design
@@ -39,6 +41,8 @@ METHODS: Final = (DEFAULT, "conditional-flat")
 LOT: Final = 1024
 """At most so many regressions side by side: memory is bounded by it."""
 LATENT_LOT: Final = 256
+WIDE_LOT: Final = 8
+"""Of regressions with so many columns that LAPACK has to factorise: see ``kernels.small_linear``."""
 STEPS: Final = (3, 9)
 LATENT_STEPS: Final = (8, 24)
 """Of a trajectory, at least and at most: unknown moments of the predictors are correlated, and short ones do not get far."""
@@ -53,20 +57,33 @@ class Job:
     formula: str
     release: Release
     design: Design
-    prior: ResolvedPrior
-    model: ConditionalModel | LatentModel
+    prior: PriorSummary | None
+    model: ConditionalModel | LatentModel | GlmModel
 
     @property
     def shape(self) -> tuple[Any, ...]:
         """Jobs with the same one can be sampled side by side."""
         sizes = tuple(sorted((key, value.shape) for key, value in self.model.data.items()))
-        return type(self.model).__name__, self.model.rotated, getattr(self.model, "exact_rows", None), sizes
+        return self.model.log_density, getattr(self.model, "exact_rows", None), sizes
+
+    @property
+    def latent(self) -> bool:
+        """Whether the predictors' moments are sampled too."""
+        return self.model.latent if isinstance(self.model, GlmModel) else isinstance(self.model, LatentModel)
+
+    @property
+    def most(self) -> int:
+        """So many like it are sampled side by side."""
+        if self.latent:
+            return LATENT_LOT
+        return WIDE_LOT if isinstance(self.model, GlmModel) else LOT
 
 
 def fit_many(
     formulas: str | Sequence[str],
     releases: Release | Sequence[Release | Sequence[Release]],
     *,
+    family: str = GAUSSIAN,
     method: str = DEFAULT,
     prior: Prior | None = None,
     draws: int = 1000,
@@ -77,17 +94,21 @@ def fit_many(
     """Fit one formula to many releases, many formulas to one release, or each formula to the release at its place.
 
     An entry of ``releases`` may itself be a list: the releases of several data holders to be fitted together. ``method`` is
-    ``conditional`` or ``conditional-flat``; everything else is as for `fit`. One warning says which fits, if any, have problems.
+    ``conditional`` or ``conditional-flat`` (families other than ``gaussian`` have one only); everything else is as for `fit`. One
+    warning says which fits, if any, have problems.
 
     >>> fit_many(["stay ~ age", "stay ~ ward"], release)    # doctest: +SKIP
     """
+    check_family(family)
+    if family != GAUSSIAN:
+        check_glm(family, method)
     if method not in METHODS:
         raise FitError("many fits at once are made by one of the methods " + ", ".join(METHODS), found=repr(method),
                        remedy="call fit in a loop for another method")
     draws, chains = whole("draws", draws, 1), whole("chains", chains, 1)
     seed = secrets.randbelow(2**31) if seed is None else whole("seed", seed, 0)
     started = time.perf_counter()
-    jobs = _jobs(formulas, releases, prior, method)
+    jobs = _jobs(formulas, releases, prior, method, family)
     lots = _lots(jobs)
     # Lots with neighbouring seeds would share their random numbers: the sampler takes a seed and those after it.
     first, second = np.random.SeedSequence(seed).spawn(2)
@@ -99,8 +120,8 @@ def fit_many(
             sampled.update(zip(lot, found, strict=True))
             tick(number + 1, len(lots))
     seconds = (time.perf_counter() - started) / len(jobs)
-    posteriors = [assemble(job.formula, method, job.release, job.design, job.prior, sampled[index], seed=seed, seconds=seconds)
-                  for index, job in enumerate(jobs)]
+    posteriors = [assemble(job.formula, method, job.release, job.design, job.prior, sampled[index], seed=seed, seconds=seconds,
+                           family=family) for index, job in enumerate(jobs)]
     _warn(posteriors)
     return posteriors
 
@@ -110,7 +131,7 @@ def _seeds(sequence: np.random.SeedSequence, count: int) -> list[int]:
 
 
 def _jobs(formulas: str | Sequence[str], releases: Release | Sequence[Release | Sequence[Release]], prior: Prior | None,
-          method: str) -> list[Job]:
+          method: str, family: str) -> list[Job]:
     for name, given, one in (("formulas", formulas, str), ("releases", releases, Release)):
         if not isinstance(given, (one, Iterable)):
             raise FitError(f"{name} are one of them or a list", found=type(given).__name__)
@@ -124,16 +145,27 @@ def _jobs(formulas: str | Sequence[str], releases: Release | Sequence[Release | 
     texts, tables = texts * (count // len(texts)), tables * (count // len(tables))
     jobs: list[Job] = []
     for text, release in zip(texts, tables, strict=True):
-        if release.kind != "gram":
-            raise FitError("many fits at once need releases of kind gram", found=release.kind)
         last = jobs[-1] if jobs else None
         same = last is not None and last.formula == text and last.release.schema == release.schema \
             and last.release.columns == release.columns
         design = last.design if last is not None and same else Design.of(text, release.basis, release.terms)
-        resolved = last.prior if last is not None and same else ResolvedPrior.of(design, prior)
-        choose = default_model if method == DEFAULT else weighted_model
-        jobs.append(Job(text, release, design, resolved, choose(release.parts, Coordinates.of(design), resolved)))
+        jobs.append(_linear_job(text, release, design, prior, method) if family == GAUSSIAN else
+                    _glm_job(text, release, design, prior, family))
     return jobs
+
+
+def _linear_job(formula: str, release: Release, design: Design, prior: Prior | None, method: str) -> Job:
+    if release.kind != "gram":
+        raise FitError("many linear regressions at once need releases of kind gram", found=release.kind)
+    resolved = ResolvedPrior.of(design, prior)
+    choose = default_model if method == DEFAULT else weighted_model
+    return Job(formula, release, design, linear_prior_summary(design, resolved),
+               choose(release.parts, Coordinates.of(design), resolved))
+
+
+def _glm_job(formula: str, release: Release, design: Design, prior: Prior | None, family: str) -> Job:
+    model = GlmModel.of(release, design, GLM_FAMILIES[family], prior)
+    return Job(formula, release, design, model.prior_summary(design), model)
 
 
 def _lots(jobs: list[Job]) -> list[list[int]]:
@@ -142,8 +174,8 @@ def _lots(jobs: list[Job]) -> list[list[int]]:
     for index, job in enumerate(jobs):
         by_shape.setdefault(job.shape, []).append(index)
     lots = []
-    for (kind, *_), members in by_shape.items():
-        most = LATENT_LOT if kind == LatentModel.__name__ else LOT
+    for members in by_shape.values():
+        most = jobs[members[0]].most
         lots += [members[first:first + most] for first in range(0, len(members), most)]
     return lots
 
@@ -156,9 +188,12 @@ def _sample(jobs: list[Job], seed: int, chains: int, draws: int, own_seeds: list
     pairs = [model.start() for model in models]
     found = sample_batch(models[0].log_density, data, np.stack([start for start, _ in pairs]),
                          np.stack([scale for _, scale in pairs]), seed=seed, chains=chains, draws=draws,
-                         steps=LATENT_STEPS if isinstance(models[0], LatentModel) else STEPS)
+                         steps=LATENT_STEPS if jobs[0].latent else STEPS)
     results = []
     for index, model in enumerate(models):
+        if isinstance(model, GlmModel):
+            results.append(model.sampled(found.draws[index], found.diverging[index], bool(found.converged[index])))
+            continue
         working = found.draws[index]
         if isinstance(model, LatentModel):
             working = model.coefficients(working, own_seeds[index])

@@ -31,6 +31,10 @@ SIGMA_SCALE = 0.5
 class Prior:
     """Independent normal priors for coefficients and a half-normal one for sigma; whatever is not named keeps its default.
 
+    For generalised linear models only: ``largest_norm=s`` is a prior that is uniform in direction, with coefficients (of
+    predictors in units of their declared half widths) whose norm is at most s; ``correlation`` is the shape of the LKJ prior for
+    the predictors' correlations (default 1: all correlation matrices equally likely; larger values favour small correlations).
+
     >>> Prior(sd={"age": 0.5}, mean={"age": 0.1}).sd["age"]
     0.5
     """
@@ -38,6 +42,8 @@ class Prior:
     mean: Mapping[str, float] = field(default_factory=dict)
     sd: Mapping[str, float] = field(default_factory=dict)
     sigma: float | None = None
+    largest_norm: float | None = None
+    correlation: float | None = None
 
     def __post_init__(self) -> None:
         for part in (self.mean, self.sd):
@@ -47,6 +53,10 @@ class Prior:
         for name, value in [*self.sd.items(), *([] if self.sigma is None else [("sigma", self.sigma)])]:
             if not _is_finite(value) or value <= 0:
                 raise FitError("a prior's standard deviation must be a positive finite number", found=f"{name}: {value}")
+        for name in ("largest_norm", "correlation"):
+            value = getattr(self, name)
+            if value is not None and (not _is_finite(value) or value <= 0):
+                raise FitError(f"a prior's {name} must be a positive finite number", found=repr(value))
         for name, value in self.mean.items():
             if not _is_finite(value):
                 raise FitError("a prior's mean must be a finite number", found=f"{name}: {value}")
@@ -79,6 +89,10 @@ class ResolvedPrior:
             raise FitError("a prior is a Prior, or None for the default", found=type(prior).__name__,
                            remedy="write noisewise.Prior(mean={...}, sd={...}, sigma=...)")
         given = prior or Prior()
+        for name in ("largest_norm", "correlation"):
+            if getattr(given, name) is not None:
+                raise FitError(f"{name} is a prior for generalised linear models", found='family="gaussian"',
+                               remedy=f"leave {name} out")
         unknown = (set(given.mean) | set(given.sd)) - set(design.terms)
         if unknown:
             raise FitError("a prior names a term that is not in the formula", found=", ".join(sorted(unknown)),

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar, Final, Protocol
 
 import numpy as np
 
@@ -87,15 +87,11 @@ class SymmetricGaussian:
 
     def statement(self, unit: str | None = None) -> str:
         """The guarantee in one sentence; `unit` names the unit column, if there is one."""
-        return (
-            f"{_neighbours(self.sensitivity, unit)} changes the probability of any result of this release by at most "
-            f"a factor exp(epsilon) and a further delta, with epsilon = {_exactly(self.epsilon)} and "
-            f"delta = {_exactly(self.delta)} ({self.sensitivity.adjacency}, Gaussian noise)."
-        )
+        return gaussian_statement(self.sensitivity, self.epsilon, self.delta, unit)
 
     def cost(self) -> Cost:
         """What it costs, in a form that composes."""
-        return Cost.gaussian(gaussian_multiplier(self.sd, STATISTIC_GRID, self.sensitivity.frobenius), self.epsilon, self.delta)
+        return gaussian_cost(self.sd, self.sensitivity.frobenius, self.epsilon, self.delta)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -342,13 +338,48 @@ def _checked_paper_degrees(size: int, epsilon: float, delta: float, needed: int)
     return degrees
 
 
+class Neighbours(Protocol):
+    """What a sensitivity says about the neighbours that it is about."""
+
+    @property
+    def adjacency(self) -> str: ...
+    @property
+    def unit_is_row(self) -> bool: ...
+    @property
+    def max_rows(self) -> int: ...
+
+
+def add_gaussian(grid_values: NDArray[np.int64], sd: float) -> NDArray[np.float64]:
+    """Gaussian noise of one standard deviation on multiples of the grid step: a piece of a mechanism that has several."""
+    return np.asarray(gaussian_integers(grid_values, sd / STATISTIC_GRID) * STATISTIC_GRID, dtype=np.float64)
+
+
+def check_sd(sd: float) -> None:
+    """Refuse noise that the grid of the statistic cannot hold; to be asked before anything is read or charged."""
+    check_scale(sd / STATISTIC_GRID)
+
+
+def gaussian_statement(sensitivity: Neighbours, epsilon: float, delta: float, unit: str | None) -> str:
+    """The guarantee of Gaussian noise in one sentence; `unit` names the unit column, if there is one."""
+    return (
+        f"{_neighbours(sensitivity, unit)} changes the probability of any result of this release by at most "
+        f"a factor exp(epsilon) and a further delta, with epsilon = {_exactly(epsilon)} and "
+        f"delta = {_exactly(delta)} ({sensitivity.adjacency}, Gaussian noise)."
+    )
+
+
+def gaussian_cost(sd: float, sensitivity: float, epsilon: float, delta: float) -> Cost:
+    """What Gaussian noise costs, in a form that composes: ``sd`` as it is drawn on the grid."""
+    return Cost.gaussian(gaussian_multiplier(sd, STATISTIC_GRID, sensitivity), epsilon, delta)
+
+
 
 def _exactly(value: float) -> str:
     """A number without rounding: a statement may not promise more than was spent."""
     return repr(value).removesuffix(".0")
 
 
-def _neighbours(sensitivity: GramSensitivity | BoundSensitivity, unit: str | None) -> str:
+def _neighbours(sensitivity: Neighbours, unit: str | None) -> str:
     if sensitivity.unit_is_row:
         who = "any one row"
     else:

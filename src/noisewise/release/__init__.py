@@ -10,5 +10,9 @@ from noisewise.release.batches import append
 from noisewise.release.combine import combine
 from noisewise.release.files import load
 from noisewise.release.model import EntryNoise, GramPart, Release
+from noisewise.release.moments import BlockSums, MomentsPart
 
-__all__ = ["AdasspPart", "EntryNoise", "GramPart", "Release", "SmallestEigenvalue", "append", "combine", "load"]
+__all__ = [
+    "AdasspPart", "BlockSums", "EntryNoise", "GramPart", "MomentsPart", "Release", "SmallestEigenvalue", "append", "combine",
+    "load",
+]

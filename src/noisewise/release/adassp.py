@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,9 @@ from noisewise.release.parts import GramPart
 from noisewise.schema.basis import Basis, BasisColumn
 from noisewise.schema.design import Design
 from noisewise.schema.schema import Schema
+
+FORMULA_KINDS: Final = ("adassp", "moments")
+"""The kinds whose columns are those of one formula."""
 
 
 @dataclass(frozen=True)
@@ -109,22 +112,23 @@ def same_regression(schema: Schema, terms: str | None, one: str | None, other: s
 
 
 def check_formula(kind: str, formula: object) -> None:
-    """A release of kind adassp states its formula; any other has none."""
-    if kind != "adassp":
+    """A release of kind adassp or moments states its formula; any other has none."""
+    if kind not in FORMULA_KINDS:
         if formula is not None:
             raise ReleaseError(f"a release of kind {kind} is not made for one formula", found=short(formula))
     elif not isinstance(formula, str) or not formula.strip():
-        raise ReleaseError("a release of kind adassp states the formula of its regression", found=short(formula))
+        raise ReleaseError(f"a release of kind {kind} states the formula of its regression", found=short(formula))
 
 
-def check_regression_columns(schema: Schema, terms: str | None, columns: Sequence[BasisColumn]) -> None:
+def check_regression_columns(kind: str, schema: Schema, terms: str | None, columns: Sequence[BasisColumn]) -> None:
     """First the constant, then the predictors, last the response; only ``terms`` adds products."""
     names = ", ".join(column.name for column in columns[:5])
     if len(columns) < 2 or columns[0].factors:
-        raise ReleaseError("the columns of an adassp release are the constant, the predictors and the response", found=names)
+        raise ReleaseError(f"the columns of a release of kind {kind} are the constant, the predictors and the response",
+                           found=names)
     response = columns[-1].factors
     if len(response) != 1 or response[0].degree != 1 or response[0].level is not None:
-        raise ReleaseError("the last column of an adassp release is its response: a number, or a category with two levels",
+        raise ReleaseError(f"the last column of a release of kind {kind} is its response: a number or a category with two levels",
                            found=columns[-1].name)
     if any(factor.column == response[0].column for column in columns[:-1] for factor in column.factors):
         raise ReleaseError("the response cannot be among its own predictors", found=columns[-1].name)

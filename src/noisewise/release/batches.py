@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from noisewise.errors import IncompatibleReleasesError, ReleaseWriteError
@@ -18,7 +18,9 @@ from noisewise.release.adassp import regression_columns
 from noisewise.release.combine import combine, differing
 from noisewise.release.files import SIZE_LIMIT, load, save
 from noisewise.release.model import Release
+from noisewise.release.moments import BYTES_OF_A_SUM
 from noisewise.schema.basis import Basis, BasisColumn
+from noisewise.schema.moment_blocks import checked_blocks, numbers_in
 from noisewise.schema.schema import Schema
 
 
@@ -53,25 +55,35 @@ class Wanted:
     terms: str | None
     columns: tuple[BasisColumn, ...]
     formula: str | None
+    blocks: tuple[str, ...] = ()
 
 
 def check_append(
-    path: str | os.PathLike[str], schema: Schema, terms: str | None = None, *, kind: str = "gram", formula: str | None = None
+    path: str | os.PathLike[str],
+    schema: Schema,
+    terms: str | None = None,
+    *,
+    kind: str = "gram",
+    formula: str | None = None,
+    blocks: Mapping[str, float] | None = None,
 ) -> Release:
     """Refuse a batch that could not be appended, before its rows are read and its budget is spent; returns what is there now."""
     with _alone(path):  # if the file cannot be locked, that is to be known now
         there = load(path)
     _check_version(path, there)
     columns = Basis.of(schema, terms).columns if formula is None else regression_columns(schema, terms, formula)
-    found = list(differing(there, Wanted(kind, schema, terms, columns, formula)))
+    names: tuple[str, ...] = ()
+    if kind == "moments":
+        names = tuple(checked_blocks(blocks, rows_are_public=schema.rows_are_public, predictors=len(columns) - 2))
+    found = list(differing(there, Wanted(kind, schema, terms, columns, formula, names)))
     if found:
         raise IncompatibleReleasesError(
             f"a batch is appended only if it is released as the file was: {os.fspath(path)}",
             found="in the file and now: " + "; ".join(found),
-            remedy="use the schema and the terms of the file (noisewise show says them), or write a file of its own; "
+            remedy="use the schema, the terms and the blocks of the file (noisewise show says them), or write a file of its own; "
             "nothing was released",
         )
-    _check_room(path, len(columns))
+    _check_room(path, 16 * len(columns) ** 2 + BYTES_OF_A_SUM * numbers_in(names, len(columns) - 2))
     return there
 
 
@@ -85,8 +97,8 @@ def _check_version(path: str | os.PathLike[str], there: Release) -> None:
         )
 
 
-def _check_room(path: str | os.PathLike[str], size: int) -> None:
-    expected = os.path.getsize(path) + 65_536 + 16 * size * size
+def _check_room(path: str | os.PathLike[str], needed: int) -> None:
+    expected = os.path.getsize(path) + 65_536 + needed
     if expected > SIZE_LIMIT:
         raise ReleaseWriteError(f"a release file has at most {SIZE_LIMIT} bytes", found=f"{expected} with one more batch",
                                 remedy="begin a new file: fit takes several; nothing was released")

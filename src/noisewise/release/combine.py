@@ -78,6 +78,8 @@ class Described(Protocol):
     def columns(self) -> tuple[BasisColumn, ...]: ...
     @property
     def formula(self) -> str | None: ...
+    @property
+    def blocks(self) -> tuple[str, ...]: ...
 
 
 def differing(one: Described, other: Described) -> Iterator[str]:
@@ -91,6 +93,8 @@ def differing(one: Described, other: Described) -> Iterator[str]:
     if one.formula is not None or other.formula is not None:
         if one.columns != other.columns or not same_regression(one.schema, one.terms, one.formula, other.formula):
             yield f"formula: {one.formula!r} and {other.formula!r}"
+        if one.blocks != other.blocks:
+            yield f"blocks: {', '.join(one.blocks)} and {', '.join(other.blocks)}"
     elif one.columns != other.columns:
         yield f"terms: {one.terms!r} and {other.terms!r}"
 

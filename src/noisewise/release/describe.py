@@ -5,24 +5,27 @@ from __future__ import annotations
 import textwrap
 
 from noisewise.release.adassp import AdasspPart
-from noisewise.release.model import GramPart, Release
+from noisewise.release.model import GramPart, MomentsPart, Release
+from noisewise.schema.moment_blocks import NEEDED, MomentBlock
 
 _WIDTH = 100
 _MANY = 12
+_PURPOSES = {
+    "adassp": "one regression, by a point estimate",
+    "moments": "logistic, probit or Poisson regression of this response on these predictors",
+}
 
 
 def describe(release: Release) -> str:
     """What is protected and how, what was released, and how large the noise is."""
-    size = release.basis.size
     names = release.basis.names[1:]
     shown = ", ".join(names[:_MANY]) + (f" and {len(names) - _MANY} more" if len(names) > _MANY else "")
     unit = release.schema.unit
     protected = "one row" if unit.is_row else f"one {unit.column} (at most {unit.max_rows} rows)"
     lines = [
-        # An adassp release lacks the response's sum of squares and has an eigenvalue instead: the count is the same.
-        f"noisewise release of kind {release.kind}: {size * (size + 1) // 2} noisy numbers"
+        f"noisewise release of kind {release.kind}: {_numbers(release)} noisy numbers"
         + (f" from each of {release.holders} holders" if release.holders > 1 else ""),
-        *([] if release.formula is None else _wrap("for", f"{release.formula}: one regression, by a point estimate")),
+        *([] if release.formula is None else _wrap("for", f"{release.formula}: {_PURPOSES[release.kind]}")),
         *_wrap("columns", shown),
         *_wrap("protects", f"{protected}; neighbours: {release.adjacency}"),
     ]
@@ -32,23 +35,46 @@ def describe(release: Release) -> str:
     return "\n".join(lines)
 
 
+def _numbers(release: Release) -> int:
+    """An adassp release lacks the response's sum of squares and has an eigenvalue instead: the count is that of gram."""
+    part, size = release.parts[0], release.basis.size
+    return part.numbers if isinstance(part, MomentsPart) else size * (size + 1) // 2
+
+
 def _describe_part(part: GramPart) -> list[str]:
     delta = f", delta {part.delta!r}" if part.delta else ""  # exact: a description may not promise more than was spent
+    return [
+        *_wrap("rows", "noisy: their number is not public" if part.rows is None else f"{part.rows} (public){_averaged(part)}"),
+        *_wrap("privacy", f"epsilon {repr(part.epsilon).removesuffix('.0')}{delta}. {part.statement}"),
+        *(_describe_blocks(part) if isinstance(part, MomentsPart) else _describe_noise(part)),
+        *(_describe_eigenvalue(part) if isinstance(part, AdasspPart) else []),
+        *_wrap("made", f"{part.created} by {part.library}"),
+    ]
+
+
+def _describe_noise(part: GramPart) -> list[str]:
     noise = part.noise
     corner = (
         "none on the number of rows" if noise.corner == 0 else f"{noise.corner:.4g} on the number of rows"
     )
-    return [
-        *_wrap("rows", "noisy: their number is not public" if part.rows is None else f"{part.rows} (public){_averaged(part)}"),
-        *_wrap("privacy", f"epsilon {repr(part.epsilon).removesuffix('.0')}{delta}. {part.statement}"),
-        *_wrap(
-            "noise",
-            f"{part.mechanism}{_degrees(part)}; standard deviation {noise.diagonal:.4g} on the diagonal, "
-            f"{noise.off_diagonal:.4g} off it, {corner} (scaled units)",
-        ),
-        *(_describe_eigenvalue(part) if isinstance(part, AdasspPart) else []),
-        *_wrap("made", f"{part.created} by {part.library}"),
-    ]
+    return _wrap(
+        "noise",
+        f"{part.mechanism}{_degrees(part)}; standard deviation {noise.diagonal:.4g} on the diagonal, "
+        f"{noise.off_diagonal:.4g} off it, {corner} (scaled units)",
+    )
+
+
+def _describe_blocks(part: MomentsPart) -> list[str]:
+    blocks = "; ".join(f"{block.noise:.4g} on {name} ({MomentBlock.named(name).describe()})"
+                       for name, block in part.blocks.items())
+    lines = _wrap("noise", f"{part.mechanism}; standard deviation {blocks} (scaled units; of a product of different predictors "
+                           "divided by the root of its multinomial coefficient)")
+    missing = [name for name in NEEDED if name not in part.blocks and (part.predictors or name == "y")]
+    if missing:
+        lines += _wrap("no fit", f"a regression cannot be fitted without the blocks that are not there: {', '.join(missing)}")
+    if part.higher:
+        lines += _wrap("not used", f"{', '.join(part.higher)}: no fit of this noisewise uses moments of such order")
+    return lines
 
 
 def _degrees(part: GramPart) -> str:

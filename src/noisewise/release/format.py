@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 from pydantic import BaseModel, ValidationError
@@ -25,11 +25,16 @@ from noisewise.release.model import (
     GramPart,
     Release,
 )
+from noisewise.release.moments import BlockSums, MomentsPart, check_matrices
+from noisewise.release.moments_fields import MomentsPartFields, MomentsReleaseFields
 from noisewise.schema.basis import BasisColumn
 from noisewise.schema.schema import Schema
 
+AnyRelease: TypeAlias = ReleaseFields | AdasspReleaseFields | MomentsReleaseFields
+
 FORMAT: Final = "noisewise-release"
 LONGEST_TEXT: Final = 600
+FIELDS: Final[dict[str, type[AnyRelease]]] = {"adassp": AdasspReleaseFields, "moments": MomentsReleaseFields}
 _MAJOR: Final = int(FORMAT_VERSION.split(".")[0])
 
 
@@ -38,16 +43,14 @@ def decode(data: bytes) -> Release:
     document = parse(data)
     _check_heading(document)
     try:
-        if document["kind"] == "adassp":
-            return _release(AdasspReleaseFields.model_validate(document))
-        return _release(ReleaseFields.model_validate(document))
+        return _release(FIELDS.get(document["kind"], ReleaseFields).model_validate(document))
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False)[0]
         where = ".".join(map(str, first["loc"]))[:120]
         raise ReleaseFormatError(f"{where}: {first['msg']}", found=short(first["input"])) from None
     except NoisewiseError as error:
-        raise ReleaseFormatError(_cut(error.rule), found=error.found and _cut(error.found), remedy=error.remedy and _cut(error.remedy)
-                                 ) from None
+        found, remedy = (text and _cut(text) for text in (error.found, error.remedy))
+        raise ReleaseFormatError(_cut(error.rule), found=found, remedy=remedy) from None
     except (ArithmeticError, RecursionError, MemoryError) as error:
         raise ReleaseFormatError(
             "the numbers in the file cannot be computed with", found=type(error).__name__
@@ -106,7 +109,7 @@ def _check_heading(document: dict[str, Any]) -> None:
                                  found=f"version {version}")
 
 
-def _release(fields: ReleaseFields | AdasspReleaseFields) -> Release:
+def _release(fields: AnyRelease) -> Release:
     schema = Schema.from_dict(_known(fields.declared))
     reader = FactorReader(schema)
     columns = tuple(_column(reader, column) for column in fields.columns)
@@ -114,9 +117,12 @@ def _release(fields: ReleaseFields | AdasspReleaseFields) -> Release:
         raise ReleaseError("a release has columns", found="none")
     extra = _unknown(fields)
     extra.pop("parts", None)  # each part keeps its own
-    for part in fields.parts:
-        _check_noise_version(fields.version, part.noise.distribution)
-    _check_averages(fields.kind, [part.average for part in fields.parts if part.average is not None])
+    if isinstance(fields, MomentsReleaseFields):
+        check_matrices(len(fields.parts), len(columns))
+    else:
+        for part in fields.parts:
+            _check_noise_version(fields.version, part.noise.distribution)
+        _check_averages(fields.kind, [part.average for part in fields.parts if part.average is not None])
     return Release(
         kind="gram" if fields.kind == AVERAGED_KIND else fields.kind,
         schema=schema,
@@ -125,7 +131,7 @@ def _release(fields: ReleaseFields | AdasspReleaseFields) -> Release:
         extra=extra,
         version=fields.version,
         columns=columns,
-        formula=fields.formula if isinstance(fields, AdasspReleaseFields) else None,
+        formula=None if isinstance(fields, ReleaseFields) else fields.formula,
     )
 
 
@@ -141,17 +147,22 @@ def _column(reader: FactorReader, fields: ReleasedColumnFields) -> BasisColumn:
     return column
 
 
-def _part(fields: GramPartFields, columns: int) -> GramPart:
-    noise = fields.noise
+def _part(fields: GramPartFields | MomentsPartFields, columns: int) -> GramPart:
     shared: dict[str, Any] = {
         "rows": fields.rows,
-        "noise": EntryNoise(
-            noise.distribution, noise.diagonal, noise.off_diagonal, noise.corner, noise.degrees_of_freedom, noise.scale
-        ),
         **_known(fields.privacy),
         "created": fields.created,
         "library": fields.library,
         "extra": _unknown(fields),
+    }
+    if isinstance(fields, MomentsPartFields):
+        blocks = {name: BlockSums(**_known(block)) for name, block in fields.blocks.items()}
+        return MomentsPart(predictors=max(columns - 2, 0), blocks=blocks, **shared)  # beside the constant and the response
+    noise = fields.noise
+    shared |= {
+        "noise": EntryNoise(
+            noise.distribution, noise.diagonal, noise.off_diagonal, noise.corner, noise.degrees_of_freedom, noise.scale
+        ),
         "average": 1 if fields.average is None else fields.average,
     }
     if not isinstance(fields, AdasspPartFields):
@@ -209,7 +220,6 @@ def document_of(release: Release) -> dict[str, Any]:
 
 
 def _part_document(part: GramPart) -> dict[str, Any]:
-    noise = part.noise
     return {
         **({} if part.rows is None else {"rows": part.rows}),
         **({} if part.average == 1 else {"average": part.average}),
@@ -220,18 +230,28 @@ def _part_document(part: GramPart) -> dict[str, Any]:
             "sensitivity": part.sensitivity,
             "statement": part.statement,
         },
-        "noise": {
-            "distribution": noise.distribution,
-            "diagonal": noise.diagonal,
-            "off_diagonal": noise.off_diagonal,
-            "corner": noise.corner,
-            **({} if noise.degrees is None else {"degrees_of_freedom": noise.degrees, "scale": noise.scale}),
-        },
+        **({} if isinstance(part, MomentsPart) else {"noise": _noise_document(part.noise)}),
         "library": part.library,
         "created": part.created,
         **(_adassp_document(part) if isinstance(part, AdasspPart) else {}),
-        "statistic": Triangle(part.matrix[np.triu_indices(part.size)].tolist(), part.size),
+        **_statistic_document(part),
     }
+
+
+def _noise_document(noise: EntryNoise) -> dict[str, Any]:
+    return {
+        "distribution": noise.distribution,
+        "diagonal": noise.diagonal,
+        "off_diagonal": noise.off_diagonal,
+        "corner": noise.corner,
+        **({} if noise.degrees is None else {"degrees_of_freedom": noise.degrees, "scale": noise.scale}),
+    }
+
+
+def _statistic_document(part: GramPart) -> dict[str, Any]:
+    if isinstance(part, MomentsPart):
+        return {"blocks": {name: block.to_plain() for name, block in part.blocks.items()}}
+    return {"statistic": Triangle(part.matrix[np.triu_indices(part.size)].tolist(), part.size)}
 
 
 def _adassp_document(part: AdasspPart) -> dict[str, Any]:
@@ -241,8 +261,9 @@ def _adassp_document(part: AdasspPart) -> dict[str, Any]:
 def _rules(release: Release) -> list[str]:
     """What was done to cells and rows that do not fit: for people; a reader derives it from the schema."""
     rules = release.schema.rules()
-    if release.basis.norm_clipped:
-        rules.append(f"every row: the scaled columns are shortened to the norm {release.basis.radius}")
+    if release.clipped_norm is not None:
+        what = "predictors" if release.kind == "moments" else "columns"
+        rules.append(f"every row: the scaled {what} are shortened to the norm {release.clipped_norm}")
     if not release.schema.unit.is_row:
         rules.append(
             f"every {release.schema.unit.column}: at most {release.schema.unit.max_rows} rows are used"

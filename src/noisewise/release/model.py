@@ -15,27 +15,30 @@ from noisewise.errors import ReleaseError
 from noisewise.release.adassp import AdasspPart, check_formula, check_regression_columns, regression_columns
 from noisewise.release.columns import check_columns
 from noisewise.release.json_text import short
+from noisewise.release.moments import MomentsPart
 from noisewise.release.parts import Distribution, EntryNoise, GramPart
 from noisewise.schema.basis import Basis, BasisColumn
 from noisewise.schema.schema import Adjacency, Schema
 
 __all__ = [
     "AVERAGED_KIND", "FORMAT_VERSION", "KINDS", "KIND_VERSIONS", "NOISE_VERSIONS", "AdasspPart",
-    "Distribution", "EntryNoise", "GramPart", "Release", "today",
+    "Distribution", "EntryNoise", "GramPart", "MomentsPart", "Release", "today",
 ]
 
-FORMAT_VERSION: Final = "1.2"
+FORMAT_VERSION: Final = "1.3"
 """The newest version of the format. A file states the oldest one that has all it uses."""
 
-KINDS: Final = ("gram", "adassp")
+KINDS: Final = ("gram", "adassp", "moments")
 AVERAGED_KIND: Final = "averaged-gram"
 """What a file calls a ``gram`` release with averaged parts: a reader of version 1.0 refuses it and cannot misread it."""
 
-KIND_VERSIONS: Final[Mapping[str, str]] = {"gram": "1.0", AVERAGED_KIND: "1.1", "adassp": "1.1"}
+KIND_VERSIONS: Final[Mapping[str, str]] = {"gram": "1.0", AVERAGED_KIND: "1.1", "adassp": "1.1", "moments": "1.3"}
 """The version of the format that brought each kind that a file can state."""
 
 NOISE_VERSIONS: Final[Mapping[str, str]] = {"wishart": "1.2"}
 """The version that brought a distribution of the noise, where that was not the first."""
+
+_PARTS: Final[Mapping[str, type[GramPart]]] = {"gram": GramPart, "adassp": AdasspPart, "moments": MomentsPart}
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +47,7 @@ class Release:
 
     ``extra`` holds the fields of a newer format (``version``) that this version does not know, in their
     places. ``columns`` are the released columns; by default those that the schema and ``terms`` give. A release of
-    kind ``adassp`` is for one regression: its ``formula``; its columns are the predictors' and, last, the response.
+    kind ``adassp`` or ``moments`` is for one ``formula``; its columns are the predictors' and, last, the response.
     """
 
     kind: str
@@ -90,21 +93,24 @@ class Release:
             check_columns(self.schema, self.terms, columns)
         else:
             columns = tuple(self.columns) or regression_columns(self.schema, self.terms, self.formula)
-            check_regression_columns(self.schema, self.terms, columns)
+            check_regression_columns(self.kind, self.schema, self.terms, columns)
         return columns
 
     def _check_part(self, part: GramPart, where: str) -> None:
-        if type(part) is not (GramPart if self.formula is None else AdasspPart):
+        if type(part) is not _PARTS[self.kind]:
             raise ReleaseError(
                 f"{where}: a release of kind {self.kind} has parts of its own kind", found=type(part).__name__
             )
-        size = self.basis.size if self.formula is None else self.basis.size - 1
+        size = self.basis.size - 1 if self.kind == "adassp" else self.basis.size
         if part.size != size:
             raise ReleaseError(
                 f"{where}: the matrix must have one row and column for each released column"
-                + ("" if self.formula is None else " but the response"),
+                + (" but the response" if self.kind == "adassp" else ""),
                 found=f"size {part.size}, {self.basis.size} columns",
             )
+        if _block_names(part) != self.blocks:
+            raise ReleaseError(f"{where}: all parts of a release have the same blocks",
+                               found=f"{', '.join(self.blocks)} and {', '.join(_block_names(part))}")
         if (part.rows is not None) != self.schema.rows_are_public:
             expected = "stated exactly" if self.schema.rows_are_public else "noisy and not stated"
             raise ReleaseError(
@@ -116,6 +122,17 @@ class Release:
     def basis(self) -> Basis:
         """The released columns, the constant first."""
         return Basis(self.schema, self.columns)
+
+    @property
+    def blocks(self) -> tuple[str, ...]:
+        """The names of the blocks of a ``moments`` release; none for another kind."""
+        return _block_names(self.parts[0])
+
+    @property
+    def clipped_norm(self) -> float | None:
+        """The norm to which rows were shortened, if they were: of all released columns, for ``moments`` of the predictors."""
+        clipped = Basis(self.schema, self.columns[:-1]) if self.kind == "moments" else self.basis
+        return clipped.radius if clipped.norm_clipped else None
 
     @property
     def kind_in_file(self) -> str:
@@ -159,6 +176,10 @@ class Release:
             f"<Release {self.kind}: {self.formula or f'{self.basis.size - 1} columns'}, {self.holders} {parts}, "
             f"{self.adjacency}, (epsilon, delta) = {budgets}{more}>"
         )
+
+
+def _block_names(part: GramPart) -> tuple[str, ...]:
+    return tuple(part.blocks) if isinstance(part, MomentsPart) else ()
 
 
 def today() -> str:

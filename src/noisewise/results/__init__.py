@@ -10,7 +10,9 @@ mechanism can be reached from this room.
     summary.py      the table of coefficients, and its problems in plain words
     sites.py        random effects by site: how much the sites differ, and each site's own coefficients
     rows.py         new rows (pandas, polars, Arrow, dict) -> checked columns
-    prediction.py   credible and predictive intervals for new rows
+    families.py     what a result needs to know of a family: its response, its inverse link, what a ratio is called
+    prediction.py   credible and predictive intervals for new rows; count_quantiles.py those of new counts
+    ratios.py       odds ratios and incidence-rate ratios
     checks.py       the predictive check of a fit against released statistics; check_moments.py and check_tails.py
                     hold its mathematics, check_words.py its words
     comparison.py   several methods side by side

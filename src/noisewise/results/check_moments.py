@@ -107,13 +107,17 @@ class Statistics:
 
     def posterior_root(self) -> Floats:
         """F with F Fᵀ = V, the covariance of (β, σ²) over the draws."""
-        theta = np.column_stack([self.coefficients, self.variances])
-        away = theta - theta.mean(axis=0)
-        sd = away.std(axis=0)
-        # What never moves (one draw, or the sigma of a method that fixes it) differs by rounding at most, without correlations.
-        standard = np.where(sd > 1e-12 * np.abs(theta).max(axis=0), away / np.maximum(sd, np.finfo(float).tiny), 0.0)
-        values, vectors = np.linalg.eigh(standard.T @ standard / len(theta))
-        return np.asarray(sd[:, None] * vectors * np.sqrt(np.maximum(values, 1e-12)))
+        return covariance_root(np.column_stack([self.coefficients, self.variances]))
+
+
+def covariance_root(theta: Floats) -> Floats:
+    """F with F Fᵀ the covariance of draws (draws, parameters)."""
+    away = theta - theta.mean(axis=0)
+    sd = away.std(axis=0)
+    # What never moves (one draw, or the sigma of a method that fixes it) differs by rounding at most, without correlations.
+    standard = np.where(sd > 1e-12 * np.abs(theta).max(axis=0), away / np.maximum(sd, np.finfo(float).tiny), 0.0)
+    values, vectors = np.linalg.eigh(standard.T @ standard / len(theta))
+    return np.asarray(sd[:, None] * vectors * np.sqrt(np.maximum(values, 1e-12)))
 
 
 def noise_covariances(c: Floats, variance: float, directions: Floats) -> tuple[Floats, Floats, Floats]:
@@ -158,24 +162,27 @@ def references(statistics: Statistics, draws: Sequence[int]) -> Iterator[Referen
     fitted = np.append(np.arange(predictors), statistics.directions.shape[1])  # the statistics that the fit has used
     slopes, spread, weights, root = (statistics.slopes(), statistics.spread(), statistics.weights(), statistics.posterior_root())
     observed = statistics.averages()[:, fitted]
-    total_slope = np.einsum("j,jkp->kp", weights, slopes[:, fitted])
-    least = LEAST_SHARE if len(weights) > 1 else 1.0
     for draw in draws:
-        c = statistics.covariances(draw, spread)
-        total = np.einsum("j,jkl->kl", weights**2, c[:, fitted][:, :, fitted])
-        gain = _gain(total_slope, total, root)
-        # At most the likelihood's own covariance counts: draws that are wider (an inefficient method) explain no more than that.
-        fit = np.einsum("jkp,pq,jlq->jkl", slopes, gain.posterior, slopes, optimize=True)
-        cross = np.einsum("j,jkp,pf,jfl->jkl", weights, slopes, gain.matrix, c[:, fitted], optimize=True)
-        all_slopes = slopes.sum(axis=0)
-        all_cross = all_slopes @ gain.matrix @ np.einsum("j,jfl->fl", weights, c[:, fitted])
-        own, turned = statistics.own, statistics.own.transpose(0, 2, 1)
-        yield Reference(
-            holders=own @ _at_least(c + fit - cross - cross.transpose(0, 2, 1), c, least) @ turned,
-            together=_at_least((c.sum(axis=0) + all_slopes @ gain.posterior @ all_slopes.T - all_cross - all_cross.T)[None],
-                               c.sum(axis=0)[None], least)[0],
-            agreement=_agreement(observed, c[:, fitted][:, :, fitted], slopes[:, fitted], weights, gain),
-        )
+        yield reference(statistics.covariances(draw, spread), slopes, weights, root, observed, fitted, statistics.own)
+
+
+def reference(c: Floats, slopes: Floats, weights: Floats, root: Floats, observed: Floats, fitted: NDArray[np.intp], own: Floats
+              ) -> Reference:
+    """From C_j, A_j, w_j, a root of the posterior's covariance, and T_j of the statistics that the fit has used (``fitted``)."""
+    least = LEAST_SHARE if len(weights) > 1 else 1.0
+    total = np.einsum("j,jkl->kl", weights**2, c[:, fitted][:, :, fitted])
+    gain = _gain(np.einsum("j,jkp->kp", weights, slopes[:, fitted]), total, root)
+    # At most the likelihood's own covariance counts: draws that are wider (an inefficient method) explain no more than that.
+    fit = np.einsum("jkp,pq,jlq->jkl", slopes, gain.posterior, slopes, optimize=True)
+    cross = np.einsum("j,jkp,pf,jfl->jkl", weights, slopes, gain.matrix, c[:, fitted], optimize=True)
+    all_slopes = slopes.sum(axis=0)
+    all_cross = all_slopes @ gain.matrix @ np.einsum("j,jfl->fl", weights, c[:, fitted])
+    return Reference(
+        holders=own @ _at_least(c + fit - cross - cross.transpose(0, 2, 1), c, least) @ own.transpose(0, 2, 1),
+        together=_at_least((c.sum(axis=0) + all_slopes @ gain.posterior @ all_slopes.T - all_cross - all_cross.T)[None],
+                           c.sum(axis=0)[None], least)[0],
+        agreement=_agreement(observed, c[:, fitted][:, :, fitted], slopes[:, fitted], weights, gain),
+    )
 
 
 def _agreement(observed: Floats, covariances: Floats, slopes: Floats, weights: Floats, gain: _Gain) -> tuple[float, float]:

@@ -69,6 +69,13 @@ class Tails:
         return float(gammaincc(free**2 / variance, total * free / variance))
 
 
+def two_sided(z: Floats) -> Floats:
+    """P(|Z| ≥ |z|) for a normal Z."""
+    from scipy.special import ndtr
+
+    return np.asarray(2.0 * ndtr(-np.abs(z)))
+
+
 def _freedom(ratio: Floats) -> Floats:
     return np.asarray(np.minimum(4.0 + 2.0 / np.maximum(ratio, 1e-12), MOST))
 

@@ -7,20 +7,36 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import pandas
 
+ALL = "all"
+OVERALL = "overall"
+MEAN = "mean residual"
+SQUARES = "mean squared residual"
+MEAN_RESPONSE = "mean response"
+DISPERSION = "dispersion"
+LEFT_OUT = " (left out)"
 NAMED_HOLDERS = 10
 ENOUGH_OTHERS = 10
+MORE = "real counts often do, and the intervals are then too short"
+LESS = "real counts seldom do, but a predictor far from normal with a strong effect looks so, and its coefficient is then wrong"
+CLEAR = 3.0
+"""So many standard deviations are taken for a fact, where the question is only how to say it."""
 
 
 def problems(table: pandas.DataFrame, level: float) -> list[str]:
     """Each one sentence. The level is halved between holders' distances and single statistics, then shared among them."""
-    from noisewise.results.checks import ALL, OVERALL
-
     flat = table.reset_index()
     holders = flat[flat["holder"] != ALL]
     count = holders["holder"].nunique()
     distance = holders[holders["statistic"] == OVERALL]
     single = holders[holders["statistic"] != OVERALL]
     striking = single[single["p"] < level / 4 / max(len(single), 1)]
+    shared = flat[flat["holder"] == ALL]
+    whole, left_out = shared[shared["statistic"] == OVERALL], shared[shared["statistic"] != OVERALL]
+    spread = _dispersion(left_out if count > 1 else striking, level / 4 / max(len(left_out), 1) if count > 1 else 1.0)
+    if spread and _alike(single[single["statistic"] == DISPERSION], striking):
+        striking = striking[striking["statistic"] != DISPERSION]  # none is to be named for what is so everywhere
+    else:
+        spread = []
     far = set(distance.loc[distance["p"] < level / 4 / count, "holder"]) | set(striking["holder"])
     # The worst first: one that is far out also draws the fit away from the others.
     size = (holders["observed"] - holders["expected"]).abs() / (holders["upper"] - holders["lower"])
@@ -32,16 +48,41 @@ def problems(table: pandas.DataFrame, level: float) -> list[str]:
         overall = [f"overall p {_probability(p)}" for p in distance.loc[distance["holder"] == name, "p"]]
         words = {1: f"the release of holder {name} does not fit", 2: f"the two holders differ; at {name} compared with both"}
         found.append(f"{words.get(count, f'holder {name} does not fit the others')}: {'; '.join(reasons + overall)}")
-    shared = flat[flat["holder"] == ALL]
-    p = _agreement(shared[shared["statistic"] == OVERALL], distance[~distance["holder"].isin(far)], bool(far))
+    p = _agreement(whole, distance[~distance["holder"].isin(far)], bool(far))
     if p < level / 4:
         which = "other holders" if far else "holders"
         found.append(f"the {which} together differ by more than chance (p {_probability(p)}), although none of them stands out")
-    left_out = shared[shared["statistic"] != OVERALL]
     for _, row in left_out[left_out["p"] < level / 4 / max(len(left_out), 1)].iterrows():
-        column = str(row["statistic"]).removeprefix("residual × ").removesuffix(" (left out)")
-        found.append(f"the residuals depend on {column}, which the formula leaves out (p {_probability(float(row['p']))})")
-    return _short(found)
+        statistic, probability = str(row["statistic"]), _probability(float(row["p"]))
+        if statistic.endswith(LEFT_OUT):
+            column = statistic.removeprefix("residual × ").removesuffix(LEFT_OUT)
+            found.append(f"the residuals depend on {column}, which the formula leaves out (p {probability})")
+        elif statistic == MEAN_RESPONSE:
+            found.append(f"at all holders together {_reason(row)} (p {probability})")
+    return _short(found + spread)
+
+
+def _dispersion(rows: pandas.DataFrame, level: float) -> list[str]:
+    """Whether the counts as a whole vary as a Poisson distribution says, and what follows if they do not."""
+    chosen = rows[(rows["statistic"] == DISPERSION) & (rows["p"] < level)]
+    found = []
+    for _, row in chosen.iterrows():
+        more = row["observed"] > row["expected"]
+        follows = MORE if more else LESS
+        found.append(f"{_reason(row)}: {follows} (p {_probability(float(row['p']))})")
+    return found
+
+
+def _alike(rows: pandas.DataFrame, striking: pandas.DataFrame) -> bool:
+    """Whether counts vary too much not only at those holders where that is striking, but also at the rest as a whole."""
+    from scipy.special import ndtri
+
+    rest = rows[~rows.index.isin(striking.index)]
+    if len(rest) in (0, len(rows)):
+        return True
+    width = rest["upper"] - rest["lower"]
+    z = -ndtri(rest["p"] / 2) * (1 - 2 * (rest["observed"] < rest["expected"]))
+    return bool(abs((z / width).sum()) > CLEAR * ((1 / width**2).sum()) ** 0.5)
 
 
 def _agreement(together: pandas.DataFrame, rest: pandas.DataFrame, some_stand_out: bool) -> float:
@@ -55,14 +96,16 @@ def _agreement(together: pandas.DataFrame, rest: pandas.DataFrame, some_stand_ou
 
 
 def _reason(row: pandas.Series) -> str:
-    from noisewise.results.checks import MEAN, SQUARES
-
     statistic, more = str(row["statistic"]), row["observed"] > row["expected"]
     numbers = f"{row['observed']:.3g} instead of {row['lower']:.3g} to {row['upper']:.3g}"
     if statistic == SQUARES:
         return f"residuals spread {'more' if more else 'less'} than expected (mean square {numbers})"
     if statistic == MEAN:
         return f"responses are {'higher' if more else 'lower'} than expected (mean residual {numbers})"
+    if statistic == MEAN_RESPONSE:
+        return f"the mean response is {'higher' if more else 'lower'} than expected ({numbers})"
+    if statistic == DISPERSION:
+        return f"counts vary {'more' if more else 'less'} than Poisson ones (their variance is {numbers} times that)"
     return f"the coefficient of {statistic.removeprefix('residual × ')} seems {'larger' if more else 'smaller'} there"
 
 

@@ -17,7 +17,8 @@ from noisewise.errors import ResultError
 from noisewise.release.combine import combine
 from noisewise.release.model import Release
 from noisewise.results.check_moments import Statistics, references, whitening_root
-from noisewise.results.check_tails import Tails
+from noisewise.results.check_tails import Tails, two_sided
+from noisewise.results.check_words import ALL, LEFT_OUT, MEAN, OVERALL, SQUARES
 from noisewise.results.records import check_interval
 
 if TYPE_CHECKING:
@@ -29,10 +30,6 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 
-ALL = "all"
-OVERALL = "overall"
-MEAN = "mean residual"
-SQUARES = "mean squared residual"
 DRAWS = 64
 """So many draws, evenly spaced, are averaged over: covariances differ little between draws."""
 ROWS_OVER_NOISE = 5.0
@@ -52,8 +49,12 @@ class PredictiveCheck:
     ``overall``, the distance of all of them together (a chi-square). The rows of the holder ``all`` say whether the
     holders agree, and, for each released column that the formula leaves out, whether the residuals depend on it.
 
+    A logistic, probit or Poisson regression has the mean response in place of the mean residual (of two levels the share of the
+    second), and no squared residual; counts whose squares were released have the ``dispersion``: their variance in units of what
+    a Poisson distribution allows. For the holder ``all`` the mean response and the dispersion are shown, too.
+
     A single holder's statistics determine the fit, so they always look well, and there is no ``overall``: only the columns
-    that the formula leaves out can then speak against it.
+    that the formula leaves out, and the dispersion of counts, can then speak against it.
     """
 
     table: pandas.DataFrame
@@ -96,6 +97,14 @@ def check_release(posterior: Posterior, release: Release | Sequence[Release], ho
     _refuse(posterior, together)
     names = _holder_names(holders, together.holders)
     design = posterior.design
+    if not posterior.has_sigma:
+        from noisewise.posterior.glm.check import check_statistics  # it imports this package
+        from noisewise.results.glm_checks import check_table
+
+        draws = posterior.samples.reshape(-1, len(posterior.terms))
+        found = check_statistics(together, design, posterior.info.family, draws)
+        table = check_table(found, design.terms, names, interval)
+        return PredictiveCheck(table, posterior.info.formula, interval, together.holders == 1)
     statistics = _statistics(posterior, together)
     labels = (*(_label(term) for term in design.terms), *_left_out(design)[1])
     laplace = np.array([part.noise.distribution == "laplace" for part in together.parts])
@@ -110,9 +119,7 @@ def _half_width(design: Design) -> float:
 
 
 def _refuse(posterior: Posterior, release: Release) -> None:
-    if posterior.info.family != "gaussian":
-        raise ResultError("predictive checks exist for the gaussian family", found=posterior.info.family)
-    if release.kind != "gram":
+    if release.kind != "gram" and (posterior.has_sigma or release.kind != "moments"):
         raise ResultError("predictive checks exist for releases of the kind gram", found=f"a release of kind {release.kind}",
                           remedy="give the gram releases that the fit was made from; other kinds do not hold what is checked")
     if release.columns != posterior.design.basis.columns or release.schema != posterior.design.basis.schema:
@@ -141,7 +148,7 @@ def _left_out(design: Design) -> tuple[Floats, list[str]]:
     unused = ~(np.any(design.features != 0.0, axis=1) | (design.target != 0.0))
     unused[0] = False
     places = np.flatnonzero(unused)
-    return np.eye(design.basis.size)[:, places], [f"residual × {design.basis.names[place]} (left out)" for place in places]
+    return np.eye(design.basis.size)[:, places], [f"residual × {design.basis.names[place]}{LEFT_OUT}" for place in places]
 
 
 def _sizes(release: Release) -> Floats:
@@ -222,17 +229,11 @@ def _compare(statistics: Statistics, laplace: NDArray[np.bool_]) -> _Found:
         found = {
             "variances": variances, "p": tails.two_sided(observed / np.sqrt(variances)),
             "distance": distance, "distance_p": tails.beyond(distance, predictors + 1),
-            "left_out_variances": left_out_variances, "left_out_p": _two_sided(outside / np.sqrt(left_out_variances)),
+            "left_out_variances": left_out_variances, "left_out_p": two_sided(outside / np.sqrt(left_out_variances)),
             "agreement": agreement, "agreement_p": tails.sum_beyond(agreement, freedom), "freedom": freedom,
         }
         sums = {name: sums.get(name, 0.0) + value / len(chosen) for name, value in found.items()}
     return _Found(observed=observed, left_out=outside, **sums)
-
-
-def _two_sided(z: Floats) -> Floats:
-    from scipy.special import ndtr
-
-    return np.asarray(2.0 * ndtr(-np.abs(z)))
 
 
 def _squared_length(covariances: Floats, values: Floats) -> Floats:

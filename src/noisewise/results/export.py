@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noisewise.errors import ResultError
-from noisewise.results.records import FitInfo
+from noisewise.results.records import SIGMA, FitInfo
 
 
 def to_arviz(
@@ -17,7 +17,7 @@ def to_arviz(
     info: FitInfo,
     diverging: NDArray[np.bool_] | None,
 ) -> Any:
-    """Variables `coefficient` (chain, draw, term) and `sigma` (chain, draw)."""
+    """Variables `coefficient` (chain, draw, term) and, in a linear regression, `sigma` (chain, draw)."""
     try:
         import arviz
         import xarray
@@ -27,17 +27,12 @@ def to_arviz(
         ) from error
     chains, draws, _ = samples.shape
     sampled = {"chain": np.arange(chains), "draw": np.arange(draws)}
-    attributes = {"inference_library": "noisewise", "method": info.method, "formula": info.formula}
-    groups = {
-        "posterior": xarray.Dataset(
-            {
-                "coefficient": (("chain", "draw", "term"), samples[:, :, :-1]),
-                "sigma": (("chain", "draw"), samples[:, :, -1]),
-            },
-            coords={**sampled, "term": list(terms[:-1])},
-            attrs=attributes,
-        )
-    }
+    attributes = {"inference_library": "noisewise", "method": info.method, "family": info.family, "formula": info.formula}
+    named = [term for term in terms if term != SIGMA]
+    variables: dict[str, Any] = {"coefficient": (("chain", "draw", "term"), samples[:, :, : len(named)])}
+    if SIGMA in terms:
+        variables[SIGMA] = (("chain", "draw"), samples[:, :, -1])
+    groups = {"posterior": xarray.Dataset(variables, coords={**sampled, "term": named}, attrs=attributes)}
     if diverging is not None:
         groups["sample_stats"] = xarray.Dataset(
             {"diverging": (("chain", "draw"), diverging)}, coords=sampled, attrs=attributes

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from noisewise.errors import NoisewiseWarning, ResultError
 from noisewise.results import prediction, rows
+from noisewise.results.families import GAUSSIAN
 from noisewise.results.records import FitInfo
 
 if TYPE_CHECKING:
@@ -70,7 +71,8 @@ class PointEstimate:
         if interval is not None:
             self._refuse("interval")
         columns, index = rows.read_rows(new_rows, self.design.columns_needed, rows.declared_levels(self.design))
-        mean, _, _ = prediction.predict_rows(columns, len(index), self.design, self.values[None, :], None, (0.5, 0.5))
+        ends = prediction.credible_ends(GAUSSIAN, (0.5, 0.5))
+        mean, _, _ = prediction.predict_rows(columns, len(index), self.design, self.values[None, :], ends)
         return pandas.DataFrame({"mean": mean}, index=index)
 
     def draws(self, term: str | None = None) -> NoReturn:

@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 from noisewise.errors import ConvergenceWarning, ResultError
 from noisewise.results import export, prediction, rows, store
 from noisewise.results import summary as summaries
+from noisewise.results.families import GAUSSIAN, family_of
+from noisewise.results.ratios import ratio_table
 from noisewise.results.records import SIGMA, FitInfo, PriorSummary, check_interval
 from noisewise.results.sites import SiteEffects
 
@@ -34,11 +36,11 @@ INDEPENDENT = ("laplace", "fast", "model-averaging")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Posterior:
-    """Draws of regression coefficients and of sigma, in the user's units.
+    """Draws of regression coefficients, in the user's units, and of a linear regression's sigma.
 
-    `samples` has the shape (chains, draws, terms) and `terms` ends with "sigma". `diverging`, if the sampler knows
-    it, marks each draw whose trajectory diverged. With random effects by site the samples are those of the population,
-    that is of an average site, and `sites` tells how much the sites differ.
+    `samples` has the shape (chains, draws, terms); the last of a linear regression's `terms` is "sigma". `diverging`, if the
+    sampler knows it, marks each draw whose trajectory diverged. With random effects by site the samples are those of the
+    population, that is of an average site, and `sites` tells how much the sites differ.
 
     >>> post = noisewise.fit("stay ~ age + ward", release)    # doctest: +SKIP
     >>> post.summary().loc["age", ["2.5%", "97.5%"]]           # doctest: +SKIP
@@ -54,17 +56,18 @@ class Posterior:
     sites: SiteEffects | None = None
 
     def __post_init__(self) -> None:
+        family_of(self.info.family)
         samples = np.array(self.samples, dtype=np.float64, order="C")
         terms = tuple(self.terms)
         if samples.ndim != 3 or 0 in samples.shape or samples.shape[2] != len(terms):
             raise ResultError(
                 f"samples have the shape (chains, draws, {len(terms)} terms)", found=str(samples.shape)
             )
-        if terms != (*self.design.terms, SIGMA):
+        if terms != (*self.design.terms, *((SIGMA,) if self.has_sigma else ())):
             raise ResultError(
-                "the terms are those of the design and then sigma", found=", ".join(map(str, terms))
+                "the terms are those of the design and, in a linear regression, sigma", found=", ".join(map(str, terms))
             )
-        if not np.isfinite(samples).all() or (samples[..., -1] < 0).any():
+        if not np.isfinite(samples).all() or (self.has_sigma and (samples[..., -1] < 0).any()):
             raise ResultError("draws are finite numbers and sigma is not negative")
         samples.setflags(write=False)
         object.__setattr__(self, "samples", samples)
@@ -77,6 +80,11 @@ class Posterior:
             object.__setattr__(self, "diverging", diverging)
         if self.sites is not None and (self.sites.terms != terms or self.sites.between.shape[:2] != samples.shape[:2]):
             raise ResultError("the sites have the terms, chains and draws of their population", found=", ".join(self.sites.terms))
+
+    @property
+    def has_sigma(self) -> bool:
+        """Whether the last term is the residual standard deviation: only linear regression has one."""
+        return self.info.family == GAUSSIAN.name
 
     def summary(self, interval: float = 0.95) -> pandas.DataFrame:
         """Mean, sd, equal-tailed interval, effective sizes, R-hat and P(>0) of each term."""
@@ -97,28 +105,46 @@ class Posterior:
         return self.samples[:, :, self._position(term)].reshape(-1)
 
     def predict(
-        self, new_rows: object, interval: float = 0.95, kind: Literal["response", "mean"] = "response"
+        self, new_rows: object, interval: float = 0.95, kind: Literal["response", "mean"] | None = None
     ) -> pandas.DataFrame:
         """Columns `mean, lower, upper` for each new row.
 
-        `kind="response"`: the interval holds a new response of such a row, sigma included. `kind="mean"`: the
-        interval holds the average response of such rows. `new_rows` is a pandas or polars DataFrame, an Arrow
-        table or a dict of columns, where a single value stands for a whole column. Values outside the declared bounds
-        are extrapolated along the line.
+        `kind="mean"`: the interval holds the average response of such rows; of two levels the probability of the second one, of
+        counts the expected count (before any cutting off at the declared maximum). `kind="response"`: the interval holds
+        a new response of such a row, sigma included; for counts these are whole numbers. A new response with two levels has no
+        useful interval: there `mean, lower, upper` are those of the probability, and a column `level` has the likelier level.
+        By default a linear regression gives `kind="response"` and every other family `kind="mean"`.
+
+        `new_rows` is a pandas or polars DataFrame, an Arrow table or a dict of columns, where a single value stands for a whole
+        column. Values outside the declared bounds are extrapolated along the line.
         """
         import pandas
 
         tails = check_interval(interval)
-        if kind not in ("response", "mean"):
+        family = family_of(self.info.family)
+        chosen = family.default_prediction if kind is None else kind
+        if chosen not in ("response", "mean"):
             raise ResultError("kind is 'response' or 'mean'", found=repr(kind))
-        if self.info.family != "gaussian":
-            raise ResultError("predictions exist for the gaussian family", found=self.info.family)
         columns, index = rows.read_rows(new_rows, self.design.columns_needed, rows.declared_levels(self.design))
         flat = self.samples.reshape(-1, len(self.terms))
-        mean, lower, upper = prediction.predict_rows(
-            columns, len(index), self.design, flat[:, :-1], flat[:, -1] if kind == "response" else None, tails
-        )
-        return pandas.DataFrame({"mean": mean, "lower": lower, "upper": upper}, index=index)
+        coefficients, sigma = flat[:, : len(self.design.terms)], flat[:, -1] if self.has_sigma else None
+        ends = (prediction.credible_ends(family, tails) if chosen == "mean"
+                else prediction.predictive_ends(family, sigma, tails))
+        mean, lower, upper = prediction.predict_rows(columns, len(index), self.design, coefficients, ends)
+        table = pandas.DataFrame({"mean": mean, "lower": lower, "upper": upper}, index=index)
+        if chosen == "response" and family.response == "two levels":
+            table["level"] = rows.more_probable_levels(self.design, mean)
+        return table
+
+    def ratios(self, interval: float = 0.95, per: Mapping[str, float] | None = None) -> pandas.DataFrame:
+        """Odds ratios of a logistic regression, incidence-rate ratios of a Poisson regression: exp(coefficient × per).
+
+        One row for each predictor: `per` (by how much the predictor changes, 1 unless given: `per={"age": 10}` is for ten
+        years), the ratio (posterior median), its interval and `P(>1)`. A predictor that stands in several terms, as in
+        `age + I(age**2)`, changes all of them at once: no single ratio says what it does, but `predict` does.
+        """
+        draws = self.samples.reshape(-1, len(self.terms))
+        return ratio_table(draws, self.terms, family_of(self.info.family), interval, per)
 
     def plot(
         self,
@@ -192,6 +218,9 @@ class Posterior:
                 remedy = "use method='conditional'"
             if self.info.doubts and self.sites is not None:
                 remedy = f"fit with more draws (draws={more}), or fit with site=None: one set of coefficients for all sites"
+            if self.info.doubts and not self.has_sigma:
+                remedy = ("use fewer predictors, or ask the data holder for a release with less noise and no norm bound"
+                          + (f"; and {remedy}" if len(found) > len(self.info.doubts) else ""))
             if self.info.divergences:
                 remedy += "; if divergences stay, give a narrower prior or a simpler formula"
             message = f"do not trust these draws yet: {'; '.join(found)}. What to do: {remedy}"

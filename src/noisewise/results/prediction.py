@@ -1,20 +1,24 @@
 """Predictions for new rows with credible ("mean") or predictive ("response") intervals.
 
+The mean of a new response is the inverse link of x·beta_s, draw by draw.
+
 Given draws (beta_s, sigma_s), the predictive distribution of a new response is the mixture of the normal
-distributions N(x·beta_s, sigma_s). Its quantiles are found by solving F(y) = p for the mixture's own distribution
-function, not by drawing noise: the answer needs no seed, and does not depend on which rows are asked together.
-Memory is bounded by a block of rows times the number of draws.
+distributions N(x·beta_s, sigma_s), or of the Poisson distributions with the rates exp(x·beta_s). Its quantiles are found by
+solving F(y) = p for the mixture's own distribution function, not by drawing noise: the answer needs no seed, and does
+not depend on which rows are asked together. Memory is bounded by a block of rows times the number of draws.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from noisewise.errors import NoisewiseError, ResultError
+from noisewise.results.count_quantiles import count_quantile
+from noisewise.results.families import ResultFamily
 
 if TYPE_CHECKING:
     from noisewise.schema import Design
@@ -28,30 +32,49 @@ MAXIMUM_STEPS = 200
 PATIENCE = 6
 
 
-def predict_rows(
-    columns: Mapping[str, NDArray[Any]],
-    rows: int,
-    design: Design,
-    coefficients: Floats,
-    sigma: Floats | None,
-    tails: tuple[float, float],
-) -> tuple[Floats, Floats, Floats]:
-    """Mean, lower and upper end for each row; `sigma` None asks for the interval of the mean."""
+Ends = Callable[[Floats], tuple[Floats, Floats, Floats]]
+"""From linear predictors (rows, draws) to mean, lower and upper end of each row."""
+
+
+def predict_rows(columns: Mapping[str, NDArray[Any]], rows: int, design: Design, coefficients: Floats, ends: Ends
+                 ) -> tuple[Floats, Floats, Floats]:
+    """Mean, lower and upper end for each row."""
     mean, lower, upper = np.empty(rows), np.empty(rows), np.empty(rows)
-    centre = coefficients.mean(axis=0)
     block = max(1, BLOCK_ELEMENTS // len(coefficients))
     for first in range(0, rows, DESIGN_ROWS):
         matrix = _design_rows(design, columns, first, min(rows, first + DESIGN_ROWS))
-        mean[first : first + len(matrix)] = matrix @ centre
         for start in range(0, len(matrix), block):
             location = matrix[start : start + block] @ coefficients.T
             here = slice(first + start, first + start + len(location))
-            if sigma is None:
-                lower[here], upper[here] = np.quantile(location, tails, axis=1)
-            else:
-                lower[here] = mixture_quantile(location, sigma, tails[0])
-                upper[here] = mixture_quantile(location, sigma, tails[1])
+            mean[here], lower[here], upper[here] = ends(location)
     return mean, lower, upper
+
+
+def credible_ends(family: ResultFamily, tails: tuple[float, float]) -> Ends:
+    """The mean response of such rows, and the interval that holds it."""
+
+    def ends(location: Floats) -> tuple[Floats, Floats, Floats]:
+        means = family.inverse_link(location)
+        lower, upper = np.quantile(means, tails, axis=1)
+        return means.mean(axis=1), lower, upper
+
+    return ends
+
+
+def predictive_ends(family: ResultFamily, sigma: Floats | None, tails: tuple[float, float]) -> Ends:
+    """The mean response, and the interval that holds one new response. Of two levels there is none: that of the probability."""
+    if family.response == "two levels":
+        return credible_ends(family, tails)
+
+    def ends(location: Floats) -> tuple[Floats, Floats, Floats]:
+        means = family.inverse_link(location)
+        if sigma is None:
+            lower, upper = (count_quantile(means, tail) for tail in tails)
+        else:
+            lower, upper = (mixture_quantile(location, sigma, tail) for tail in tails)
+        return means.mean(axis=1), lower, upper
+
+    return ends
 
 
 def _design_rows(design: Design, columns: Mapping[str, NDArray[Any]], first: int, stop: int) -> Floats:

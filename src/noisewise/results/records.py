@@ -33,7 +33,7 @@ class FitInfo:
 
 @dataclass(frozen=True)
 class PriorSummary:
-    """Independent priors in the user's units: normal for each term, half-normal for sigma.
+    """Independent priors in the user's units: normal for each term, half-normal for sigma where there is one.
 
     >>> prior = PriorSummary(mean={"age": 0.0}, sd={"age": 2.0}, sigma_scale=1.0)
     >>> [round(end, 2) for end in prior.interval("age", 0.95)]
@@ -42,10 +42,10 @@ class PriorSummary:
 
     mean: Mapping[str, float]
     sd: Mapping[str, float]
-    sigma_scale: float
+    sigma_scale: float | None = None
 
     def __post_init__(self) -> None:
-        scales = {**self.sd, SIGMA: self.sigma_scale}
+        scales = self.sd if self.sigma_scale is None else {**self.sd, SIGMA: self.sigma_scale}
         wrong = [name for name, scale in scales.items() if not (math.isfinite(scale) and scale > 0)]
         wrong += [name for name, mean in self.mean.items() if not math.isfinite(mean)]
         if wrong or set(self.mean) != set(self.sd):
@@ -56,29 +56,32 @@ class PriorSummary:
 
     def covers(self, term: str) -> bool:
         """Whether a prior is stated for the term."""
-        return term == SIGMA or term in self.sd
+        return term in self.sd or (term == SIGMA and self.sigma_scale is not None)
 
     def interval(self, term: str, mass: float) -> tuple[float, float]:
         """The equal-tailed interval that holds `mass` of the prior."""
         from scipy.special import ndtri
 
         low, high = (1 - mass) / 2, (1 + mass) / 2
+        centre, scale = self._normal(term)
         if term == SIGMA:  # |N(0, s)| has quantile s * ndtri((1 + p) / 2)
-            return (
-                self.sigma_scale * float(ndtri((1 + low) / 2)),
-                self.sigma_scale * float(ndtri((1 + high) / 2)),
-            )
-        half_width = self.sd[term] * float(ndtri(high))
-        return self.mean[term] - half_width, self.mean[term] + half_width
+            return scale * float(ndtri((1 + low) / 2)), scale * float(ndtri((1 + high) / 2))
+        half_width = scale * float(ndtri(high))
+        return centre - half_width, centre + half_width
 
     def density(self, term: str, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """The prior density of the term at the values."""
-        scale = self.sigma_scale if term == SIGMA else self.sd[term]
-        centre = 0.0 if term == SIGMA else self.mean[term]
+        centre, scale = self._normal(term)
         normal = np.exp(-0.5 * ((values - centre) / scale) ** 2) / (scale * math.sqrt(2 * math.pi))
         if term == SIGMA:
             return np.asarray(np.where(values >= 0, 2 * normal, 0.0))
         return np.asarray(normal)
+
+    def _normal(self, term: str) -> tuple[float, float]:
+        """Mean and standard deviation of the normal distribution; of its upper half for sigma."""
+        if not self.covers(term):
+            raise ResultError("a prior is stated for " + ", ".join(self.sd), found=term)
+        return (self.mean[term], self.sd[term]) if term in self.sd else (0.0, float(self.sigma_scale or 0.0))
 
 
 def check_interval(interval: float) -> tuple[float, float]:

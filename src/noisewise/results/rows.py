@@ -32,6 +32,17 @@ def declared_levels(design: Design) -> dict[str, tuple[Any, ...]]:
     return {column.name: column.levels for column in declared if isinstance(column, Categorical)}
 
 
+def more_probable_levels(design: Design, probability: NDArray[np.float64]) -> NDArray[Any]:
+    """Of a response with two levels: the one that is more probable, by the probability of the second."""
+    from noisewise.schema import Categorical
+
+    column = design.basis.schema.column(design.response)
+    assert isinstance(column, Categorical)
+    levels = np.empty(2, dtype=object)
+    levels[:] = column.levels
+    return np.asarray(levels[(probability > 0.5).astype(int)])
+
+
 def read_rows(
     new_rows: object, needed: Sequence[str], levels: Mapping[str, tuple[Any, ...]]
 ) -> tuple[Columns, pandas.Index[Any]]:

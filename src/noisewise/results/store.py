@@ -149,7 +149,8 @@ def prior_from_dict(document: Mapping[str, Any] | None) -> PriorSummary | None:
         return None
     mean = {str(name): float(value) for name, value in document["mean"].items()}
     sd = {str(name): float(value) for name, value in document["sd"].items()}
-    return PriorSummary(mean=mean, sd=sd, sigma_scale=float(document["sigma_scale"]))
+    scale = document["sigma_scale"]
+    return PriorSummary(mean=mean, sd=sd, sigma_scale=None if scale is None else float(scale))
 
 
 def parts_from_document(

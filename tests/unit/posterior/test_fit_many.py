@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.unit.posterior.seeded_release import seeded_release
 
 import noisewise as nw
 import noisewise.posterior.fit_many as fit_many_module
@@ -23,7 +24,7 @@ def made(seed: int, epsilon: float, rows: int = 2000) -> nw.Release:
     generator = np.random.default_rng(seed)
     x, w = generator.uniform(-1, 1, (2, rows))
     y = np.clip(0.1 + 0.3 * x - 0.2 * w + generator.normal(0, 0.2, rows), -1, 1)
-    return nw.release({"y": y, "x": x, "w": w}, SCHEMA, epsilon=epsilon, delta=1e-6, progress=False)
+    return seeded_release({"y": y, "x": x, "w": w}, SCHEMA, seed, epsilon=epsilon, delta=1e-6)
 
 
 def normal_density(x: np.ndarray, data: dict[str, np.ndarray], xp: object) -> object:

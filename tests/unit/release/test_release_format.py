@@ -102,8 +102,8 @@ def test_other_versions_are_refused(version: object) -> None:
 
 
 def test_an_unknown_kind_is_refused_by_name() -> None:
-    with pytest.raises(ReleaseFormatError, match=r"'moments' in a file of version 1\.4\); upgrade"):
-        decoded({**document(), "kind": "moments", "version": "1.4"})
+    with pytest.raises(ReleaseFormatError, match=r"'quantiles' in a file of version 1\.4\); upgrade"):
+        decoded({**document(), "kind": "quantiles", "version": "1.4"})
 
 
 def _set(*path: str | int, to: object) -> Callable[[dict[str, Any]], None]:

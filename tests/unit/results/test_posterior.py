@@ -99,7 +99,7 @@ def test_malformed_posteriors_are_refused() -> None:
     for samples in (good[0], good[:, :, :3], good[:, :0], not_finite, negative):
         with pytest.raises(ResultError):
             Posterior(samples, known.TERMS, design, info)
-    with pytest.raises(ResultError, match="then sigma"):
+    with pytest.raises(ResultError, match="in a linear regression, sigma"):
         Posterior(good, ("a", "b", "c", "d", "sigma"), design, info)
     with pytest.raises(ResultError, match="diverging"):
         Posterior(good, known.TERMS, design, info, None, np.zeros(3, dtype=bool))

@@ -49,7 +49,7 @@ def striking_p(holders: int) -> float:
 
 def draw_check(check: PredictiveCheck, path: str | os.PathLike[str] | None) -> Figure:
     """Observed against expected statistics, in the user's units; columns left out in standard deviations."""
-    from noisewise.results.checks import ALL, OVERALL
+    from noisewise.results.check_words import ALL, OVERALL
     from noisewise.results.plots import write_figure
 
     table = check.table.reset_index()

@@ -1,0 +1,109 @@
+"""The statistics of a predictive check of a generalised linear model: per holder, Σ y a and what the fit implies for it.
+
+At the true β the difference h_j = Σ y a − F_j has mean 0 and covariance C_j: what rows with given moments leave open, the noise
+of the sums, and the noise of the columns' moments, passed on. Counts whose squares were released have one statistic more, Σ r²
+for the residuals r from the best linear function of η. The rest is as for linear regression (``results.check_moments``).
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from noisewise.posterior.glm.columns import Layout
+from noisewise.posterior.glm.dispersion import dispersion
+from noisewise.posterior.glm.families import FAMILIES
+from noisewise.posterior.glm.fit import MOST_LATENT, model_data
+from noisewise.posterior.glm.holder_law import HolderLaw
+from noisewise.posterior.glm.statistics import Response, Statistics, entry_variances, read_response
+from noisewise.posterior.parts import Part, holder_weights
+from noisewise.release.model import Release
+from noisewise.results.glm_checks import GlmStatistics, HolderStatistics
+from noisewise.schema import Design
+
+Array = npt.NDArray[np.float64]
+
+DRAWS: Final = 64
+"""So many draws, evenly spaced, are averaged over."""
+
+
+def check_statistics(release: Release, design: Design, family_name: str, samples: Array) -> GlmStatistics:
+    """What is compared at every holder of a release, for draws of the coefficients (draws, terms)."""
+    family = FAMILIES[family_name]
+    response = read_response(release, design, family)
+    used = [0, *(int(index) for index in np.flatnonzero(np.any(design.features != 0.0, axis=1)) if index != 0)]
+    latent = len(used) - 1 <= MOST_LATENT
+    left_out = _left_out(design, used, response)[: MOST_LATENT + 1 - len(used)] if latent else []
+    layout = Layout.of(design.basis, [*used, *left_out], cells=latent)
+    draws = samples[np.unique(np.linspace(0, len(samples) - 1, DRAWS).astype(int))]
+    weights = holder_weights(release.parts, variance=1.0, norm2=2.0, spread=0.1)
+    two_levels = family.response == "two levels"
+    squares = not two_levels and all(np.isfinite(_square_noise(part, response)) for part in release.parts)
+    order = np.array(layout.order)
+    holders = []
+    for part in release.parts:
+        found = Statistics.of((part,), layout.order, response, family)
+        found.check_released()
+        data = {**model_data(found, design, layout, family, response), "lkj": np.ones(())}
+        data = {key: np.asarray(value, dtype=float) for key, value in data.items()}
+        law = HolderLaw.of(family, layout, data, latent)
+        holders.append(_holder(law, part, found, response, draws, samples.mean(axis=0), squares))
+    return GlmStatistics(
+        holders=tuple(holders),
+        weights=np.ones(len(holders)) if weights is None else weights,
+        coefficients=samples,
+        used=np.flatnonzero(np.isin(order, used)),
+        left_out={design.basis.names[index]: int(np.flatnonzero(order == index)[0]) for index in left_out},
+        features=design.features[order],
+        laplace=np.array([part.noise.distribution == "laplace" for part in release.parts]),
+        response_centre=0.5 if two_levels else response.centre,
+        response_half=0.5 if two_levels else response.half,
+        squares=squares,
+    )
+
+
+def _holder(law: HolderLaw, part: Part, found: Statistics, response: Response, draws: Array, beta: Array, squares: bool
+            ) -> HolderStatistics:
+    covariance, rows, expectations = law.scatter(beta)
+    by_beta, by_law = law.derivatives(beta)
+    implied = law.implied(draws).mean(axis=0)
+    sums = np.append(law.data["cross"], part.matrix[response.position, response.position])
+    noise = np.append(law.data["cross_variance"], _square_noise(part, response))
+    size = len(sums) - 1 + squares
+    scatter, to_statistics, explained = np.zeros((size, size)), np.eye(size), 0.0
+    scatter[: len(covariance), : len(covariance)] = covariance
+    if squares:
+        spread = dispersion(expectations, np.asarray(law.data["features"] @ beta), law.data)
+        to_statistics[-1, :-1] = -2.0 * spread.linear
+        scatter[-1, :-1] = scatter[:-1, -1] = rows * spread.covariance
+        scatter[-1, -1] = rows * spread.variance
+        explained = spread.explained
+    passed_on = by_law[:size] @ by_law[:size].T
+    return HolderStatistics(
+        rows=rows,
+        gaps=to_statistics @ (sums - implied)[:size],
+        covariance=scatter + to_statistics @ (np.diag(noise[:size]) + passed_on) @ to_statistics.T,
+        slopes=-to_statistics @ by_beta[:size],
+        noise=to_statistics * np.sqrt(noise[:size]),
+        implied_mean=float(implied[0]) / rows,
+        explained=explained,
+        means=np.asarray(law.data["gram"][0] / max(found.rows, 1.0)),
+        means_noise=float(np.sqrt(np.max(np.where(np.isfinite(found.gram_variance[0]), found.gram_variance[0], np.inf)))),
+    )
+
+
+def _square_noise(part: Part, response: Response) -> float:
+    return float(entry_variances(part)[response.position, response.position])
+
+
+def _left_out(design: Design, used: list[int], response: Response) -> list[int]:
+    """Released columns that neither side of the formula uses. Squares and products of numbers are not among them: with a
+    column's own distribution unknown, what they should be is not known well enough."""
+    found = []
+    for index, column in enumerate(design.basis.columns):
+        simple = len(column.factors) == 1 and column.factors[0].degree == 1
+        if simple and index not in used and index != response.position:
+            found.append(index)
+    return found

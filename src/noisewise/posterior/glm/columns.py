@@ -1,0 +1,168 @@
+"""The distribution of the released columns: the one that assumes least, given their first two moments and what is declared.
+
+Among all distributions with given means and products of the columns, the one of largest entropy has a density exp(quadratic). For
+numbers alone that is the normal distribution. A category can only be at its declared levels; with categories b and numbers z
+it is
+
+    P(b) ∝ exp(quadratic function of b) over the cells,      z | b ~ N(m + Bb, C).
+
+It has as many parameters as there are moments, so that the moments of a table fix it. In an exponential family the change of any
+expectation with the moments equals its regression on the squares and products; hence the moments of one table's own rows may
+stand for those of the population (``response_moments``).
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from noisewise.schema import Basis, Categorical
+
+Array = npt.NDArray[np.float64]
+
+MOST_CELLS: Final = 256
+CELL_SCALE: Final = 2.0
+MEAN_SCALE: Final = 0.5
+DEVIATION_CENTRE: Final = 0.3
+DEVIATION_SPREAD: Final = 1.0
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Which released columns are categories, with what values in which cell; the others are numbers."""
+
+    order: tuple[int, ...]
+    """Positions in the basis: the constant, the categories' columns, the others."""
+    cells: Array
+    """Values of the categories' columns in each cell (cells, columns)."""
+    basis: Array
+    """Log probabilities of the cells are combinations of these columns, up to a constant."""
+
+    @classmethod
+    def of(cls, basis: Basis, used: Sequence[int], *, cells: bool = True) -> Layout:
+        """Lay out the used columns; without ``cells`` all are taken for numbers."""
+        categories = _categories(basis, used) if cells else ()
+        discrete = [index for index in used if basis.columns[index].factors and
+                    all(factor.column in {c.name for c in categories} for factor in basis.columns[index].factors)]
+        numbers = [index for index in used if index not in discrete and index != 0]
+        values = {column.name: np.array(levels, dtype=object) for column, levels in
+                  zip(categories, zip(*itertools.product(*(column.levels for column in categories)), strict=True), strict=True)}
+        found = basis.evaluate(values)[:, discrete] if discrete else np.zeros((1, 0))
+        return cls((0, *discrete, *numbers), found, cell_basis(found))
+
+    @property
+    def kinds(self) -> int:
+        return int(self.cells.shape[1])
+
+    @property
+    def numbers(self) -> int:
+        return len(self.order) - 1 - self.kinds
+
+    @property
+    def parameters(self) -> int:
+        """How many parameters the distribution has."""
+        kinds, numbers = self.kinds, self.numbers
+        return int(self.basis.shape[1]) + numbers * (kinds + 2) + numbers * (numbers - 1) // 2
+
+    def data(self) -> dict[str, Array]:
+        return {"cells": self.cells, "cell_basis": self.basis}
+
+
+def _categories(basis: Basis, used: Sequence[int]) -> tuple[Categorical, ...]:
+    """The categories of the used columns, in the schema's order, as long as their cells are not too many."""
+    names = {factor.column for index in used for factor in basis.columns[index].factors}
+    chosen: list[Categorical] = []
+    count = 1
+    for column in basis.schema.columns:
+        if column.name in names and isinstance(column, Categorical) and count * len(column.levels) <= MOST_CELLS:
+            chosen.append(column)
+            count *= len(column.levels)
+    return tuple(chosen)
+
+
+def cell_basis(cells: Array) -> Array:
+    """An orthogonal basis of all linear and quadratic functions on the cells, without the constant; mean square 1."""
+    count, kinds = cells.shape
+    pairs = [cells[:, i] * cells[:, j] for i in range(kinds) for j in range(i, kinds)]
+    functions = np.column_stack([cells, *pairs]) if kinds else cells
+    centred = functions - functions.mean(axis=0)
+    left, sizes, _ = np.linalg.svd(centred, full_matrices=False)
+    result: Array = left[:, sizes > 1e-9 * np.sqrt(count)] * np.sqrt(count)
+    return result
+
+
+class Distribution(NamedTuple):
+    """A distribution of rows a = (1, b, z) at given parameters."""
+
+    probabilities: Any
+    means: Any
+    covariance: Any
+    log_prior: Any
+
+    def second_moments(self) -> Any:
+        """E[aaᵀ]."""
+        return (self.means.T * self.probabilities) @ self.means + self.covariance
+
+
+def distribution(x: Any, data: Mapping[str, Any], xp: Any) -> tuple[Distribution, Any]:
+    """From parameters (cells, m, B, log deviations, directions of the rows of a correlation matrix's root) and what follows them.
+
+    The priors, in units of the declared half widths: m and B normal with scale ½; logarithms of standard deviations normal around
+    that of 0.3 (a column that is uniform over its range has 0.58) with scale 1, times exp(−½ variance), because a column within
+    its bounds has at most 1; correlations LKJ. All are public.
+    """
+    cells, basis = data["cells"], data["cell_basis"]
+    kinds, numbers = cells.shape[1], data["gram"].shape[0] - 1 - cells.shape[1]
+    below = np.tril_indices(numbers, -1)
+    sizes = [basis.shape[1], numbers, numbers * kinds, numbers, len(below[0])]
+    ends = np.cumsum([0, *sizes])
+    odds, m, slopes, log_deviation, angles = (x[start:stop] for start, stop in itertools.pairwise(ends))
+
+    logits = basis @ odds
+    logits = logits - xp.max(logits)
+    weights = xp.exp(logits)
+    direction = xp.eye(numbers).at[below].set(angles)
+    length2 = xp.sum(direction**2, axis=1)
+    root = direction * (xp.exp(log_deviation) / xp.sqrt(length2))[:, None]
+    means = xp.concatenate([xp.ones((cells.shape[0], 1)), cells, m + cells @ slopes.reshape(kinds, numbers)], axis=1)
+    first = 1 + kinds
+    covariance = xp.zeros((first + numbers, first + numbers)).at[first:, first:].set(root @ root.T)
+
+    log_prior = -0.5 * xp.sum(odds**2) / CELL_SCALE**2 - 0.5 * (xp.sum(m**2) + xp.sum(slopes**2)) / MEAN_SCALE**2
+    log_prior += -0.5 * xp.sum(((log_deviation - np.log(DEVIATION_CENTRE)) / DEVIATION_SPREAD) ** 2 + xp.exp(2.0 * log_deviation))
+    # LKJ(κ): row i of the root (from 0) is a point u of a sphere with density u_ii^(d − i + 2(κ − 1)) on its surface. With
+    # u = (w, 1) / √(1 + |w|²) the surface element is (1 + |w|²)^(−(i + 1)/2) dw, and u_ii = (1 + |w|²)^(−1/2).
+    log_prior += -0.5 * (numbers + 2.0 * data["lkj"] - 1.0) * xp.sum(xp.log(length2)) if numbers else 0.0
+    return Distribution(weights / xp.sum(weights), means, covariance, log_prior), x[ends[-1]:]
+
+
+def start(layout: Layout, moments: Array) -> Array:
+    """Parameters whose moments are near the given E[aaᵀ], which noise may have made impossible."""
+    kinds, numbers = layout.cells.shape[1], layout.numbers
+    first = 1 + kinds
+    mean = np.clip(moments[0, 1:], -0.95, 0.95)
+    odds = np.zeros(layout.basis.shape[1])
+    if kinds:
+        odds = _cell_start(layout, mean[:kinds])
+    deviations = np.sqrt(np.clip(np.diag(moments)[first:] - mean[kinds:] ** 2, 0.01, 1.0))
+    covariance = moments[first:, first:] - np.outer(mean[kinds:], mean[kinds:])
+    correlation = covariance / np.outer(deviations, deviations)
+    values, vectors = np.linalg.eigh((correlation + correlation.T) / 2) if numbers else (np.ones(0), np.ones((0, 0)))
+    mended = (vectors * np.clip(values, 0.1, 10.0)) @ vectors.T
+    root = np.linalg.cholesky(mended / np.sqrt(np.outer(np.diag(mended), np.diag(mended)))) if numbers else mended
+    angles = (root / np.diag(root)[:, None])[np.tril_indices(numbers, -1)]
+    return np.concatenate([odds, mean[kinds:], np.zeros(numbers * kinds), np.log(deviations), angles])
+
+
+def _cell_start(layout: Layout, mean: Array) -> Array:
+    """Cells that are independent between the categories' columns, roughly."""
+    lower, upper = layout.cells.min(axis=0), layout.cells.max(axis=0)
+    share = np.clip((mean - lower) / (upper - lower), 0.02, 0.98)
+    log_probability = np.log(np.where(layout.cells == upper, share, 1 - share)).sum(axis=1)
+    result: Array = layout.basis.T @ (log_probability - log_probability.mean()) / len(layout.cells)
+    return result

@@ -1,0 +1,166 @@
+"""Fits a generalised linear model: from a release and a formula to draws of its coefficients."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from noisewise.posterior.glm.columns import Layout, distribution, start
+from noisewise.posterior.glm.family import Family
+from noisewise.posterior.glm.flat import flat_density, possible_moments
+from noisewise.posterior.glm.latent import latent_density
+from noisewise.posterior.glm.prior import INTERCEPT, coefficients, prior_data
+from noisewise.posterior.glm.statistics import Response, Statistics, read_response
+from noisewise.posterior.kernels.gradients import jax_density
+from noisewise.posterior.kernels.jax_setup import double_precision
+from noisewise.posterior.kernels.mode import find_mode
+from noisewise.posterior.kernels.nuts import sample_nuts
+from noisewise.posterior.prior import Prior
+from noisewise.posterior.request import Sampled
+from noisewise.progress import Tick
+from noisewise.release.model import Release
+from noisewise.results import PriorSummary
+from noisewise.schema import Design
+
+Array = npt.NDArray[np.float64]
+
+MOST_LATENT: Final = 13
+"""Up to so many columns their distribution is sampled too."""
+
+
+@dataclass(frozen=True)
+class GlmModel:
+    """A density with its data, ready to be sampled; ``coefficients`` turns draws into the user's units."""
+
+    family: Family
+    layout: Layout
+    data: Mapping[str, Array]
+    latent: bool
+    doubts: tuple[str, ...]
+
+    @classmethod
+    def of(cls, release: Release, design: Design, family: Family, prior: Prior | None) -> GlmModel:
+        response = read_response(release, design, family)
+        used = [0, *(int(index) for index in np.flatnonzero(np.any(design.features != 0.0, axis=1)) if index != 0)]
+        latent = len(used) - 1 <= MOST_LATENT
+        layout = Layout.of(design.basis, used, cells=latent)
+        found = Statistics.of(release.parts, layout.order, response, family)
+        found.check_released()
+        data = model_data(found, design, layout, family, response) | prior_data(design, family, prior)
+        if not latent:
+            data["moments"] = possible_moments(found.gram / found.rows)
+        return cls(family, layout, {key: np.asarray(value, dtype=float) for key, value in data.items()}, latent,
+                   _doubts(release, found, latent) + _doubts_about_columns(design, layout))
+
+    @property
+    def log_density(self) -> Any:
+        return latent_density(self.family) if self.latent else flat_density(self.family)
+
+    def start(self) -> tuple[Array, Array]:
+        """A point to search for the mode from, and a rough scale of each parameter."""
+        point = np.zeros(self.data["features"].shape[1])
+        if self.latent:
+            count = np.log(self.data["rows"])[None] if len(self.data["count"]) else np.zeros(0)
+            point = np.concatenate([point, start(self.layout, self.data["gram"] / self.data["rows"]), count])
+        return point, np.full(len(point), 0.1)
+
+    def coefficients(self, draws: Array) -> Array:
+        """Draws in the user's units, whatever the leading axes."""
+        flat = draws.reshape(-1, draws.shape[-1])
+        with double_precision():
+            found = np.asarray(_to_user(self.latent)(flat, dict(self.data)))
+        return found.reshape(*draws.shape[:-1], -1)
+
+    def sampled(self, draws: Array, diverging: npt.NDArray[np.bool_], settled: bool) -> Sampled:
+        """The draws of one fit in the user's units, with the reasons for doubt."""
+        doubts = self.doubts if settled else (*self.doubts, "the search for the posterior's mode did not settle")
+        return Sampled(self.coefficients(draws), diverging, doubts)
+
+    def prior_summary(self, design: Design) -> PriorSummary | None:
+        """The prior in the user's units, at the standard deviations that the release shows; None where it is no product."""
+        if len(self.data["ball"]):
+            return None
+        moments = possible_moments(self.data["gram"] / self.data["rows"])
+        features = self.data["features"]
+        means = moments[0] @ features
+        deviations = np.sqrt(np.maximum(np.sum(features * (moments @ features), axis=0) - means**2, 1e-12))
+        free = (self.data["named"] == 0) & (self.data["is_intercept"] == 0)
+        sd = np.where(free, self.data["prior_sd"] / np.maximum(deviations, 1e-6), self.data["prior_sd"])
+        centre = self.data["prior_mean"].copy()
+        if INTERCEPT in design.terms and not self.data["named"][design.terms.index(INTERCEPT)]:
+            slopes = self.data["is_intercept"] == 0
+            sd[~slopes] = np.sqrt(sd[~slopes] ** 2 + np.sum((sd * means)[slopes] ** 2))
+            centre[~slopes] = -np.sum((centre * means)[slopes])
+        return PriorSummary(dict(zip(design.terms, map(float, centre), strict=True)),
+                            dict(zip(design.terms, map(float, sd), strict=True)), None)
+
+
+def sample(model: GlmModel, *, draws: int, chains: int, seed: int, tick: Tick) -> Sampled:
+    """Draws of the coefficients by NUTS."""
+    mode = find_mode(jax_density(model.log_density, model.data), *model.start())
+    found = sample_nuts(model.log_density, model.data, mode, seed=seed, chains=chains, draws=draws, tick=tick)
+    return model.sampled(found.draws, found.diverging, mode.converged)
+
+
+@cache
+def _to_user(latent: bool) -> Any:
+    import jax
+    import jax.numpy as jnp
+
+    def one(x: Any, data: Any) -> Any:
+        terms = data["features"].shape[1]
+        moments = distribution(x[terms:], data, jnp)[0].second_moments() if latent else data["moments"]
+        return coefficients(x[:terms], moments, data, jnp)[0]
+
+    return jax.jit(jax.vmap(one, in_axes=(0, None)))
+
+
+def model_data(found: Statistics, design: Design, layout: Layout, family: Family, response: Response) -> dict[str, Any]:
+    """The arrays of a density, but for those of the prior."""
+    with np.errstate(divide="ignore"):
+        precision = 1.0 / (found.gram_variance * (1.0 + (1.0 - np.eye(len(found.gram)))))  # both triangles are summed over
+    precision[0, 0] = 0.0  # the number of rows has a term of its own
+    return {
+        "gram": np.where(np.isfinite(found.gram_variance), found.gram, 0.0),
+        "gram_precision": precision,
+        "gram_variance": found.gram_variance,
+        "cross": np.where(np.isfinite(found.cross_variance), found.cross, 0.0),
+        "cross_variance": np.minimum(found.cross_variance, 1e6 * max(found.rows, 1.0) ** 2),
+        "rows": found.rows,
+        "rows_ratio": found.rows_ratio,
+        "count": np.zeros(0 if found.exact_rows else 1),
+        "count_rows": found.rows,
+        "count_variance": found.count_variance,
+        "features": design.features[list(layout.order)],
+        "response_centre": response.centre,
+        "response_half": response.half,
+        "copies": np.zeros(1),
+        **layout.data(),
+        **family.constants(response.largest),
+    }
+
+
+def _doubts(release: Release, found: Statistics, latent: bool) -> tuple[str, ...]:
+    doubts = []
+    if release.clipped_norm is not None:
+        response = "but not the response" if release.kind == "moments" else "the response with them"
+        doubts.append(f"rows longer than the declared norm were shortened, {response}, which the model does not know")
+    if not latent and found.hidden():
+        doubts.append("the noise is of the order of the predictors' smallest variance, and with more than "
+                      f"{MOST_LATENT} columns that is not fully accounted for")
+    return tuple(doubts)
+
+
+def _doubts_about_columns(design: Design, layout: Layout) -> tuple[str, ...]:
+    """Powers and products of numbers are not normal whatever the numbers are."""
+    columns = [design.basis.columns[index] for index in layout.order[1 + layout.kinds:]]
+    derived = [column.name for column in columns if len(column.factors) > 1 or column.factors[0].degree > 1]
+    if not derived:
+        return ()
+    return (f"powers and products of numbers ({', '.join(derived)}) are taken for normal, which they are not: these coefficients "
+            "can be far off",)

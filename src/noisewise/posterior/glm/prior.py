@@ -1,0 +1,93 @@
+"""Priors for the coefficients of a generalised linear model.
+
+By default a coefficient times its predictor's standard deviation is normal with mean 0 and the family's ``slope_sd``, and so is
+the linear predictor in the middle of the predictors, with ``intercept_sd``; with more than four coefficients each is narrower, so
+that the linear predictor does not become ever wider with their number. The standard deviations are unknowns of the model itself,
+so that the prior is scale-aware without a look at rows, and the declared bounds, which may be loose, do not matter.
+
+A `Prior` in the user's units replaces this for the terms that it names. ``Prior(largest_norm=s)`` is that of Kulkarni et al.
+(2021): a uniform direction and a χ² distributed squared length, cut off at s² (standard normal coefficients within a ball of
+radius s), for predictors in units of their declared half widths.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from noisewise.errors import FitError
+from noisewise.posterior.glm.family import Family
+from noisewise.posterior.prior import Prior
+from noisewise.schema import Design
+
+Array = npt.NDArray[np.float64]
+
+INTERCEPT: Final = "Intercept"
+FULL_WIDTH: Final = 2.0
+"""Up to 2² coefficients have the family's width each; of more, the linear predictor as a whole has twice that width."""
+
+
+def coefficients(x: Any, moments: Any, data: Mapping[str, Any], xp: Any) -> tuple[Any, Any]:
+    """β in the user's units from the sampled effects, and the log prior density of the effects."""
+    features = data["features"]
+    means = moments[0] @ features
+    deviations = xp.sqrt(xp.maximum(xp.sum(features * (moments @ features), axis=0) - means**2, 1e-12))
+    is_intercept, named = data["is_intercept"], data["named"]
+    scale = xp.where(is_intercept > 0, 1.0, deviations)
+    slopes = xp.where(is_intercept > 0, 0.0, x / scale)
+    log_jacobian = 0.0
+    if data["ball"].shape[0]:
+        free = xp.where(is_intercept > 0, 0.0, x)
+        root = xp.sqrt(1.0 + xp.sum(free**2))
+        slopes = data["ball"][0] * free / root / data["half_widths"]
+        log_jacobian = -(xp.sum(1.0 - is_intercept) + 2.0) * xp.log(root)
+        log_jacobian = log_jacobian - 0.5 * xp.sum((slopes * data["half_widths"]) ** 2)
+    beta = slopes + is_intercept * (x - slopes @ means)
+    standard = xp.where(named > 0, (beta - data["prior_mean"]) / data["prior_sd"], x / data["prior_sd"])
+    # β = x / scale: a density for β has the factor 1/scale as one for x.
+    weight = data["normal_prior"]
+    log_prior = xp.sum(weight * (-0.5 * standard**2 - named * xp.log(scale)))
+    return beta, log_prior + log_jacobian
+
+
+def prior_data(design: Design, family: Family, prior: Prior | None) -> dict[str, Array]:
+    """The arrays that `coefficients` needs."""
+    given = _checked(design, family, prior)
+    is_intercept = np.array([float(name == INTERCEPT) for name in design.terms])
+    named = np.array([float(name in given.sd or name in given.mean) for name in design.terms])
+    slopes = max(float(np.sum(1.0 - is_intercept)), 1.0)
+    default = np.where(is_intercept > 0, family.intercept_sd, family.slope_sd * min(1.0, FULL_WIDTH / np.sqrt(slopes)))
+    half_widths = np.array([(high - low) / 2 or 1.0 for low, high in design.term_bounds])
+    # A named mean without a named sd: the default's width, in units of half of the declared half width.
+    wide = np.where((named > 0) & (is_intercept == 0), default / (0.5 * half_widths), default)
+    ball = given.largest_norm is not None
+    return {
+        "is_intercept": is_intercept,
+        "named": named,
+        "prior_mean": np.array([float(given.mean.get(name, 0.0)) for name in design.terms]),
+        "prior_sd": np.array([float(given.sd.get(name, width)) for name, width in zip(design.terms, wide, strict=True)]),
+        "half_widths": half_widths,
+        "normal_prior": is_intercept.copy() if ball else np.ones(len(design.terms)),
+        "ball": np.array([given.largest_norm]) if ball else np.zeros(0),
+        "lkj": np.array(1.0 if given.correlation is None else given.correlation),
+    }
+
+
+def _checked(design: Design, family: Family, prior: Prior | None) -> Prior:
+    given = Prior() if prior is None else prior
+    if not isinstance(given, Prior):
+        raise FitError("a prior is a Prior, or None for the default", found=type(given).__name__,
+                       remedy="write noisewise.Prior(mean={...}, sd={...})")
+    if given.sigma is not None:
+        raise FitError(f"a {family.name} regression has no sigma", found=f"sigma={given.sigma!r}", remedy="leave sigma out")
+    unknown = (set(given.mean) | set(given.sd)) - set(design.terms)
+    if unknown:
+        raise FitError("a prior names a term that is not in the formula", found=", ".join(sorted(unknown)),
+                       remedy="the terms are " + ", ".join(design.terms))
+    if given.largest_norm is not None and (set(given.mean) | set(given.sd)) - {INTERCEPT}:
+        raise FitError("a bound on the norm is a prior for all coefficients together", found="means or standard deviations too",
+                       remedy="give one or the other; the intercept may have its own")
+    return given

@@ -1,0 +1,120 @@
+"""What a generalised linear model reads from a release: Σ aaᵀ of the columns that a formula uses and Σ y a, with their noise."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from noisewise.errors import FitError
+from noisewise.posterior.glm.family import Family
+from noisewise.posterior.parts import Part, holder_weights, row_count
+from noisewise.release.model import Release
+from noisewise.schema import Categorical, Design, Numeric
+
+Array = npt.NDArray[np.float64]
+
+KINDS = ("gram", "moments")
+
+
+@dataclass(frozen=True)
+class Response:
+    """The response's released column: where it is, and how y follows from its scaled value: ``centre + half · value``."""
+
+    position: int
+    centre: float
+    half: float
+    largest: float
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """The holders' noisy sums, added up (with weights where their noise differs); infinite variance where none was released."""
+
+    gram: Array
+    gram_variance: Array
+    cross: Array
+    cross_variance: Array
+    rows: float
+    rows_ratio: float
+    """Σ w² n / Σ w n: 1 unless the holders have weights."""
+    count_variance: float
+    """Of the number of rows: 0 where it is exact."""
+
+    @classmethod
+    def of(cls, parts: Sequence[Part], order: Sequence[int], response: Response, family: Family) -> Statistics:
+        weights = holder_weights(parts, variance=1.0, norm2=2.0, spread=0.1)
+        w = np.ones(len(parts)) if weights is None else weights
+        used = np.array(order)
+        matrix = sum(weight * part.matrix for weight, part in zip(w, parts, strict=True))
+        variances = sum(weight**2 * entry_variances(part) for weight, part in zip(w, parts, strict=True))
+        counts = np.array([row_count(part) for part in parts])
+        exact = parts[0].rows is not None
+        rows, spread = float(w @ counts), 0.0 if exact else float(variances[0, 0])
+        square = float(variances[response.position, response.position])
+        if not exact and family.response == "two levels" and np.isfinite(square):  # y² = 1, so Σ y² counts the rows once more
+            other = float(matrix[response.position, response.position])
+            rows, spread = (rows * square + other * spread) / (square + spread), square * spread / (square + spread)
+        variances[0, 0] = spread
+        return cls(
+            gram=matrix[np.ix_(used, used)],
+            gram_variance=variances[np.ix_(used, used)],
+            cross=matrix[response.position, used],
+            cross_variance=variances[response.position, used],
+            rows=max(rows, 1.0),
+            rows_ratio=float(w**2 @ np.maximum(counts, 1.0) / (w @ np.maximum(counts, 1.0))),
+            count_variance=spread,
+        )
+
+    @property
+    def exact_rows(self) -> bool:
+        return self.count_variance == 0
+
+    def check_released(self) -> None:
+        """Refuse a formula whose sums are not all there: a moments release can have other blocks, and lacks Σ y²."""
+        if not (np.isfinite(self.gram_variance).all() and np.isfinite(self.cross_variance).all()):
+            raise FitError("the release does not hold all sums of products that this formula needs",
+                           found="a moments release without them", remedy="its response is no predictor, and the data holder "
+                           "must have released the blocks x, xx, y and yx; noisewise show says which there are")
+
+    def hidden(self) -> bool:
+        """Whether the noise is of the order of the columns' smallest variance."""
+        moments = self.gram / self.rows
+        covariance = moments[1:, 1:] - np.outer(moments[0, 1:], moments[0, 1:])
+        if not len(covariance):
+            return False
+        noise = np.sqrt(np.max(self.gram_variance[1:, 1:]) * len(covariance)) / self.rows
+        return bool(not np.isfinite(noise) or np.linalg.eigvalsh(covariance)[0] < 3.0 * noise)
+
+
+def entry_variances(part: Part) -> Array:
+    """The variance of the noise in every entry of a part's matrix; infinite where nothing was released."""
+    released: Array | None = getattr(part, "variances", None)
+    return part.noise.variances(len(part.matrix)) if released is None else released
+
+
+def read_response(release: Release, design: Design, family: Family) -> Response:
+    """The response of a formula, if a family can have it."""
+    _check_kind(release)
+    column = release.schema.column(design.response) if design.response in release.schema.names else None
+    (position, *others) = [int(index) for index in np.flatnonzero(design.target) if index != 0]
+    if family.response == "two levels":
+        if not (isinstance(column, Categorical) and column.two_level and not others):
+            raise FitError(f"the response of a {family.name} regression is a column with two levels",
+                           found=f"'{design.response}'",
+                           remedy="the data holder declares it with levels = [no, yes]; the probability is that of the last")
+        return Response(position, 0.0, 1.0, 1.0)
+    if not (isinstance(column, Numeric) and column.lower == 0 and float(column.upper).is_integer()):
+        raise FitError(f"the response of a {family.name} regression is a count: a column with bounds from 0 to a whole number",
+                       found=f"'{design.response}'", remedy="the data holder declares it with bounds = [0, largest count]")
+    return Response(position, column.centre, column.half_width, float(column.upper))
+
+
+def _check_kind(release: Release) -> None:
+    if release.kind not in KINDS:
+        raise FitError("generalised linear models are fitted to releases of kind " + " or ".join(KINDS), found=release.kind)
+    if any(getattr(part, "average", 1) > 1 for part in release.parts):
+        raise FitError("generalised linear models need rows as they are", found="rows that were averaged in groups",
+                       remedy="the data holder makes a release without average")

@@ -1,0 +1,182 @@
+"""The predictive check of a logistic, probit or Poisson regression, from the statistics that ``posterior.glm.check`` finds.
+
+What is looked at, per holder: the mean response (calibration in the large), the products of the residual and each predictor, and
+for counts whose squares were released the dispersion, that is the variance of the counts in units of what a Poisson
+distribution allows. The fit has used all but the dispersion, so that a holder alone can only be checked for that one and for
+columns that the formula leaves out.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from noisewise.results.check_moments import covariance_root, reference, whitening_root
+from noisewise.results.check_tails import LAPLACE_EXCESS, Tails, two_sided
+from noisewise.results.check_words import ALL, DISPERSION, LEFT_OUT, MEAN_RESPONSE, OVERALL
+from noisewise.results.ratios import INTERCEPT
+
+if TYPE_CHECKING:
+    import pandas
+
+Floats = NDArray[np.float64]
+
+ROWS_OVER_NOISE = 5.0
+"""A holder with fewer rows than so many standard deviations of the noise has no means of its own; the common ones are taken."""
+
+
+@dataclass(frozen=True)
+class HolderStatistics:
+    """One holder; statistics are the sums Σ y a of the released columns and, last, Σ r² where there is one."""
+
+    rows: float
+    gaps: Floats
+    """Released minus implied, averaged over draws."""
+    covariance: Floats
+    """C: of the gaps at the true coefficients."""
+    slopes: Floats
+    """Derivatives of the gaps by the coefficients."""
+    noise: Floats
+    """What one standard deviation of the noise of each sum does to the gaps."""
+    implied_mean: float
+    """Of the response, in the units of the release."""
+    explained: float
+    """The variance of counts around their means that the model allows, per row."""
+    means: Floats
+    """Of the released columns."""
+    means_noise: float
+    """Standard deviation of the noise of a column's sum."""
+
+
+@dataclass(frozen=True)
+class GlmStatistics:
+    """All holders, and how their statistics are to be shown."""
+
+    holders: tuple[HolderStatistics, ...]
+    weights: Floats
+    """With which the fit adds the holders up."""
+    coefficients: Floats
+    """Draws (draws, terms)."""
+    used: NDArray[np.intp]
+    """Which statistics the fit has used."""
+    left_out: dict[str, int]
+    """Columns that the formula leaves out, and which statistics are theirs."""
+    features: Floats
+    """The terms as combinations of the columns."""
+    laplace: NDArray[np.bool_]
+    response_centre: float
+    response_half: float
+    squares: bool
+
+    @cached_property
+    def gaps(self) -> Floats:
+        return np.array([holder.gaps for holder in self.holders])
+
+    @cached_property
+    def sizes(self) -> Floats:
+        return np.array([holder.rows for holder in self.holders])
+
+    @cached_property
+    def covariances(self) -> Floats:
+        return np.array([holder.covariance for holder in self.holders])
+
+    def means(self) -> Floats:
+        """Of the columns, over all holders."""
+        return np.asarray(self.sizes @ np.array([holder.means for holder in self.holders]) / self.sizes.sum())
+
+    def combinations(self, terms: Sequence[str], means: Floats) -> Floats:
+        """What is shown of the statistics: the mean, the terms and the columns left out (from their means), the squares."""
+        named = [self.features[:, place] for place, term in enumerate(terms) if term != INTERCEPT]
+        columns = [*named, *(np.eye(len(means))[place] for place in self.left_out.values())]
+        shown = np.zeros((1 + len(columns) + self.squares, self.gaps.shape[1]))
+        shown[0, 0] = 1.0
+        for place, column in enumerate(columns, start=1):
+            shown[place, : len(means)] = column
+            shown[place, 0] -= column @ means
+        if self.squares:
+            shown[-1, -1] = 1.0
+        return shown
+
+    def labels(self, terms: Sequence[str]) -> list[str]:
+        """Of the combinations."""
+        named = [f"residual × {term}" for term in terms if term != INTERCEPT]
+        left_out = [f"residual × {name}{LEFT_OUT}" for name in self.left_out]
+        return [MEAN_RESPONSE, *named, *left_out, *([DISPERSION] if self.squares else [])]
+
+    def scales(self, holders: Sequence[HolderStatistics]) -> tuple[dict[str, float], dict[str, float]]:
+        """What is expected of some holders together where that is not 0, and the unit of each statistic."""
+        rows = sum(holder.rows for holder in holders)
+        mean = sum(holder.rows * holder.implied_mean for holder in holders) / rows
+        units: dict[str, float] = defaultdict(lambda: self.response_half / rows)
+        if self.squares:
+            units[DISPERSION] = 1.0 / sum(holder.rows * holder.explained for holder in holders)
+        return {MEAN_RESPONSE: self.response_centre + self.response_half * mean, DISPERSION: 1.0}, units
+
+    def tails(self, covariances: Floats, shown: Floats) -> Tails:
+        """Excess fourth moments by Laplace noise of the sums; that of the columns' moments is a sum of many, so nearly normal."""
+        single, together = np.zeros(shown.shape[:2]), np.zeros(len(self.holders))
+        for j in np.flatnonzero(self.laplace):
+            noise, variances = self.holders[j].noise, np.einsum("ka,ab,kb->k", shown[j], covariances[j], shown[j])
+            single[j] = LAPLACE_EXCESS * np.sum((shown[j] @ noise) ** 4, axis=1) / variances**2
+            root = whitening_root(covariances[j][np.ix_(self.used, self.used)][None])[0]
+            lengths = np.sum(np.linalg.solve(root, noise[self.used]) ** 2, axis=0)
+            together[j] = LAPLACE_EXCESS * float(np.sum(lengths**2))
+        return Tails(single, together)
+
+
+def check_table(found: GlmStatistics, terms: Sequence[str], names: Sequence[str], interval: float) -> pandas.DataFrame:
+    """One row for each holder and statistic, per row of the holder's table and in the user's units."""
+    import pandas
+    from scipy.special import chdtri, ndtri
+
+    used, several = found.used, len(names) > 1
+    each = np.tile(np.eye(found.gaps.shape[1]), (len(names), 1, 1))
+    slopes = np.array([holder.slopes for holder in found.holders])
+    at = reference(found.covariances, slopes, found.weights, covariance_root(found.coefficients), found.gaps[:, used], used, each)
+    shown = np.array([found.combinations(terms, _means(holder, found.means())) for holder in found.holders])
+    tails = found.tails(at.holders, shown)
+    gaps, sds = np.einsum("jka,ja->jk", shown, found.gaps), np.sqrt(np.einsum("jka,jab,jkb->jk", shown, at.holders, shown))
+    p = tails.two_sided(gaps / sds)
+    inner = at.holders[:, used][:, :, used]
+    distances = np.sum(np.linalg.solve(whitening_root(inner), found.gaps[:, used, None])[:, :, 0] ** 2, axis=1)
+    distance_p = tails.beyond(distances, len(used))
+
+    z, ends = float(ndtri((1 + interval) / 2)), ((1 + interval) / 2, (1 - interval) / 2)
+    records: list[tuple[object, ...]] = []
+
+    def add(holder: str, label: str, expected: float, gap: float, sd: float, p: float) -> None:
+        records.append((holder, label, expected + gap, expected, expected - z * sd, expected + z * sd, p))
+
+    def add_distance(holder: str, value: float, freedom: float, p: float) -> None:
+        records.append((holder, OVERALL, value, freedom, *(float(chdtri(freedom, end)) for end in ends), p))
+
+    labels = found.labels(terms)
+    for j, name in enumerate(names):
+        expected, units = found.scales(found.holders[j : j + 1])
+        for k, label in enumerate(labels):
+            if not label.endswith(LEFT_OUT):
+                add(name, label, expected.get(label, 0.0), units[label] * gaps[j, k], units[label] * sds[j, k], p[j, k])
+        if several:
+            add_distance(name, float(distances[j]), float(len(used)), float(distance_p[j]))
+    if several:
+        agreement, freedom = at.agreement
+        add_distance(ALL, agreement, freedom, tails.sum_beyond(agreement, freedom))
+    together = found.combinations(terms, found.means())
+    sums, sum_sds = together @ found.gaps.sum(axis=0), np.sqrt(np.einsum("ka,ab,kb->k", together, at.together, together))
+    expected, units = found.scales(found.holders)
+    for k, label in enumerate(labels):
+        if label.endswith(LEFT_OUT) or (several and label in (MEAN_RESPONSE, DISPERSION)):
+            add(ALL, label, expected.get(label, 0.0), units[label] * sums[k], units[label] * sum_sds[k],
+                float(two_sided(sums[k] / sum_sds[k])))
+    columns = ["holder", "statistic", "observed", "expected", "lower", "upper", "p"]
+    return pandas.DataFrame.from_records(records, columns=columns).set_index(["holder", "statistic"]).astype(float)
+
+
+def _means(holder: HolderStatistics, common: Floats) -> Floats:
+    return holder.means if holder.rows > ROWS_OVER_NOISE * holder.means_noise else common

@@ -1,0 +1,165 @@
+"""The blocks of a `moments` release: sums of all monomials of one degree in the predictors, alone or times the response.
+
+A block is named by what is summed: ``x``, ``xx``, ``xxx`` ... for the predictors' monomials, ``y``, ``yx``, ``yxx`` ... for their
+products with the response, and ``n`` for the number of rows, where that is not public. Names, orders and sizes are public and the
+same on both sides of the wall.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from itertools import chain, combinations_with_replacement, pairwise
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from noisewise.errors import DeclarationError
+
+LARGEST_ORDER: Final = 6
+"""Factors of a monomial, the response included."""
+
+LARGEST_PREDICTORS: Final = 2048
+"""Columns of predictors in one release."""
+
+LARGEST_PRODUCT: Final = 2**22
+"""The monomials of a block are products of two factors; so many pairs of factors are computed at most."""
+
+SMALLEST_WEIGHT: Final = 2.0**-20
+LARGEST_WEIGHT: Final = 2.0**20
+
+DEFAULT_BLOCKS: Final[Mapping[str, float]] = {"x": 1.0, "xx": 1.0, "y": 0.7, "yx": 1.5}
+"""What a fit uses, with weights that suit logistic and Poisson regression."""
+
+NEEDED: Final = tuple(DEFAULT_BLOCKS)
+"""Without one of these no regression can be fitted."""
+
+ROWS: Final = "n"
+ROWS_WEIGHT: Final = 1.0
+
+_NAME: Final = re.compile("n|y?x*")
+
+
+@dataclass(frozen=True)
+class MomentBlock:
+    """All monomials of one degree in the predictors, times the response or not.
+
+    >>> block = MomentBlock.named("yxx")
+    >>> block.monomials(2).tolist(), block.multiplicities(2).tolist()
+    ([[0, 0], [0, 1], [1, 1]], [1, 2, 1])
+    """
+
+    response: bool
+    degree: int
+
+    @classmethod
+    def named(cls, name: object) -> MomentBlock:
+        if not isinstance(name, str) or not name or not _NAME.fullmatch(name) or len(name) > LARGEST_ORDER:
+            raise DeclarationError("a block of moments is x, xx, ... or y, yx, yxx, ...", found=repr(name)[:60],
+                                   remedy=f"an x for each factor, at most {LARGEST_ORDER} letters")
+        return cls(name[0] == "y", name.count("x"))
+
+    @property
+    def name(self) -> str:
+        return ("y" if self.response else "") + "x" * self.degree or ROWS
+
+    @property
+    def order(self) -> int:
+        """The number of factors of each monomial, the response included."""
+        return self.degree + self.response
+
+    def size(self, predictors: int) -> int:
+        """How many monomials there are in so many predictors."""
+        return math.comb(predictors + self.degree - 1, self.degree) if self.degree else 1
+
+    def halves(self) -> tuple[int, int]:
+        """The degrees in the predictors of the two factors of each monomial; the response goes with the first."""
+        smaller = self.degree // 2
+        return (smaller, self.degree - smaller) if self.response else (self.degree - smaller, smaller)
+
+    def products(self, predictors: int) -> int:
+        """How many pairs of factors are computed."""
+        one, other = (MomentBlock(False, degree).size(predictors) for degree in self.halves())
+        return one * other
+
+    def monomials(self, predictors: int) -> npt.NDArray[np.intp]:
+        """The predictors in each monomial, one row each; for degree 2 it is the upper triangle of a matrix, row by row."""
+        every = chain.from_iterable(combinations_with_replacement(range(predictors), self.degree))
+        return np.fromiter(every, dtype=np.intp, count=self.size(predictors) * self.degree).reshape(-1, self.degree) \
+            if self.degree else np.zeros((1, 0), dtype=np.intp)
+
+    def multiplicities(self, predictors: int) -> npt.NDArray[np.int64]:
+        """The multinomial coefficient of each monomial: in how many orders its factors can be written."""
+        monomials = self.monomials(predictors)
+        repeats = np.ones(len(monomials), dtype=np.int64)
+        run = repeats.copy()
+        for one, other in pairwise(monomials.T):
+            run = np.where(one == other, run + 1, 1)
+            repeats *= run  # 1 · 2 ⋯ m for a predictor that appears m times
+        return math.factorial(self.degree) // repeats
+
+    def describe(self) -> str:
+        """What is summed, in words."""
+        if self.order == 0:
+            return "the number of rows"
+        parts = ["the response"] if self.response else []
+        if self.degree == 1:
+            parts.append("each predictor")
+        elif self.degree:
+            parts.append(f"each product of {self.degree} predictors")
+        return " times ".join(parts)
+
+
+def checked_blocks(blocks: object, *, rows_are_public: bool, predictors: int) -> dict[str, float]:
+    """Names and weights in the order in which a release states them, or a refusal; the default if there are none.
+
+    >>> checked_blocks({"yx": 2, "xx": 1}, rows_are_public=False, predictors=3)
+    {'n': 1.0, 'xx': 1.0, 'yx': 2.0}
+    """
+    given = DEFAULT_BLOCKS if blocks is None else blocks
+    if not isinstance(given, Mapping) or not given:
+        raise DeclarationError("blocks says the weight of each block of moments", found=repr(blocks)[:60],
+                               remedy='for example blocks={"x": 1, "xx": 1, "y": 0.7, "yx": 1.5}, or leave it out')
+    found = {MomentBlock.named(name).name: _weight(name, weight) for name, weight in given.items()}
+    if ROWS in found and rows_are_public:
+        raise DeclarationError("the number of rows is public and needs no block", found=repr(ROWS), remedy="leave it out")
+    if set(found) <= {ROWS}:
+        raise DeclarationError("a release of moments has a block beside the number of rows", found=repr(blocks)[:60])
+    if not rows_are_public:
+        found.setdefault(ROWS, ROWS_WEIGHT)
+    for name in found:
+        check_size(MomentBlock.named(name), predictors)
+    return {name: found[name] for name in in_order(found)}
+
+
+def check_size(block: MomentBlock, predictors: int) -> None:
+    """Refuse a block with more monomials than fit."""
+    if block.degree and predictors == 0:
+        raise DeclarationError("a formula without predictors has the block y only", found=repr(block.name),
+                               remedy='give blocks={"y": 1}')
+    if predictors > LARGEST_PREDICTORS or block.products(predictors) > LARGEST_PRODUCT:
+        raise DeclarationError("the blocks of a moments release may not be so large",
+                               found=f"{block.name} of {predictors} columns",
+                               remedy="leave out blocks of high order, or use a shorter formula")
+
+
+def numbers_in(names: Iterable[str], predictors: int) -> int:
+    """How many sums some blocks have together."""
+    return sum(MomentBlock.named(name).size(predictors) for name in names)
+
+
+def in_order(names: Mapping[str, object]) -> list[str]:
+    """Without the response first, then by degree."""
+    return sorted(names, key=lambda name: (name.startswith("y"), name.count("x")))
+
+
+def _weight(name: object, weight: object) -> float:
+    if isinstance(weight, bool) or not isinstance(weight, (int, float, np.integer, np.floating)) or \
+            not SMALLEST_WEIGHT <= weight <= LARGEST_WEIGHT:  # also refuses NaN
+        raise DeclarationError(f"the weight of a block is a number from {SMALLEST_WEIGHT:g} to {LARGEST_WEIGHT:g}",
+                               found=f"{name}: {weight!r}"[:60],
+                               remedy="the noise of a block shrinks as the root of its weight grows")
+    return float(weight)
