@@ -142,6 +142,11 @@ def standard_requests(epsilons: Sequence[float] = EPSILONS, delta: float = DELTA
             yield Request(two, epsilon, delta, kind="adassp", formula="b ~ a")
             yield Request(one, epsilon, kind="bounds")
         yield Request(_schema("replace-one", 2), epsilon, delta, average=4)
+    for epsilon in epsilons:
+        for adjacency in ("replace-one", "add-remove"):
+            counts = {"a": {"bounds": [-1, 1]}, "count": {"bounds": [0, 5]}}
+            schema = Schema.from_dict({"adjacency": adjacency, "columns": counts})
+            yield Request(schema, epsilon, delta, kind="moments", formula="count ~ a")
 
 
 def _schema(adjacency: str, columns: int, unit: object = "row") -> Schema:

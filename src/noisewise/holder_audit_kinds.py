@@ -19,6 +19,7 @@ import numpy.typing as npt
 from noisewise.errors import DeclarationError
 from noisewise.holder import plan, release
 from noisewise.holder_adassp import plan_adassp
+from noisewise.holder_moments import check_response, plan_moments
 from noisewise.privacy.adassp import AdasspMechanism
 from noisewise.privacy.audit import canaries as search
 from noisewise.privacy.audit import laws
@@ -29,9 +30,11 @@ from noisewise.privacy.calibration import analytic_gaussian_sigma
 from noisewise.privacy.cost import Cost
 from noisewise.privacy.mechanisms import Selection, SymmetricLaplace, SymmetricMechanism, SymmetricWishart
 from noisewise.privacy.sensitivity.bounds import BoundSensitivity
+from noisewise.privacy.sensitivity.moments import coefficients
 from noisewise.release.adassp import AdasspPart, regression_columns
 from noisewise.schema import Basis, Schema
 from noisewise.schema.basis import STATISTIC_GRID
+from noisewise.schema.moment_blocks import MomentBlock
 
 Tables: TypeAlias = Callable[[int], tuple[Rows, Rows]]
 """Two tables that differ in so many units."""
@@ -109,9 +112,7 @@ def _gram(request: Request, end_to_end: bool) -> Subject:
 
 
 def _adassp(request: Request, end_to_end: bool) -> Subject:
-    if request.formula is None:
-        raise DeclarationError("a release of kind adassp is for one regression and needs its formula", found="None")
-    basis = Basis(request.schema, regression_columns(request.schema, request.terms, request.formula))
+    basis = _regression(request)
     mechanism = plan_adassp(basis, request.epsilon, request.delta)
     pair = _worst(basis, search.regression_sums(mechanism.sums.sd, mechanism.eigenvalue.sd))
     others = search.at_right_angles(basis, pair.leaves, basis.size - 1)
@@ -144,6 +145,46 @@ def _adassp(request: Request, end_to_end: bool) -> Subject:
                    distance / group, promised_distance(mechanism.cost(), *((piece.epsilon, piece.delta) for piece in pieces)))
 
 
+def _moments(request: Request, end_to_end: bool) -> Subject:
+    basis = _regression(request)
+    check_response(basis)
+    mechanism = plan_moments(basis, request.epsilon, request.delta)
+    weights_of = mechanism.sensitivity.weights
+    alone, with_response = ([float(weight) for weight in weights] for weights in coefficients(weights_of))
+    tables = partial(_tables, basis, _worst(basis, search.weighted_monomials(alone, with_response)))
+    predictors = basis.size - 2
+    sd = np.concatenate([own / np.sqrt(MomentBlock.named(name).multiplicities(predictors))
+                         for name, own in mechanism.block_sds().items()])
+
+    def blocks(rows: Rows) -> dict[str, npt.NDArray[np.int64]]:
+        from noisewise.data import moments_sum
+
+        return moments_sum(rows, request.schema, basis, list(weights_of), threads=1, progress=False).to_blocks()
+
+    def numbers(rows: Rows) -> Array:
+        return np.concatenate(list(blocks(rows).values())) * STATISTIC_GRID
+
+    group, exact = _far_apart(tables, numbers, lambda change: _linear(change, sd)[1], laws.Gaussian.clearest)
+    weights, distance = _linear(exact[1] - exact[0], sd)
+    two = tables(group)
+    sums = [blocks(rows) for rows in two]
+
+    def draw(which: int) -> Array:
+        if end_to_end:
+            return np.concatenate([block.sums for block in request.release(two[which]).parts[0].blocks.values()])
+        return np.concatenate(list(mechanism.perturb(sums[which]).values()))
+
+    return Subject(request.claim("gaussian", mechanism.delta), exact, draw, sd == 0, weights, laws.Gaussian(), group,
+                   distance / group, promised_distance(mechanism.cost(), (mechanism.epsilon, mechanism.delta)))
+
+
+def _regression(request: Request) -> Basis:
+    """The columns of the one regression that a release serves, the response last."""
+    if request.formula is None:
+        raise DeclarationError(f"a release of kind {request.kind} is for one regression and needs its formula", found="None")
+    return Basis(request.schema, regression_columns(request.schema, request.terms, request.formula))
+
+
 def _bounds(request: Request, end_to_end: bool) -> Subject:
     """The selection behind `private_bounds`: one of two candidates, whose scores a unit changes in opposite directions.
 
@@ -166,7 +207,9 @@ def _bounds(request: Request, end_to_end: bool) -> Subject:
                    2 * sensitivity.score / mechanism.scale, mechanism.epsilon, draw_less=partial(draw_from, less))
 
 
-KINDS: Final[Mapping[str, Callable[[Request, bool], Subject]]] = {"gram": _gram, "adassp": _adassp, "bounds": _bounds}
+KINDS: Final[Mapping[str, Callable[[Request, bool], Subject]]] = {
+    "gram": _gram, "moments": _moments, "adassp": _adassp, "bounds": _bounds,
+}
 
 
 def promised_distance(cost: Cost, *budgets: tuple[float, float]) -> float:

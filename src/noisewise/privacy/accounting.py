@@ -38,6 +38,8 @@ COARSEST: Final = 1e-3
 MOST_POINTS: Final = 2e5
 LARGEST_LOSS: Final = 500.0
 """Beyond it a distribution is not computed: its numbers would leave what floats can hold."""
+SMALLEST_SIZE: Final = 1e-100
+"""What is smaller counts as this, in the units of μ: its inverse must be a float."""
 
 
 @dataclass(frozen=True)
@@ -122,22 +124,26 @@ def _gaussian(costs: Sequence[Cost], delta: float) -> float:
     if not costs:
         return 0.0
     pure = _basic(costs, 0.0)
-    sizes = [_gaussian_size(piece) for piece in pieces_of(costs)]
-    if delta == 0 or math.inf in sizes:
+    total = math.hypot(*(_gaussian_size(piece) for piece in pieces_of(costs))) * (1 + 1e-12)
+    if delta == 0 or math.isinf(total):
         return pure
-    return min(pure, gaussian_epsilon(1 / (math.sqrt(math.fsum(size * size for size in sizes)) * (1 + 1e-12)), delta))
+    return min(pure, gaussian_epsilon(1 / max(total, SMALLEST_SIZE), delta))
 
 
 def _gaussian_size(piece: Piece) -> float:
     """μ such that the piece is μ-GDP (C7): exact for Gaussian noise; infinite where a delta is left over."""
-    from scipy.special import log_expit, ndtri_exp
+    from scipy.special import erfinv, log_expit, ndtri_exp
 
     if piece.kind == "gaussian":
         return 1 / piece.numbers[0]
     if piece.kind == "approximate" and piece.numbers[1] > 0:
         return math.inf
     epsilon = piece.numbers[0] if piece.kind == "approximate" else 1 / piece.numbers[0]
-    return -2 * float(ndtri_exp(log_expit(-epsilon))) * (1 + 1e-12)
+    if epsilon < 1:  # Φ(μ/2) − ½ = ½ tanh(ε/2); close to ½, Φ itself has not the digits to tell a small μ
+        size = 2 * math.sqrt(2) * float(erfinv(math.tanh(epsilon / 2)))
+    else:
+        size = -2 * float(ndtri_exp(log_expit(-epsilon)))
+    return size * (1 + 1e-12)
 
 
 def gaussian_epsilon(multiplier: float, delta: float) -> float:

@@ -161,6 +161,61 @@ def test_a_pure_mechanism_is_dominated_by_the_gaussian_noise_it_is_counted_as(ep
     assert (trade_off(alpha, mu * 0.98) > pure + 1e-12).any()  # a smaller one would not do
 
 
+@pytest.mark.parametrize("epsilon", [5e-324, 1e-300, 1e-17, 2e-8, 3e-7, 1e-5, 1e-4, 0.3, 0.999, 1.0, 3.0, 30.0, 700.0, 5000.0])
+def test_the_gaussian_noise_of_a_pure_mechanism_is_not_rounded_down(epsilon: float) -> None:
+    """C7, in 60 digits: Φ(−μ/2) is at most 1/(1 + e^ε), and close to it. A charge of any size is counted without an error."""
+    from noisewise.privacy.accounting import _gaussian_size
+
+    mu = _gaussian_size(Piece("approximate", (epsilon, 0.0)))
+    with mpmath.workdps(400 if epsilon < 1e-9 else 60):
+        def below_half(size: float) -> mpmath.mpf:
+            return mpmath.erf(size / (2 * mpmath.sqrt(2))) - mpmath.tanh(mpmath.mpf(epsilon) / 2)
+
+        def log_ratio(size: float) -> mpmath.mpf:
+            tail = mpmath.erfc(size / (2 * mpmath.sqrt(2))) / 2
+            return mpmath.log(tail) + epsilon + mpmath.log1p(mpmath.exp(-mpmath.mpf(epsilon)))
+
+        if 5e-324 < epsilon < 1:
+            assert below_half(mu) >= 0 > below_half(mu * (1 - 1e-11))
+        elif epsilon >= 1:
+            assert log_ratio(mu) <= 0 < log_ratio(mu * (1 - 1e-11))
+    found = compose([Cost.approximate(epsilon, 0.0)], DELTA, "gaussian").epsilon
+    assert found <= epsilon and (found > 0 or epsilon < 1e-5)
+
+
+def adaptive_delta(epsilon: float, delta: float, rule: str, sizes: tuple[float, float]) -> float:
+    """The largest δ(ε) that anyone gets who looks at each result before the next pure release is chosen: by recursion.
+
+    The worst pure mechanism is a coin that comes up one way with the probability e^s/(1 + e^s), or 1/(1 + e^s).
+    """
+    from functools import cache
+
+    @cache
+    def allowed(first: int, second: int) -> bool:
+        costs = [Cost.approximate(sizes[0], 0.0)] * first + [Cost.approximate(sizes[1], 0.0)] * second
+        return fits(costs, epsilon, delta, rule, grids=(1e-3,))  # type: ignore[arg-type]
+
+    @cache
+    def best(first: int, second: int, loss_first: int, loss_second: int) -> float:
+        found = max(0.0, 1 - math.exp(epsilon - sizes[0] * loss_first - sizes[1] * loss_second))
+        for size, one, other in ((sizes[0], 1, 0), (sizes[1], 0, 1)):
+            if allowed(first + one, second + other):
+                heads = 1 / (1 + math.exp(-size))
+                found = max(found, heads * best(first + one, second + other, loss_first + one, loss_second + other)
+                            + (1 - heads) * best(first + one, second + other, loss_first - one, loss_second - other))
+        return found
+
+    return best(0, 0, 0, 0)
+
+
+def test_sizes_chosen_by_results_break_the_planned_rule_and_no_other() -> None:
+    """C7. The rule planned is for lists that are fixed in advance, and this shows why."""
+    assert adaptive_delta(1.0, 0.1, "planned", (0.3, 0.5)) > 1.04 * 0.1
+    for sizes in ((0.3, 0.5), (0.1, 0.9), (0.25, 1.0)):
+        assert 0.01 < adaptive_delta(1.0, 0.1, "gaussian", sizes) <= 0.1
+        assert adaptive_delta(1.0, 0.1, "basic", sizes) == pytest.approx(0.0, abs=1e-12)
+
+
 def test_by_the_gaussian_rule_mixtures_cost_more_than_by_the_planned_one_and_wishart_noise_does_not_fit() -> None:
     costs = [gaussian(1.0, 1e-7), laplace(0.5)]
     assert compose(costs, DELTA).epsilon < compose(costs, DELTA, "gaussian").epsilon < math.inf

@@ -7,7 +7,7 @@ together.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
@@ -168,6 +168,23 @@ def regression_sums(sums_sd: float, eigenvalue_sd: float) -> Change:
         gone, new, both = _products(leaves[:, :-1], comes[:, :-1])
         eigenvalue = gone - both**2 / np.maximum(new, 1e-300)
         return np.asarray(np.sqrt(sums / sums_sd**2 + eigenvalue**2 / eigenvalue_sd**2))
+
+    return change
+
+
+def weighted_monomials(alone: Sequence[float], with_response: Sequence[float]) -> Change:
+    """Of a moments release: sums of all monomials of degree k of the predictors, with weight alone[k], and times the response,
+    which is the last column. A row that is not there has no constant."""
+    def product(one: Array, other: Array) -> Array:
+        inner = one[:, 1:-1] @ other[:, 1:-1].T
+        responses = np.outer(one[:, -1], other[:, -1])
+        terms = [(own + responses * shared) * inner**degree
+                 for degree, (own, shared) in enumerate(zip(alone, with_response, strict=True))]
+        return np.asarray(sum(terms) * np.outer(one[:, 0], other[:, 0]))
+
+    def change(leaves: Array, comes: Array) -> Array:
+        gone, new = (np.diagonal(product(rows, rows)) for rows in (leaves, comes))
+        return np.asarray(np.sqrt(np.maximum(gone[:, None] + new[None, :] - 2 * product(leaves, comes), 0.0)))
 
     return change
 

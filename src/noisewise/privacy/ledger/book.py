@@ -159,7 +159,7 @@ class Ledger:
         while True:
             with self._store.writing() as connection:
                 entries = self._store.entries(connection)
-                _refuse_changed(entries)
+                _refuse_changed(entries, self._total)
                 before = _completed(entries, request)
                 if before is not None:
                     return before
@@ -286,9 +286,11 @@ def _under_way(entries: Sequence[Entry], request: str) -> bool:
     return datetime.timedelta(seconds=-2) <= age <= datetime.timedelta(seconds=PATIENCE)
 
 
-def _refuse_changed(entries: Sequence[Entry]) -> None:
-    """A ledger that was tampered with is not written to: what is spent would be unknown."""
+def _refuse_changed(entries: Sequence[Entry], total: Total) -> None:
+    """A ledger that was tampered with, or has been replaced since it was opened, is not written to."""
     found = next(problems(entries), None)
+    if found is None and Total.of(entries) != total:
+        found = "its total is another one than when it was opened"
     if found is not None:
         raise BudgetError("a ledger that was changed cannot be charged", found=found, remedy="see noisewise ledger verify")
 

@@ -60,7 +60,7 @@ class Entry:
 
     def computed_digest(self) -> str:
         fields = {name: value for name, value in vars(self).items() if name != "digest"}
-        return hashlib.sha256(json.dumps(fields, sort_keys=True, ensure_ascii=True, allow_nan=False).encode()).hexdigest()
+        return hashlib.sha256(json.dumps(fields, sort_keys=True, ensure_ascii=True).encode()).hexdigest()
 
     @property
     def spending(self) -> Cost:

@@ -24,6 +24,7 @@ from noisewise.privacy.ledger.entries import Entry
 WAIT: Final = 60.0
 """Seconds to wait for another process that is writing."""
 COLUMNS: Final = tuple(field.name for field in fields(Entry))
+_TEXTS: Final = ("what", "at", "who", "description", "partition", "neighbours", "request", "file_digest", "before", "digest")
 _TABLES: Final = (
     "CREATE TABLE IF NOT EXISTS noisewise_entries (number INTEGER PRIMARY KEY, what TEXT NOT NULL, at TEXT NOT NULL,"
     " who TEXT NOT NULL, description TEXT NOT NULL, cost TEXT, partition TEXT NOT NULL, neighbours TEXT NOT NULL,"
@@ -34,6 +35,11 @@ _GUARDS: Final = tuple(
     f"CREATE TRIGGER IF NOT EXISTS {table}_{action} BEFORE {action} ON {table}"
     " BEGIN SELECT RAISE(ABORT, 'a ledger can only be added to'); END"
     for table in ("noisewise_entries", "noisewise_files") for action in ("update", "delete")
+) + tuple(  # INSERT OR REPLACE takes rows away without asking the triggers above
+    f"CREATE TRIGGER IF NOT EXISTS {table}_insert BEFORE INSERT ON {table} WHEN EXISTS (SELECT 1 FROM {table} WHERE {same})"
+    " BEGIN SELECT RAISE(ABORT, 'a ledger can only be added to'); END"
+    for table, same in (("noisewise_entries", "number = NEW.number OR before = NEW.before OR digest = NEW.digest"),
+                        ("noisewise_files", "entry = NEW.entry"))
 )
 
 
@@ -76,6 +82,8 @@ class Store:
     @contextmanager
     def writing(self) -> Iterator[Any]:
         """A transaction that no other can write beside; it is on the disk when this ends, or it never happened."""
+        if not self.remote:
+            _refuse_second_name(self.place)
         with self._connected() as connection:
             for statement in postgres.BEGIN if self.remote else ("BEGIN IMMEDIATE",):
                 connection.execute(statement)
@@ -145,6 +153,14 @@ class Store:
                 time.sleep(0.02)
 
 
+def _refuse_second_name(place: str) -> None:
+    """SQLite keeps a log per name of a file: who writes by one name does not see what is spent by another."""
+    path = Path(place)
+    if path.exists() and path.stat().st_nlink > 1:
+        raise PrivacyError("the file of a ledger has one name", found=f"{place} is linked to from elsewhere (a hard link)",
+                           remedy="remove the other link, after a look at what was charged by it; a symbolic link does no harm")
+
+
 def _sqlite(place: str, read_only: bool) -> sqlite3.Connection:
     path = Path(place).resolve()
     mode = "mode=rw"  # never made by looking
@@ -164,6 +180,8 @@ def _sqlite(place: str, read_only: bool) -> sqlite3.Connection:
 def _entry(row: tuple[Any, ...]) -> Entry:
     values = dict(zip(COLUMNS, row, strict=True))
     try:
+        if not all(isinstance(values[name], str) for name in _TEXTS):
+            raise TypeError("a text is no text any more")
         values["cost"] = None if values["cost"] is None else json.loads(values["cost"])
         values["partition"] = dict(json.loads(values["partition"]))
     except (TypeError, ValueError) as error:

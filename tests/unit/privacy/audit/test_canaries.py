@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 
 from noisewise.holder import plan
+from noisewise.holder_moments import plan_moments
 from noisewise.privacy.audit import canaries as search
 from noisewise.privacy.sensitivity.gram import GramSensitivity
+from noisewise.privacy.sensitivity.moments import coefficients
 from noisewise.schema import Basis, Schema
 
 NUMBER = {"bounds": [10, 30]}
@@ -44,6 +46,15 @@ def test_averaged_rows() -> None:
     bound = sensitivity(of, average=4).frobenius
     assert 0.99 * bound < found.size <= bound
     assert found.size > 1.1 * sensitivity(of).frobenius  # which the paper would have for it
+
+
+@pytest.mark.parametrize("adjacency", ["replace-one", "add-remove"])
+def test_moments(adjacency: str) -> None:
+    of = basis(adjacency, {"a": NUMBER, "count": {"bounds": [0, 4]}})
+    bound = plan_moments(of, 1.0, 1e-6).sensitivity
+    alone, with_response = ([float(weight) for weight in weights] for weights in coefficients(bound.weights))
+    found = search.worst_pair(of, search.weighted_monomials(alone, with_response), removed=adjacency == "add-remove")
+    assert 0.99 * bound.norm < found.size <= bound.norm
 
 
 def test_rows_keep_to_the_declarations() -> None:

@@ -163,6 +163,17 @@ def test_parts_of_different_names_add_up(tmp_path: Path) -> None:
     release(ledger, schema(partition={"year": "2025", "site": "south"}))
 
 
+def test_spellings_of_one_part_add_up(tmp_path: Path) -> None:
+    ledger = pure_ledger(tmp_path, epsilon=2.0)
+    for number, site in enumerate(("north", " North ")):
+        release(ledger, schema(partition={"site": site}), edition=str(number))
+    for site in ("NORTH", "\uff4eorth"):
+        with pytest.raises(BudgetError):
+            release(ledger, schema(partition={"site": site}))
+    release(ledger, schema(partition={"site": "south"}))
+    assert ledger.spent().epsilon == 2.0
+
+
 def test_too_many_parts_add_up_rather_than_be_forgotten() -> None:
     from noisewise.privacy.ledger.populations import per_person
 

@@ -109,6 +109,38 @@ def test_entries_can_only_be_added(tmp_path: Path) -> None:
     connection.close()
 
 
+def test_rows_are_not_replaced_either(tmp_path: Path) -> None:
+    release(pure_ledger(tmp_path))
+    connection = sqlite3.connect(tmp_path / "budget.db")
+    for statement in ("INSERT OR REPLACE INTO noisewise_files VALUES (2, x'00')",
+                      "INSERT OR REPLACE INTO noisewise_entries SELECT * FROM noisewise_entries WHERE number = 2"):
+        with pytest.raises(sqlite3.IntegrityError, match="only be added to"):
+            connection.execute(statement)
+    connection.close()
+
+
+def test_a_second_name_of_the_file_is_no_second_budget(tmp_path: Path) -> None:
+    """SQLite has a log per name: two processes that use two hard links could each spend everything."""
+    ledger = pure_ledger(tmp_path)
+    (tmp_path / "soft.db").symlink_to(tmp_path / "budget.db")
+    charge(Ledger.open(tmp_path / "soft.db"))
+    (tmp_path / "hard.db").hardlink_to(tmp_path / "budget.db")
+    for opened in (ledger, Ledger.open(tmp_path / "hard.db")):
+        with pytest.raises(PrivacyError, match="one name"):
+            charge(opened)
+    (tmp_path / "hard.db").unlink()
+    charge(ledger)
+    assert ledger.spent().epsilon == 2.0
+
+
+def test_a_ledger_that_was_replaced_since_it_was_opened_is_not_charged(tmp_path: Path) -> None:
+    ledger = pure_ledger(tmp_path, epsilon=3.0)
+    (tmp_path / "budget.db").unlink()
+    pure_ledger(tmp_path, epsilon=1.0)
+    with pytest.raises(BudgetError, match="another one than when it was opened"):
+        charge(ledger, 0.1)
+
+
 TAMPERING = {
     "amount": ("UPDATE noisewise_entries SET cost = replace(cost, '\"epsilon\": 1.0', '\"epsilon\": 0.1') WHERE number = 2",
                "entry 2 was changed"),
@@ -144,6 +176,9 @@ def test_changes_show_and_the_ledger_is_closed(tmp_path: Path, case: str) -> Non
     "UPDATE noisewise_entries SET partition = '5' WHERE number = 2", "UPDATE noisewise_entries SET cost = '{}' WHERE number = 2",
     "UPDATE noisewise_entries SET cost = '{}' WHERE number = 1", "DELETE FROM noisewise_entries", "DROP TABLE noisewise_files",
     "DELETE FROM noisewise_entries WHERE number = 1",
+    "UPDATE noisewise_entries SET cost = '{\"epsilon\": NaN}' WHERE number = 2",
+    "UPDATE noisewise_entries SET cost = '{\"epsilon\": 1e999}' WHERE number = 2",
+    "UPDATE noisewise_entries SET what = x'00' WHERE number = 2", "UPDATE noisewise_entries SET at = x'ff' WHERE number = 2",
 ])
 def test_whatever_was_changed_is_one_of_our_errors(tmp_path: Path, statement: str) -> None:
     release(pure_ledger(tmp_path))
