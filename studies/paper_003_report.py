@@ -14,6 +14,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
+from studies.doctor_visits import FORMULAS, file_of
 from studies.dp_sgld import batch_size, noise_multiplier
 from studies.page import filled, table, write_page
 from studies.workers import read
@@ -85,7 +86,7 @@ def widths(results: Path, name: str) -> list[str]:
         clear = [line for line in chosen if not holds_zero(line, "exact_")]
         same = mean(_same_sign(line) for line in clear)
         wrong = mean(not holds_zero(line) and not _same_sign(line) for line in chosen)
-        covered = mean(float(line["low"]) <= float(line["exact_mean"]) <= float(line["high"]) for line in chosen)
+        covered = mean(_held(line) for line in chosen)
         body.append([way[0], f"{way[1]}, {way[2]}", f"{mean(float(line['sd']) / float(line['exact_sd']) for line in chosen):.2f}",
                      f"{off:.2f}", f"{covered:.0%}", f"{same:.0%}", f"{wrong:.1%}"])
     return table(["ε", "posterior, scaling", "sd / sd of the rows", "distance of the means / sd of the rows",
@@ -152,12 +153,13 @@ def growth(results: Path) -> list[str]:
     body = []
     for norm in sorted({float(line["norm"]) for line in lines}):
         cells = [f"{norm:g}"]
-        for method in ("Taylor", "quadrature"):
+        for method in ("Taylor", "quadrature", "quadrature, mean not told"):
             chosen = [line for line in lines if line["method"] == method and float(line["norm"]) == norm]
             cells += [f"{float(chosen[0]['length']):.2f}", f"{max(abs(float(line['bias'])) for line in chosen):.2f}",
                       f"{mean(float(line['coverage']) for line in chosen):.0%}"]
         body.append(cells)
-    return table(["true ‖θ‖", "Taylor: mean ‖θ‖", "largest bias", "coverage", "ours: mean ‖θ‖", "largest bias", "coverage"], body)
+    return table(["true ‖θ‖", "Taylor: mean ‖θ‖", "largest bias", "coverage", "ours: mean ‖θ‖", "largest bias", "coverage",
+                  "ours, mean not told: mean ‖θ‖", "largest bias", "coverage"], body)
 
 
 def multipliers(results: Path) -> list[str]:
@@ -169,9 +171,29 @@ def multipliers(results: Path) -> list[str]:
     return table(["batch", "ε", "reference", "ours", "difference"], body)
 
 
+def convergence(results: Path) -> list[str]:
+    """The largest R-hat of the fits of each part."""
+    parts = {name: lines_of(results, f"{name}.csv") for name in ("pima", "adult", "synthetic", "growth")}
+    parts["visits to a doctor"] = _visits(results)
+    body = []
+    for name, lines in parts.items():
+        names = ("scaling", "method", "epsilon", "norm", "formula", "statistic", "repeat")
+        found = {tuple(line.get(key) for key in names): line for line in lines if line.get("r_hat")}
+        if not found:
+            continue
+        worst = [float(line["r_hat"]) for line in found.values()]  # a line of growth is the worst of several fits
+        fits = sum(int(line.get("repeats", 1)) for line in found.values())
+        body.append([name, str(fits), f"{max(worst):.3f}"])
+    return table(["part", "fits", "largest R-hat"], body)
+
+
+def _visits(results: Path, names: Iterable[str] = FORMULAS) -> list[Line]:
+    return [line for name in names for line in lines_of(results, file_of(name))]
+
+
 def visits(results: Path) -> list[str]:
     """One line for each coefficient: the rows, then each kind of release."""
-    lines = lines_of(results, "doctor_visits.csv")
+    lines = _visits(results, ("four", "all"))
     body = []
     for formula in dict.fromkeys(line["formula"] for line in lines):
         here = [line for line in lines if line["formula"] == formula]
@@ -180,12 +202,35 @@ def visits(results: Path) -> list[str]:
             for kind in ("gram", "moments"):
                 chosen = [line for line in here if line["term"] == term and line["statistic"] == kind]
                 first = chosen[0]
-                held = mean(float(line["low"]) <= float(line["exact_mean"]) <= float(line["high"]) for line in chosen)
+                held = mean(_held(line) for line in chosen)
                 cells += [_interval(first), _verdicts(chosen), f"{held:.0%}"]
             exact = _interval(first, "exact_")
             body.append([formula, term, f"**{exact}**" if first["clear"] == "True" else exact, *cells])
     return table(["predictors", "term", "the rows themselves", "gram, first release", "signs", "holds the rows' mean",
                   "moments, first release", "signs", "holds the rows' mean"], body)
+
+
+def visits_codings(results: Path) -> list[str]:
+    """The last of four predictors: as days, as a number 0 or 1, and as a category."""
+    codings = {"four": "days, a number", "any_number": "any or none, a number", "any_category": "any or none, a category"}
+    body = []
+    for name, words in codings.items():
+        for kind in ("gram", "moments"):
+            lines = [line for line in _visits(results, (name,)) if line["statistic"] == kind]
+            if not lines:
+                continue
+            last = lines[-1]["term"]
+            chosen = [line for line in lines if line["term"] == last]
+            held = [mean(_held(line) for line in lines if line["term"] == term) for term in (last, "Intercept")]
+            centre, spread = (mean(float(line[key]) for line in chosen) for key in ("mean", "sd"))
+            body.append([words, kind, _interval(chosen[0], "exact_"), f"{centre:.2f}", f"{spread:.2f}",
+                         *(f"{share:.0%}" for share in held), str(len(chosen))])
+    return table(["reduced activity", "release", "the rows themselves", "mean over releases", "mean sd", "holds the rows' mean",
+                  "the intercept's does", "releases"], body)
+
+
+def _held(line: Line) -> bool:
+    return float(line["low"]) <= float(line["exact_mean"]) <= float(line["high"])
 
 
 def _interval(line: Line, prefix: str = "") -> str:
@@ -199,7 +244,7 @@ def _verdicts(lines: Sequence[Line]) -> str:
 
 
 def visits_verdict(results: Path) -> list[str]:
-    lines = [line for line in lines_of(results, "doctor_visits.csv") if line["term"] != "Intercept"]
+    lines = [line for line in _visits(results, ("four", "all")) if line["term"] != "Intercept"]
     if not lines:
         return []
     clear = [line for line in lines if line["clear"] == "True"]
@@ -219,8 +264,25 @@ def visits_verdict(results: Path) -> list[str]:
 
 def claims(results: Path) -> list[str]:
     """What the paper prints, and what we find."""
-    body = [line for part in (_pima_claims, _adult_claims, _synthetic_claims, _growth_claims) for line in part(results)]
-    return table(["printed", "measured", "the same?"], body)
+    return table(["printed", "measured", "the same?"], _claims(results))
+
+
+def not_reproduced(results: Path) -> list[str]:
+    """The sentences that hold in no scaling, and those that hold in one only."""
+    verdicts: dict[str, list[bool]] = {}
+    for sentence, _, same in _claims(results):
+        verdicts.setdefault(sentence, []).append(same == _verdict(True))
+    never = [sentence for sentence, found in verdicts.items() if not any(found)]
+    partly = [sentence for sentence, found in verdicts.items() if any(found) and not all(found)]
+    result = []
+    for words, sentences in (("**Not reproduced**, in any scaling that was tried", never), ("True in one scaling only", partly)):
+        if sentences:
+            result += [f"{words} ({len(sentences)} of {len(verdicts)} sentences):", "", *(f"- {name}" for name in sentences), ""]
+    return result[:-1]
+
+
+def _claims(results: Path) -> list[list[str]]:
+    return [line for part in (_pima_claims, _adult_claims, _synthetic_claims, _growth_claims) for line in part(results)]
 
 
 def _ks(lines: Sequence[Line], epsilon: str, method: str, scaling: str) -> float:
@@ -302,8 +364,8 @@ def _growth_claims(results: Path) -> list[list[str]]:
 
 
 PIECES: Final = {piece.__name__: piece for piece in (
-    claims, pima_distances, pima_widths, pima_picture, adult_distances, adult_widths, adult_picture, synthetic, growth,
-    multipliers, visits, visits_verdict)}
+    claims, not_reproduced, convergence, pima_distances, pima_widths, pima_picture, adult_distances, adult_widths, adult_picture,
+    synthetic, growth, multipliers, visits, visits_verdict, visits_codings)}
 
 
 def write_report(results: Path, page: Path) -> None:
