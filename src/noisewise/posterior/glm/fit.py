@@ -66,7 +66,9 @@ class GlmModel:
         point = np.zeros(self.data["features"].shape[1])
         if self.latent:
             count = np.log(self.data["rows"])[None] if len(self.data["count"]) else np.zeros(0)
-            point = np.concatenate([point, start(self.layout, self.data["gram"] / self.data["rows"]), count])
+            rows, variances = float(self.data["rows"]), self.data["gram_variance"]
+            noise = float(np.sqrt(np.max(variances, initial=0.0, where=np.isfinite(variances)))) / rows
+            point = np.concatenate([point, start(self.layout, self.data["gram"] / rows, noise), count])
         return point, np.full(len(point), 0.1)
 
     def coefficients(self, draws: Array) -> Array:
