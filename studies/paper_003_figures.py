@@ -102,13 +102,14 @@ def growth_figure(lines: Sequence[Line], path: Path) -> None:
     """Estimated against true norm, and coverage, with the Taylor series and without."""
     figure = Figure(figsize=(8.5, 3.4), layout="constrained")
     left, right = figure.subplots(1, 2)
-    norms = sorted({float(line["norm"]) for line in lines})
+    all_norms = sorted({float(line["norm"]) for line in lines})
     for method, colour in (("Taylor", SGLD), ("quadrature", OURS), ("quadrature, mean not told", "#999999")):
+        norms = sorted({float(line["norm"]) for line in lines if line["method"] == method})
         chosen = [[line for line in lines if line["method"] == method and float(line["norm"]) == norm] for norm in norms]
         left.plot(norms, [float(group[0]["length"]) for group in chosen], color=colour, marker="o", label=method)
         right.plot(norms, [sum(float(line["coverage"]) for line in group) / len(group) for group in chosen], color=colour,
                    marker="o", label=method)
-    left.plot(norms, norms, "--", color=EXACT, linewidth=1, label="true")
+    left.plot(all_norms, all_norms, "--", color=EXACT, linewidth=1, label="true")
     left.set_ylabel("posterior mean of ‖θ‖")
     right.axhline(0.95, linestyle="--", color=EXACT, linewidth=1)
     right.set_ylabel("coverage of 95 % intervals")

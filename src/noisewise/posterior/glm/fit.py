@@ -159,10 +159,11 @@ def _doubts(release: Release, found: Statistics, latent: bool) -> tuple[str, ...
 
 
 def _doubts_about_columns(design: Design, layout: Layout) -> tuple[str, ...]:
-    """Powers and products of numbers are not normal whatever the numbers are."""
-    columns = [design.basis.columns[index] for index in layout.order[1 + layout.kinds:]]
-    derived = [column.name for column in columns if len(column.factors) > 1 or column.factors[0].degree > 1]
+    """Powers of numbers, and products with them, are not normal whatever the numbers are."""
+    columns = {index: design.basis.columns[index] for index in layout.order[1 + layout.kinds:]}
+    derived = [index for index, column in columns.items() if len(column.factors) > 1 or column.factors[0].degree > 1]
     if not derived:
         return ()
-    return (f"powers and products of numbers ({', '.join(derived)}) are taken for normal, which they are not: these coefficients "
-            "can be far off",)
+    terms = [term for term, used in zip(design.terms, np.any(design.features[derived] != 0.0, axis=0), strict=True) if used]
+    return (f"powers of numbers and products with them ({', '.join(terms)}) are taken for normal, which they are not: these "
+            "coefficients can be far off",)
