@@ -1,6 +1,6 @@
 """Poisson regression on visits to a doctor: Australian health survey 1977–78 (Cameron and Trivedi), 5190 rows.
 
-    python -m studies.doctor_visits DIRECTORY [--quick] [--out studies/results/paper_003]      # it holds DoctorVisits.csv.gz
+    python -m studies.doctor_visits DIRECTORY [--quick] [--only four all ...]      # it holds DoctorVisits.csv.gz
 
 Private posteriors at ε = 1, δ = 1e-6 (one row replaced), from a ``gram`` and a ``moments`` release, beside the posterior of the
 rows themselves with the same prior. Releases are simulated with a seeded generator (``studies.tables`` says why).
@@ -9,6 +9,9 @@ The bounds follow from the questionnaire, not from the rows: visits in the past 
 model knows that); age in hundreds of years, in groups of which the first is 0.19 and the last 0.72; income in tens of thousands
 of dollars, 1.5 or more in one group; illnesses in two weeks, 5 or more in one; days of reduced activity in two weeks; a score
 of 12 questions on health. All other columns are yes or no.
+
+Days of reduced activity are mostly 0. What that does to a model which takes numbers for normal is tested by replacing them with
+"any or none", once declared as a number 0 or 1 and once as a category: the same column of the release, the same noise.
 
 An effect is clear without privacy if the interval of the rows' own posterior, made wider by the root of the overdispersion,
 does not hold zero. Of these the private posterior should recover the sign, or say that it does not know it.
@@ -19,7 +22,9 @@ from __future__ import annotations
 import argparse
 import math
 import sys
-from collections.abc import Mapping, Sequence
+import tempfile
+import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -40,15 +45,18 @@ RESULTS: Final = Path("studies/results/paper_003")
 FILE: Final = "DoctorVisits.csv.gz"
 EPSILON, DELTA = 1.0, 1e-6
 LARGEST: Final = 10
-BOUNDS: Final = {"age": (0.19, 0.72), "income": (0, 1.5), "illness": (0, 5), "reduced": (0, 14), "health": (0, 12)}
+BOUNDS: Final = {"age": (0.19, 0.72), "income": (0, 1.5), "illness": (0, 5), "reduced": (0, 14), "health": (0, 12),
+                 "any_number": (0, 1)}
 FACTORS: Final = {"gender": ("male", "female"), "private": ("no", "yes"), "freepoor": ("no", "yes"), "freerepat": ("no", "yes"),
-                  "nchronic": ("no", "yes"), "lchronic": ("no", "yes")}
+                  "nchronic": ("no", "yes"), "lchronic": ("no", "yes"), "any_level": ("no", "yes")}
 FORMULAS: Final = {"four": ("gender", "age", "illness", "reduced"),
+                   "any_number": ("gender", "age", "illness", "any_number"),
+                   "any_category": ("gender", "age", "illness", "any_level"),
                    "all": ("gender", "age", "income", "illness", "reduced", "health", "private", "freepoor", "freerepat",
                            "nchronic", "lchronic")}
 """What the holder releases, and what is fitted: a release of fewer columns has less noise."""
 STATISTICS: Final = ("gram", "moments")
-REPEATS: Final = {"four": 10, "all": 4}
+REPEATS: Final = {"four": 10, "any_number": 10, "any_category": 10, "all": 4}
 """Releases of each kind. Eleven predictors, of which six are categories in 64 cells, take twenty times as long as four."""
 
 
@@ -112,40 +120,50 @@ def rows_posterior(features: Array, y: Array, proposals: int) -> Reference:
     return Reference(np.column_stack([standard.draws[:, 0] - found @ means, found]), standard.weights)
 
 
-def run(directory: Path, repeats_of: Mapping[str, int], draws: int, proposals: int = 20_000) -> list[Line]:
-    """So many releases of each kind for each formula."""
+def file_of(name: str) -> str:
+    """Where the results of a formula are."""
+    return f"visits_{name}.csv"
+
+
+def read_table(directory: Path) -> pd.DataFrame:
+    """The rows, and whether there was any day of reduced activity: as a number, and as a category."""
     table = pd.read_csv(directory / FILE)
+    any_day = table["reduced"] > 0
+    return table.assign(any_number=any_day.astype(float), any_level=np.where(any_day, "yes", "no"))
+
+
+def run(directory: Path, name: str, repeats: int, draws: int, proposals: int = 20_000) -> list[Line]:
+    """So many releases of each kind for the formula of this name."""
+    table = read_table(directory)
+    problem = Problem.of(table, FORMULAS[name], proposals)
     lines: list[Line] = []
-    for name, repeats in repeats_of.items():
-        problem = Problem.of(table, FORMULAS[name], proposals)
-        models = []
-        for statistic in STATISTICS:  # both have the same shape, and are sampled side by side
-            variances = entry_variances(statistic, len(FORMULAS[name]), EPSILON, DELTA)
-            for repeat in range(repeats):
-                part = noisy_part(problem.matrix, variances, np.random.default_rng([1, repeat]))
-                models.append(model_of(problem.schema, part, problem.formula, "poisson", None)[0])
-        found = sample_models(models, seed=1, draws=draws).reshape(len(STATISTICS), repeats, 2 * draws, -1)
-        for statistic, group in zip(STATISTICS, found, strict=True):
-            for repeat, one in enumerate(group):
-                lines += problem.lines(one, {"formula": name, "statistic": statistic, "repeat": repeat, "rows": len(table),
-                                             "dispersion": problem.dispersion, "marginal_mean": table["visits"].mean(),
-                                             "marginal_variance": table["visits"].var()})
-        print(f"visits to a doctor, {name} predictors: done", file=sys.stderr, flush=True)
+    for statistic in STATISTICS:
+        variances = entry_variances(statistic, len(FORMULAS[name]), EPSILON, DELTA)
+        parts = [noisy_part(problem.matrix, variances, np.random.default_rng([1, repeat])) for repeat in range(repeats)]
+        fits = sample_models([model_of(problem.schema, part, problem.formula, "poisson", None)[0] for part in parts],
+                             seed=1, draws=draws)
+        for repeat in range(repeats):
+            lines += problem.lines(fits.draws[repeat], {
+                "formula": name, "statistic": statistic, "repeat": repeat, "rows": len(table), "dispersion": problem.dispersion,
+                "marginal_mean": table["visits"].mean(), "marginal_variance": table["visits"].var(), "r_hat": fits.r_hat[repeat]})
+    print(f"visits to a doctor, {name}: done at {time.process_time():.0f} s of computing time", file=sys.stderr, flush=True)
     return lines
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Poisson regression on visits to a doctor, private and not.")
     parser.add_argument("directory", type=Path, help=f"where {FILE} is")
-    parser.add_argument("--quick", action="store_true", help="four predictors, two releases, short chains")
-    parser.add_argument("--out", type=Path, default=RESULTS)
+    parser.add_argument("--quick", action="store_true", help="two releases, short chains; results go to a temporary directory")
+    parser.add_argument("--only", nargs="*", choices=tuple(FORMULAS), default=tuple(FORMULAS))
     arguments = parser.parse_args()
-    lines = run(arguments.directory, {"four": 2}, 100) if arguments.quick else run(arguments.directory, REPEATS, 300)
-    arguments.out.mkdir(parents=True, exist_ok=True)
-    write([{key: float(f"{value:.5g}") if isinstance(value, float) else value for key, value in line.items()} for line in lines],
-          arguments.out / "doctor_visits.csv")
-    wrong = sum(line["verdict"] == "wrong sign" for line in lines if line["clear"])
-    print(f"{sum(line['clear'] for line in lines)} clear effects in all releases, {wrong} with the wrong sign")
+    out = Path(tempfile.mkdtemp(prefix="doctor-visits-")) if arguments.quick else RESULTS
+    out.mkdir(parents=True, exist_ok=True)
+    for name in arguments.only:
+        lines = run(arguments.directory, name, *((2, 100) if arguments.quick else (REPEATS[name], 300)))
+        write([{key: float(f"{value:.5g}") if isinstance(value, float) else value for key, value in line.items()}
+               for line in lines], out / file_of(name))
+        clear = [line["verdict"] for line in lines if line["clear"]]
+        print(f"{name}: {len(clear)} clear effects in all releases, {clear.count('wrong sign')} with the wrong sign; in {out}")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Kulkarni, Jälkö, Koskela, Kaski and Honkela (2021, paper 003), Figures 3 to 5 as numbers, and where the Taylor series fails.
 
-    python -m studies.paper_003 DIRECTORY [--quick] [--out studies/results/paper_003]   # it holds pima.csv.gz and adult.csv.gz
-    python -m studies.paper_003_report                                                  # docs/paper-003.md from what was found
+    python -m studies.paper_003 DIRECTORY [--quick] [--only pima adult synthetic growth]   # it holds pima.csv.gz and adult.csv.gz
+    python -m studies.paper_003_report                                                     # docs/paper-003.md from what was found
 
 The first writes the files of results, the pictures and the page; the second only the page.
 
@@ -21,6 +21,7 @@ from __future__ import annotations
 import argparse
 import math
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -203,8 +204,9 @@ def real_table(name: str, bounds: Bounds, values: Array, y: Array, epsilons: Seq
     curves: list[Line] = []
     for problem in problems(bounds, values, y):
         first: Line = {"data": name, "scaling": problem.scaling}
-        ours = sample_models(problem.models(epsilons, size.repeats), seed=1, draws=size.draws)
-        found: dict[str, Array] = {f"noisewise, {problem.statistic}": ours.reshape(len(epsilons), size.repeats, *ours.shape[1:])}
+        fits = sample_models(problem.models(epsilons, size.repeats), seed=1, draws=size.draws)
+        ours = f"noisewise, {problem.statistic}"
+        found: dict[str, Array] = {ours: fits.draws.reshape(len(epsilons), size.repeats, *fits.draws.shape[1:])}
         if problem.scaling != PUBLIC:
             found["DP-SGLD"] = np.stack([dp_sgld(
                 problem.rows.x, y, batch=batch_size(len(y)), rate=rate, seed=round(100 * epsilon), repeats=size.repeats,
@@ -213,7 +215,9 @@ def real_table(name: str, bounds: Bounds, values: Array, y: Array, epsilons: Seq
             here = first | {"epsilon": epsilon}
             for method, draws in found.items():
                 for repeat in range(size.repeats):
-                    lines += problem.lines(draws[epsilon_index, repeat], here | {"method": method, "repeat": repeat})
+                    r_hat = fits.r_hat[epsilon_index * size.repeats + repeat] if method == ours else ""
+                    lines += problem.lines(draws[epsilon_index, repeat],
+                                           here | {"method": method, "repeat": repeat, "r_hat": r_hat})
                 curves += problem.curves(draws[epsilon_index, 0], here | {"method": method})
             of_prior = f"prior, {problem.statistic}"
             lines += problem.lines(problem.unconditional, here | {"method": of_prior, "repeat": 0})
@@ -231,12 +235,14 @@ def synthetic(size: Size, rows: int = 1000) -> tuple[list[Line], list[Line]]:
     y = np.where(rng.uniform(size=rows) < 1.0 / (1.0 + np.exp(-x @ SYNTHETIC)), 1.0, -1.0)
     table = Rows(("x1", "x2", "x3"), x, y)
     problem = Problem.of_paper(table, SHORTENED, math.sqrt(3.0) * float(np.linalg.norm(SYNTHETIC)))
-    found = sample_models(problem.models(SYNTHETIC_EPSILONS, size.synthetic), seed=1, draws=size.draws)
+    fits = sample_models(problem.models(SYNTHETIC_EPSILONS, size.synthetic), seed=1, draws=size.draws)
+    shape = len(SYNTHETIC_EPSILONS), size.synthetic
     lines: list[Line] = []
     curves: list[Line] = problem.curves(None, {"epsilon": math.inf})
-    for epsilon, group in zip(SYNTHETIC_EPSILONS, found.reshape(len(SYNTHETIC_EPSILONS), size.synthetic, -1, 3), strict=True):
+    draws_at, r_hat_at = fits.draws.reshape(*shape, -1, 3), fits.r_hat.reshape(shape)
+    for epsilon, group, worst in zip(SYNTHETIC_EPSILONS, draws_at, r_hat_at, strict=True):
         for repeat, draws in enumerate(group):
-            lines += problem.lines(draws, {"epsilon": epsilon, "repeat": repeat})
+            lines += problem.lines(draws, {"epsilon": epsilon, "repeat": repeat, "r_hat": worst[repeat]})
         together = group.reshape(-1, 3)
         lines += problem.lines(together, {"epsilon": epsilon, "repeat": "all"})
         curves += problem.curves(together, {"epsilon": epsilon})
@@ -278,15 +284,18 @@ def main() -> None:
     parts = ("pima", "adult", "synthetic", "growth")
     parser = argparse.ArgumentParser(description="The figures of paper 003 as numbers, pictures and a page.")
     parser.add_argument("directory", type=Path, help="where pima.csv.gz and adult.csv.gz are")
-    parser.add_argument("--quick", action="store_true", help="small tables, few releases, short chains: does it run?")
+    parser.add_argument("--quick", action="store_true", help="small tables, few releases, short chains: does it run? "
+                        "Everything goes to a temporary directory")
     parser.add_argument("--only", nargs="*", choices=parts, default=parts)
-    parser.add_argument("--out", type=Path, default=RESULTS)
-    parser.add_argument("--images", type=Path, default=IMAGES)
-    parser.add_argument("--page", type=Path, default=Path("docs/paper-003.md"))
     arguments = parser.parse_args()
-    run(arguments.directory, arguments.out, QUICK if arguments.quick else FULL, arguments.only)
-    draw_all(arguments.out, arguments.images)
-    write_report(arguments.out, arguments.page)
+    out, images, page = RESULTS, IMAGES, Path("docs/paper-003.md")
+    if arguments.quick:  # never in place of the results of a full run
+        out = Path(tempfile.mkdtemp(prefix="paper-003-"))
+        images, page = out / "images", out / "paper-003.md"
+    run(arguments.directory, out, QUICK if arguments.quick else FULL, arguments.only)
+    draw_all(out, images)
+    write_report(out, page)
+    print(f"results in {out}, pictures in {images}, page {page}")
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from matplotlib.figure import Figure
 
+from studies.doctor_visits import file_of
 from studies.workers import read
 
 Line = dict[str, str]
@@ -27,8 +28,9 @@ def draw_all(results: Path, images: Path) -> None:
                          images / "paper-003-synthetic.png")
     if (results / "growth.csv").exists():
         growth_figure(read(results / "growth.csv"), images / "paper-003-taylor.png")
-    if (results / "doctor_visits.csv").exists():
-        visits_figure(read(results / "doctor_visits.csv"), images / "paper-003-visits.png")
+    files = [results / file_of(name) for name in ("four", "all")]
+    if visits := [line for path in files if path.exists() for line in read(path)]:
+        visits_figure(visits, images / "paper-003-visits.png")
 
 
 def posterior_figure(curves: Sequence[Line], title: str, path: Path) -> None:
@@ -100,13 +102,14 @@ def growth_figure(lines: Sequence[Line], path: Path) -> None:
     """Estimated against true norm, and coverage, with the Taylor series and without."""
     figure = Figure(figsize=(8.5, 3.4), layout="constrained")
     left, right = figure.subplots(1, 2)
-    norms = sorted({float(line["norm"]) for line in lines})
-    for method, colour in (("Taylor", SGLD), ("quadrature", OURS)):
+    all_norms = sorted({float(line["norm"]) for line in lines})
+    for method, colour in (("Taylor", SGLD), ("quadrature", OURS), ("quadrature, mean not told", "#999999")):
+        norms = sorted({float(line["norm"]) for line in lines if line["method"] == method})
         chosen = [[line for line in lines if line["method"] == method and float(line["norm"]) == norm] for norm in norms]
         left.plot(norms, [float(group[0]["length"]) for group in chosen], color=colour, marker="o", label=method)
         right.plot(norms, [sum(float(line["coverage"]) for line in group) / len(group) for group in chosen], color=colour,
                    marker="o", label=method)
-    left.plot(norms, norms, "--", color=EXACT, linewidth=1, label="true")
+    left.plot(all_norms, all_norms, "--", color=EXACT, linewidth=1, label="true")
     left.set_ylabel("posterior mean of ‖θ‖")
     right.axhline(0.95, linestyle="--", color=EXACT, linewidth=1)
     right.set_ylabel("coverage of 95 % intervals")

@@ -22,16 +22,15 @@ import numpy.typing as npt
 
 from noisewise.posterior.glm.families import FAMILIES
 from noisewise.posterior.glm.fit import GlmModel
-from noisewise.posterior.kernels import batch
 from noisewise.posterior.kernels.gradients import jax_density
-from noisewise.posterior.kernels.jax_setup import double_precision
 from noisewise.posterior.kernels.mode import find_mode
-from noisewise.posterior.kernels.small_linear import MANY
+from noisewise.posterior.kernels.nuts import sample_nuts
 from noisewise.posterior.prior import Prior
 from noisewise.privacy.calibration import analytic_gaussian_sigma
 from noisewise.privacy.sensitivity.gram import gram_sensitivity
 from noisewise.privacy.sensitivity.moments import moments_sensitivity
 from noisewise.release.model import EntryNoise
+from noisewise.results.diagnostics import r_hat
 from noisewise.schema import Basis, Design, Schema
 from noisewise.schema.moment_blocks import DEFAULT_BLOCKS
 
@@ -41,8 +40,8 @@ RESPONSE: Final = "y"
 DELTA: Final = 1e-5
 PAPER_BLOCKS: Final = {"xx": 1.0, "yx": 1.0}
 HIDDEN: Final = 1e3
-STEPS: Final = (6, 19)
-"""Of a trajectory: the least number, and one more than the largest."""
+SEEDS_APART: Final = 1000
+"""Between the seeds of two fits."""
 
 
 @dataclass(frozen=True)
@@ -120,32 +119,22 @@ def model_of(schema: Schema, part: NoisyPart, formula: str, family: str, prior: 
     return GlmModel.of(release, design, FAMILIES[family], prior), design
 
 
-def sample_models(models: Sequence[Any], *, seed: int, draws: int = 1000, warmup: int = 300, chains: int = 2) -> Array:
-    """Draws of the coefficients for models of one shape: (models, chains · draws, terms).
+@dataclass(frozen=True)
+class Fits:
+    """Draws of the coefficients for several models (models, chains · draws, terms), and the largest R-hat of each model."""
 
-    The product's transitions of many chains side by side; but modes one by one, from gradients alone. The second derivatives that
-    `batch.sample_batch` takes instead are compiled for each shape of model, which takes longer than all else that is done here.
-    """
-    import jax
+    draws: Array
+    r_hat: Array
 
-    modes = [find_mode(jax_density(model.log_density, model.data), *model.start()) for model in models]
-    data = {key: np.stack([model.data[key] for model in models]) for key in models[0].data} | {
-        "copies": np.zeros((len(models), MANY))}
-    random, size, kept = np.random.default_rng(seed), len(modes[0].point), []
-    with double_precision():
-        state: Any = (random.normal(size=(len(models), chains, size)),
-                      *batch.first_step_sizes((len(models), chains), 0.5 * size**-0.25))
-        points, scales = (np.stack([getattr(mode, name) for mode in modes]) for name in ("point", "scale"))
-        rounds = [True] * -(-warmup // batch.CHUNK) + [False] * -(-draws // batch.CHUNK)
-        for index, adapting in enumerate(rounds):
-            lengths = random.integers(*STEPS, batch.CHUNK)
-            state, visited, _ = batch._transitions(models[0].log_density)(state, jax.random.key(seed + index), lengths, adapting,
-                                                                          points, scales, data)
-            if not adapting:
-                kept.append(np.asarray(visited))
-    standard = np.moveaxis(np.concatenate(kept)[:draws], 0, 2)  # (models, chains, draws, parameters)
-    found = points[:, None, None] + np.einsum("kij,kcdj->kcdi", scales, standard)
-    return np.stack([model.coefficients(one).reshape(chains * draws, -1) for model, one in zip(models, found, strict=True)])
+
+def sample_models(models: Sequence[Any], *, seed: int, draws: int = 1000, chains: int = 2) -> Fits:
+    """The product's sampler on one model after the other. Models of one shape share a compiled program."""
+    found = []
+    for index, model in enumerate(models):
+        mode = find_mode(jax_density(model.log_density, model.data), *model.start())
+        sampled = sample_nuts(model.log_density, model.data, mode, seed=seed + SEEDS_APART * index, chains=chains, draws=draws)
+        found.append(model.coefficients(sampled.draws))
+    return Fits(np.stack([one.reshape(chains * draws, -1) for one in found]), np.array([r_hat(one).max() for one in found]))
 
 
 @dataclass(frozen=True)

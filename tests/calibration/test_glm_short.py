@@ -59,7 +59,8 @@ def test_the_limit_rejects_four_fifths() -> None:
 
 @pytest.mark.parametrize("family", FORMULAS)
 def test_intervals_cover_and_those_that_ignore_the_noise_do_not(family: str) -> None:
-    releases = [made(family, FIXED[family], seed, 4000, 0.7) for seed in range(40)]
+    """Releases that say enough: where a slope is half open the prior draws it outwards, and a fixed truth need not be covered."""
+    releases = [made(family, FIXED[family], seed, 20_000, 1.0) for seed in range(40)]
     truths = np.tile(FIXED[family], (40, 1))
     shares = ranks(family, releases, truths, draws=100)
     assert not overconfident(shares)

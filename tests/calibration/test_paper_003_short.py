@@ -133,6 +133,16 @@ def test_the_taylor_series_is_right_for_small_coefficients_and_not_for_large_one
     assert np.linalg.norm(table.x, axis=1).max() <= 1 + 1e-12
 
 
+def test_the_page_names_the_worst_fit(tmp_path: Path) -> None:
+    first = {"scaling": "public", "method": "noisewise, gram", "epsilon": 0.1, "term": "age"}
+    write([first | {"repeat": 0, "r_hat": 1.01}, first | {"repeat": 0, "term": "sex", "r_hat": 1.01},
+           first | {"repeat": 1, "r_hat": 1.2}, first | {"method": "DP-SGLD", "repeat": 0, "r_hat": ""}], tmp_path / "adult.csv")
+    write([{"method": "Taylor", "norm": 1.0, "term": term, "repeats": 24, "r_hat": 1.03} for term in ("x1", "x2")],
+          tmp_path / "growth.csv")
+    text = filled("{{convergence}}\n", PIECES, tmp_path)
+    assert "| adult | 2 | 1.200 |" in text and "| growth | 24 | 1.030 |" in text
+
+
 def test_verdicts_on_signs() -> None:
     assert verdict(0.1, 0.2, 1.0) == "right sign"
     assert verdict(-0.1, 0.2, 1.0) == "holds zero"
@@ -152,6 +162,9 @@ def test_the_page_says_no_where_the_results_do(tmp_path: Path) -> None:
         text = filled("{{claims}}\n", PIECES, tmp_path)
         assert f"rows shortened: mean KS distance {ks:.2f}; the prior alone 0.80 | {said} |" in text
         assert f"rows shortened: 0.90 against {ks:.2f} | yes |" in text
+        plainly = filled("{{not_reproduced}}\n", PIECES, tmp_path)
+        assert ("- Pima, ε = 0.1: private posteriors are close to the non-private ones" in plainly) == (said != "yes")
+        assert "DP-SGLD" not in plainly
     assert all(f"{{{{{name}}}}}" in WORDS.read_text() for name in PIECES)
 
 
@@ -180,6 +193,8 @@ def test_taylor_is_biased_for_large_coefficients_and_quadrature_is_not() -> None
     assert length["quadrature", 6.0] == pytest.approx(6.0, abs=0.25)
     assert abs(length["Taylor", 6.0] - 6.0) > 1.0
     assert covered["Taylor", 6.0, "x1"] < 0.5 < covered["quadrature", 6.0, "x1"]
+    assert covered["quadrature, mean not told", 6.0, "x1"] < 0.5  # without Σx the mean is not identified
+    assert all(line["r_hat"] < 1.1 for line in lines)
 
 
 @pytest.mark.slow
@@ -189,8 +204,9 @@ def test_visits_are_read_and_clear_effects_keep_their_sign(tmp_path: Path) -> No
     table = pd.DataFrame({name: rng.uniform(low, high, rows) for name, (low, high) in BOUNDS.items()}
                          | {name: rng.choice(levels, rows) for name, levels in FACTORS.items()})
     table["visits"] = rng.poisson(np.exp(-1.5 + 0.4 * table["illness"]))
-    table.to_csv(tmp_path / VISITS_FILE, index=False)
-    lines = run_visits(tmp_path, {"four": 2}, 200, proposals=2000)
+    table.drop(columns=["any_number", "any_level"]).to_csv(tmp_path / VISITS_FILE, index=False)
+    lines = run_visits(tmp_path, "four", 2, 200, proposals=2000)
     illness = [line for line in lines if line["term"] == "illness"]
     assert all(line["clear"] and line["verdict"] == "right sign" for line in illness)
     assert 0.8 < illness[0]["dispersion"] < 1.2
+    assert all(1.0 < line["r_hat"] < 1.1 for line in lines)

@@ -217,7 +217,8 @@ def _remedy(posterior: Posterior) -> str:
     if info.doubts and posterior.sites is not None:
         remedy = f"{remedy}, or with no --site"
     elif info.doubts and not posterior.has_sigma:
-        remedy = "fewer predictors, or a release with less noise and no norm bound"
+        more = f"; and {remedy}" if len(posterior.diagnose()) > len(info.doubts) else ""
+        remedy = f"fewer predictors and no powers or products, or a release with less noise and no norm bound{more}"
     elif info.doubts and info.method in CAUTIONS:
         remedy = "no --method"
     if info.divergences:

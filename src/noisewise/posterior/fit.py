@@ -148,7 +148,8 @@ def check_glm(family: str, method: str, site: str | None = None) -> None:
 def _check_linear(release: Release) -> None:
     if release.kind == "moments":
         raise FitError("a release of kind moments has no sum of squares of its response, which a linear regression needs",
-                       found='family="gaussian"', remedy="give family=\"logistic\" or \"poisson\", or use a release of kind gram")
+                       found='family="gaussian"',
+                       remedy="give family=\"logistic\", \"probit\" or \"poisson\", or use a release of kind gram")
 
 
 def assemble(formula: str, method: str, release: Release, design: Design, prior: PriorSummary | None, sampled: Sampled, *,

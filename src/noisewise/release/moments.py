@@ -131,7 +131,7 @@ class MomentsPart(GramPart):
 def check_matrices(parts: int, columns: int) -> None:
     """Refuse a file whose matrices would be far larger than itself, before one is made."""
     if parts * columns**2 > LARGEST_MATRICES:
-        raise ReleaseError("the parts of a moments release may not be so many and so large",
+        raise ReleaseError("the parts of a moments release may not be so large together",
                            found=f"{parts} parts of {columns} columns")
 
 

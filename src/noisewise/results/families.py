@@ -1,6 +1,6 @@
 """What a result needs to know of a family: what its response is, its inverse link, and what exp(coefficient) is called.
 
-A further family is an entry here, and a file in ``posterior/glm``.
+A further family is an entry here, a file in ``posterior/glm``, and a sentence in ``cli/families.py``.
 """
 
 from __future__ import annotations

@@ -219,7 +219,8 @@ class Posterior:
             if self.info.doubts and self.sites is not None:
                 remedy = f"fit with more draws (draws={more}), or fit with site=None: one set of coefficients for all sites"
             if self.info.doubts and not self.has_sigma:
-                remedy = ("use fewer predictors, or ask the data holder for a release with less noise and no norm bound"
+                remedy = ("use fewer predictors and no powers or products, or ask the data holder for a release with "
+                          "less noise and no norm bound"
                           + (f"; and {remedy}" if len(found) > len(self.info.doubts) else ""))
             if self.info.divergences:
                 remedy += "; if divergences stay, give a narrower prior or a simpler formula"

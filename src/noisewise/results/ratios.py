@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import numbers
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -33,7 +34,8 @@ def ratio_table(draws: NDArray[np.float64], terms: tuple[str, ...], family: Resu
     chosen = [term for term in terms if term != INTERCEPT]
     if not chosen:
         raise ResultError("a ratio compares two values of a predictor", found="a formula with no predictor")
-    steps = np.array([_steps(per, chosen).get(term, 1.0) for term in chosen])
+    given = _steps(per, chosen)
+    steps = np.array([given.get(term, 1.0) for term in chosen])
     logs = draws[:, [terms.index(term) for term in chosen]] * steps
     # The median and the ends of an interval stay what they are under exp; a mean would not.
     lower, middle, upper = np.exp(np.minimum(np.quantile(logs, [tails[0], 0.5, tails[1]], axis=0), LARGEST))
@@ -52,6 +54,6 @@ def _steps(per: Mapping[str, float] | None, terms: list[str]) -> dict[str, float
     if unknown:
         raise ResultError("per names predictors: " + ", ".join(terms), found=", ".join(unknown))
     for term, step in per.items():
-        if isinstance(step, bool) or not isinstance(step, (int, float, np.number)) or not math.isfinite(step) or step == 0:
+        if isinstance(step, bool) or not isinstance(step, numbers.Real) or not math.isfinite(step) or step == 0:
             raise ResultError("per is by how much a predictor changes: a finite number that is not 0", found=f"{term}: {step!r}")
     return {term: float(step) for term, step in per.items()}

@@ -188,7 +188,8 @@ def test_ratios_are_refused_where_they_mean_nothing() -> None:
         Posterior(samples()[:, :, :1], ("Intercept",), bare, posterior("logistic").info).ratios()
 
 
-@pytest.mark.parametrize("per", [{"Intercept": 2}, {"size": 1}, {"age": 0}, {"age": math.nan}, {"age": "ten"}, {"age": True}, 10])
+@pytest.mark.parametrize("per", [{"Intercept": 2}, {"size": 1}, {"age": 0}, {"age": math.nan}, {"age": "ten"}, {"age": True},
+                                 {"age": np.complex128(2)}, 10])
 def test_bad_steps_are_refused(per: Any) -> None:
     with pytest.raises(ResultError, match="per "):
         posterior("logistic").ratios(per=per)

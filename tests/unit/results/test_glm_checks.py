@@ -9,14 +9,17 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy import stats
+from tests.unit.posterior.seeded_release import seeded_release
 from tests.unit.results import made_outcomes as made
 
 import noisewise as nw
 from noisewise.errors import ResultError
 from noisewise.posterior.glm.dispersion import dispersion
 from noisewise.posterior.glm.expectations import Expectations
+from noisewise.results import FitInfo
 from noisewise.results.check_words import ALL, DISPERSION, LEFT_OUT, MEAN_RESPONSE, OVERALL
 from noisewise.results.checks import PredictiveCheck
+from noisewise.schema import Design
 
 
 def checked(family: str, release: nw.Release, formula: str | None = None, **settings: Any) -> PredictiveCheck:
@@ -172,6 +175,33 @@ def _moments(seed: int, shift: float) -> nw.Release:
     schema = nw.Schema.from_dict({"adjacency": "replace-one", "columns": columns})
     return nw.release({"visits": counts, "age": age}, schema, kind="moments", formula="visits ~ age", epsilon=20, delta=1e-6,
                       progress=False)
+
+
+def test_another_response_than_that_of_a_moments_release() -> None:
+    """The sum of squares of the response that it was made for is not there, so that this column cannot be looked at."""
+    generator = np.random.default_rng(1)
+    age, back = np.clip(generator.normal(58, 12, 5000), 18, 98), generator.choice(["no", "yes"], 5000)
+    table = {"visits": generator.poisson(np.exp(0.02 * (age - 58))), "age": age, "ward": generator.choice(list("ABC"), 5000),
+             "back": back}
+    release = nw.release(table, made.schema(), kind="moments", formula="back ~ visits + age + ward", epsilon=20, delta=1e-6,
+                         progress=False)
+    check = checked("poisson", release, "visits ~ age")
+    left_out = [name for name in check.table.index.get_level_values("statistic") if name.endswith(LEFT_OUT)]
+    assert left_out == [f"residual × ward[{level}]{LEFT_OUT}" for level in "BC"]
+
+
+def test_a_predictor_that_the_noise_hides_is_no_reason_for_alarm() -> None:
+    """The coefficient of a column that hardly varies can be anything; a single holder's mean response fits nevertheless."""
+    generator = np.random.default_rng(1)
+    columns = {"visits": {"bounds": [0, 10]}, "dose": {"bounds": [0, 10]}}
+    schema = nw.Schema.from_dict({"adjacency": "replace-one", "columns": columns})
+    table = {"visits": generator.poisson(1.0, 5000), "dose": np.full(5000, 5.0)}
+    release = seeded_release(table, schema, seed=1, epsilon=1, delta=1e-6)
+    design = Design.of("visits ~ dose", release.basis, None)
+    slopes = generator.normal(0, 10, (2, 200))
+    info = FitInfo("conditional", "poisson", "visits ~ dose", 1, 2, 200)
+    posterior = nw.Posterior(np.stack([-5 * slopes, slopes], axis=2), design.terms, design, info)
+    assert posterior.check(release).problems() == []
 
 
 def test_what_was_fitted_is_what_is_checked() -> None:

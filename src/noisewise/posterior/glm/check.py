@@ -1,8 +1,9 @@
 """The statistics of a predictive check of a generalised linear model: per holder, Σ y a and what the fit implies for it.
 
 At the true β the difference h_j = Σ y a − F_j has mean 0 and covariance C_j: what rows with given moments leave open, the noise
-of the sums, and the noise of the columns' moments, passed on. Counts whose squares were released have one statistic more, Σ r²
-for the residuals r from the best linear function of η. The rest is as for linear regression (``results.check_moments``).
+of the sums, and the noise of the columns' moments, passed on; F_j is taken to be linear in β, and what it bends between the draws
+is added to C_j. Counts whose squares were released have one statistic more, Σ r² for the residuals r from the best linear
+function of η. The rest is as for linear regression (``results.check_moments``).
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ def check_statistics(release: Release, design: Design, family_name: str, samples
     response = read_response(release, design, family)
     used = [0, *(int(index) for index in np.flatnonzero(np.any(design.features != 0.0, axis=1)) if index != 0)]
     latent = len(used) - 1 <= MOST_LATENT
-    left_out = _left_out(design, used, response)[: MOST_LATENT + 1 - len(used)] if latent else []
+    left_out = _left_out(release, design, used, response)[: MOST_LATENT + 1 - len(used)] if latent else []
     layout = Layout.of(design.basis, [*used, *left_out], cells=latent)
     draws = samples[np.unique(np.linspace(0, len(samples) - 1, DRAWS).astype(int))]
     weights = holder_weights(release.parts, variance=1.0, norm2=2.0, spread=0.1)
@@ -68,7 +69,10 @@ def _holder(law: HolderLaw, part: Part, found: Statistics, response: Response, d
             ) -> HolderStatistics:
     covariance, rows, expectations = law.scatter(beta)
     by_beta, by_law = law.derivatives(beta)
-    implied = law.implied(draws).mean(axis=0)
+    each = law.implied(draws)
+    implied = each.mean(axis=0)
+    # Where the draws are so wide that F bends between them (a predictor that the noise hides), first order says too little.
+    bent = each - law.implied(beta[None]) - (draws - beta) @ by_beta.T
     sums = np.append(law.data["cross"], part.matrix[response.position, response.position])
     noise = np.append(law.data["cross_variance"], _square_noise(part, response))
     size = len(sums) - 1 + squares
@@ -80,7 +84,7 @@ def _holder(law: HolderLaw, part: Part, found: Statistics, response: Response, d
         scatter[-1, :-1] = scatter[:-1, -1] = rows * spread.covariance
         scatter[-1, -1] = rows * spread.variance
         explained = spread.explained
-    passed_on = by_law[:size] @ by_law[:size].T
+    passed_on = by_law[:size] @ by_law[:size].T + bent[:, :size].T @ bent[:, :size] / len(bent)
     return HolderStatistics(
         rows=rows,
         gaps=to_statistics @ (sums - implied)[:size],
@@ -90,7 +94,7 @@ def _holder(law: HolderLaw, part: Part, found: Statistics, response: Response, d
         implied_mean=float(implied[0]) / rows,
         explained=explained,
         means=np.asarray(law.data["gram"][0] / max(found.rows, 1.0)),
-        means_noise=float(np.sqrt(np.max(np.where(np.isfinite(found.gram_variance[0]), found.gram_variance[0], np.inf)))),
+        means_noise=float(np.sqrt(np.max(found.gram_variance[0]))),
     )
 
 
@@ -98,12 +102,14 @@ def _square_noise(part: Part, response: Response) -> float:
     return float(entry_variances(part)[response.position, response.position])
 
 
-def _left_out(design: Design, used: list[int], response: Response) -> list[int]:
+def _left_out(release: Release, design: Design, used: list[int], response: Response) -> list[int]:
     """Released columns that neither side of the formula uses. Squares and products of numbers are not among them: with a
-    column's own distribution unknown, what they should be is not known well enough."""
+    column's own distribution unknown, what they should be is not known well enough. Nor is the response that a moments release
+    was made for, if one of its predictors is the response here: the sum of its squares was not released."""
+    squares = np.array([np.diag(entry_variances(part)) for part in release.parts])
     found = []
     for index, column in enumerate(design.basis.columns):
         simple = len(column.factors) == 1 and column.factors[0].degree == 1
-        if simple and index not in used and index != response.position:
+        if simple and index not in used and index != response.position and np.isfinite(squares[:, index]).all():
             found.append(index)
     return found

@@ -30,6 +30,8 @@ CELL_SCALE: Final = 2.0
 MEAN_SCALE: Final = 0.5
 DEVIATION_CENTRE: Final = 0.3
 DEVIATION_SPREAD: Final = 1.0
+CELL_STEPS: Final = 25
+"""Of Newton's method, at most 1 long, for the first guess of the cells' odds."""
 
 
 @dataclass(frozen=True)
@@ -87,13 +89,19 @@ def _categories(basis: Basis, used: Sequence[int]) -> tuple[Categorical, ...]:
 
 def cell_basis(cells: Array) -> Array:
     """An orthogonal basis of all linear and quadratic functions on the cells, without the constant; mean square 1."""
-    count, kinds = cells.shape
-    pairs = [cells[:, i] * cells[:, j] for i in range(kinds) for j in range(i, kinds)]
-    functions = np.column_stack([cells, *pairs]) if kinds else cells
+    count = len(cells)
+    functions = quadratic(cells)
     centred = functions - functions.mean(axis=0)
     left, sizes, _ = np.linalg.svd(centred, full_matrices=False)
     result: Array = left[:, sizes > 1e-9 * np.sqrt(count)] * np.sqrt(count)
     return result
+
+
+def quadratic(first: Array, second: Array | None = None) -> Array:
+    """The columns and their squares and products, along the last axis; of means with the given second moments."""
+    products = first[..., :, None] * first[..., None, :] if second is None else second
+    above = np.triu_indices(first.shape[-1])
+    return np.concatenate([first, products[..., above[0], above[1]]], axis=-1)
 
 
 class Distribution(NamedTuple):
@@ -141,14 +149,14 @@ def distribution(x: Any, data: Mapping[str, Any], xp: Any) -> tuple[Distribution
     return Distribution(weights / xp.sum(weights), means, covariance, log_prior), x[ends[-1]:]
 
 
-def start(layout: Layout, moments: Array) -> Array:
-    """Parameters whose moments are near the given E[aaᵀ], which noise may have made impossible."""
+def start(layout: Layout, moments: Array, noise: float = 0.0) -> Array:
+    """Parameters whose moments are near the given E[aaᵀ], which noise (of this standard deviation) may have made impossible."""
     kinds, numbers = layout.cells.shape[1], layout.numbers
     first = 1 + kinds
     mean = np.clip(moments[0, 1:], -0.95, 0.95)
     odds = np.zeros(layout.basis.shape[1])
     if kinds:
-        odds = _cell_start(layout, mean[:kinds])
+        odds = _cell_start(layout, moments[:first, :first], noise)
     deviations = np.sqrt(np.clip(np.diag(moments)[first:] - mean[kinds:] ** 2, 0.01, 1.0))
     covariance = moments[first:, first:] - np.outer(mean[kinds:], mean[kinds:])
     correlation = covariance / np.outer(deviations, deviations)
@@ -159,10 +167,20 @@ def start(layout: Layout, moments: Array) -> Array:
     return np.concatenate([odds, mean[kinds:], np.zeros(numbers * kinds), np.log(deviations), angles])
 
 
-def _cell_start(layout: Layout, mean: Array) -> Array:
-    """Cells that are independent between the categories' columns, roughly."""
-    lower, upper = layout.cells.min(axis=0), layout.cells.max(axis=0)
-    share = np.clip((mean - lower) / (upper - lower), 0.02, 0.98)
-    log_probability = np.log(np.where(layout.cells == upper, share, 1 - share)).sum(axis=1)
-    result: Array = layout.basis.T @ (log_probability - log_probability.mean()) / len(layout.cells)
-    return result
+def _cell_start(layout: Layout, moments: Array, noise: float) -> Array:
+    """The odds of cells with the given moments, a convex problem; a ridge of the size of the noise keeps them bounded.
+
+    Independent categories would not do: a table of many rows is then so unlikely that the search for a mode may lose its way.
+    """
+    functions, targets = quadratic(layout.cells), quadratic(moments[0, 1:], moments[1:, 1:])
+    centre = functions.mean(axis=0)
+    wanted = (targets - centre) @ np.linalg.pinv(functions - centre) @ layout.basis
+    ridge = max(noise, 1e-4) * np.eye(len(wanted))
+    odds = np.zeros(len(wanted))
+    for _ in range(CELL_STEPS):
+        weights = np.exp(layout.basis @ odds - np.max(layout.basis @ odds))
+        weighted = layout.basis.T * (weights / weights.sum())
+        mean = weighted.sum(axis=1)
+        step = np.linalg.solve(weighted @ layout.basis - np.outer(mean, mean) + ridge, wanted - mean - ridge @ odds)
+        odds = odds + step / max(1.0, np.max(np.abs(step)))
+    return odds

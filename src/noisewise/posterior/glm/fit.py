@@ -66,7 +66,9 @@ class GlmModel:
         point = np.zeros(self.data["features"].shape[1])
         if self.latent:
             count = np.log(self.data["rows"])[None] if len(self.data["count"]) else np.zeros(0)
-            point = np.concatenate([point, start(self.layout, self.data["gram"] / self.data["rows"]), count])
+            rows, variances = float(self.data["rows"]), self.data["gram_variance"]
+            noise = float(np.sqrt(np.max(variances, initial=0.0, where=np.isfinite(variances)))) / rows
+            point = np.concatenate([point, start(self.layout, self.data["gram"] / rows, noise), count])
         return point, np.full(len(point), 0.1)
 
     def coefficients(self, draws: Array) -> Array:
@@ -157,10 +159,11 @@ def _doubts(release: Release, found: Statistics, latent: bool) -> tuple[str, ...
 
 
 def _doubts_about_columns(design: Design, layout: Layout) -> tuple[str, ...]:
-    """Powers and products of numbers are not normal whatever the numbers are."""
-    columns = [design.basis.columns[index] for index in layout.order[1 + layout.kinds:]]
-    derived = [column.name for column in columns if len(column.factors) > 1 or column.factors[0].degree > 1]
+    """Powers of numbers, and products with them, are not normal whatever the numbers are."""
+    columns = {index: design.basis.columns[index] for index in layout.order[1 + layout.kinds:]}
+    derived = [index for index, column in columns.items() if len(column.factors) > 1 or column.factors[0].degree > 1]
     if not derived:
         return ()
-    return (f"powers and products of numbers ({', '.join(derived)}) are taken for normal, which they are not: these coefficients "
-            "can be far off",)
+    terms = [term for term, used in zip(design.terms, np.any(design.features[derived] != 0.0, axis=0), strict=True) if used]
+    return (f"powers of numbers and products with them ({', '.join(terms)}) are taken for normal, which they are not: these "
+            "coefficients can be far off",)

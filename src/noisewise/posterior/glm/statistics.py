@@ -76,8 +76,8 @@ class Statistics:
         """Refuse a formula whose sums are not all there: a moments release can have other blocks, and lacks Σ y²."""
         if not (np.isfinite(self.gram_variance).all() and np.isfinite(self.cross_variance).all()):
             raise FitError("the release does not hold all sums of products that this formula needs",
-                           found="a moments release without them", remedy="its response is no predictor, and the data holder "
-                           "must have released the blocks x, xx, y and yx; noisewise show says which there are")
+                           found="a moments release without them", remedy="the response that it was made for cannot be a "
+                           "predictor, and it must have the blocks x, xx, y and yx; noisewise show says what there is")
 
     def hidden(self) -> bool:
         """Whether the noise is of the order of the columns' smallest variance."""

@@ -90,7 +90,11 @@ def test_the_search_starts_near_possible_moments() -> None:
         moments = np.asarray(wanted.second_moments())
         again = np.asarray(found(layout, start(layout, moments))[0].second_moments())
         broken = start(layout, moments + np.diag([0.0, *[-3.0] * (len(moments) - 1)]))
+    discrete = slice(1 + layout.kinds)
     assert np.abs(again[0] - moments[0]).max() < 0.25
+    # Categories also in their products: independent ones would be far off.
+    assert np.abs(again - moments)[discrete, discrete].max() < 1e-3
+    assert np.abs(np.outer(moments[0], moments[0]) - moments)[1, 2:1 + layout.kinds].max() > 0.02
     assert np.isfinite(broken).all()
 
 

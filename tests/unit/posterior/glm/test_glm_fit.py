@@ -98,6 +98,13 @@ def test_formulas_of_every_kind(formula: str, family: str) -> None:
     assert np.all(deviations > 0) and np.isfinite(centre).all() and np.abs(centre).max() < 1.5
 
 
+@pytest.mark.parametrize(("formula", "doubtful"), [("y ~ x + g*h", ()), ("y ~ x + I(x**2)", ("I(x ** 2)",)),
+                                                   ("y ~ x*g + w", ("x:g[T.b]",)), ("y ~ x*w", ("x:w",))])
+def test_powers_and_products_with_numbers_are_doubted_by_their_names(formula: str, doubtful: tuple[str, ...]) -> None:
+    doubts = model(formula, released(1, 2000, terms="I(x**2) + x:g + x:w + g:h")).doubts
+    assert len(doubts) == bool(doubtful) and all(f"({', '.join(doubtful)})" in doubt for doubt in doubts)
+
+
 def test_a_column_that_does_not_vary_has_its_prior() -> None:
     columns = {"y": {"levels": ["no", "yes"]}, "x": {"bounds": [-4, 4]}, "k": {"bounds": [0, 1]}}
     rows = {**{name: table(41, 5000)[name] for name in ("y", "x")}, "k": np.full(5000, 0.5)}
