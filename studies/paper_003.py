@@ -84,7 +84,7 @@ class Size:
     norms: tuple[float, ...]
 
 
-FULL: Final = Size(10, 5, 20, 24, 300, None, (0.5, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0))
+FULL: Final = Size(10, 5, 20, 12, 300, None, (0.5, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0))
 QUICK: Final = Size(2, 2, 1, 2, 100, 300, (1.0, 6.0))
 
 

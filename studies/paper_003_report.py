@@ -175,7 +175,9 @@ def multipliers(results: Path) -> list[str]:
 
 def convergence(results: Path) -> list[str]:
     """The largest R-hat of the fits of each part."""
-    parts = {name: lines_of(results, f"{name}.csv") for name in ("pima", "adult", "synthetic", "growth")}
+    parts = {name: lines_of(results, f"{name}.csv") for name in ("pima", "adult", "synthetic")}
+    grown = lines_of(results, "growth.csv")
+    parts |= {f"growing norms, {words}": [line for line in grown if line["method"] == name] for name, words in GROWTH.items()}
     parts["visits to a doctor"] = _visits(results)
     body = []
     for name, lines in parts.items():

@@ -140,7 +140,7 @@ def test_the_page_names_the_worst_fit(tmp_path: Path) -> None:
     write([{"method": "Taylor", "norm": 1.0, "term": term, "repeats": 24, "r_hat": 1.03} for term in ("x1", "x2")],
           tmp_path / "growth.csv")
     text = filled("{{convergence}}\n", PIECES, tmp_path)
-    assert "| adult | 2 | 1.200 |" in text and "| growth | 24 | 1.030 |" in text
+    assert "| adult | 2 | 1.200 |" in text and "| growing norms, Taylor | 24 | 1.030 |" in text
 
 
 def test_verdicts_on_signs() -> None:
@@ -194,7 +194,7 @@ def test_taylor_is_biased_for_large_coefficients_and_quadrature_is_not() -> None
     assert abs(length["Taylor", 6.0] - 6.0) > 1.0
     assert covered["Taylor", 6.0, "x1"] < 0.5 < covered["quadrature", 6.0, "x1"]
     assert covered["quadrature, mean not told", 6.0, "x1"] < 0.5  # without Σx the mean is not identified
-    assert all(line["r_hat"] < 1.1 for line in lines)
+    assert all(line["r_hat"] < 1.1 for line in lines if line["method"] != "quadrature, mean not told")
 
 
 @pytest.mark.slow

@@ -14,7 +14,7 @@ from noisewise.posterior.glm.columns import Layout, distribution, start
 from noisewise.posterior.glm.family import Family
 from noisewise.posterior.glm.flat import flat_density, possible_moments
 from noisewise.posterior.glm.latent import latent_density
-from noisewise.posterior.glm.prior import INTERCEPT, coefficients, prior_data
+from noisewise.posterior.glm.prior import INTERCEPT, coefficients, effect_scales, prior_data
 from noisewise.posterior.glm.statistics import Response, Statistics, read_response
 from noisewise.posterior.kernels.gradients import jax_density
 from noisewise.posterior.kernels.jax_setup import double_precision
@@ -90,9 +90,9 @@ class GlmModel:
         moments = possible_moments(self.data["gram"] / self.data["rows"])
         features = self.data["features"]
         means = moments[0] @ features
-        deviations = np.sqrt(np.maximum(np.sum(features * (moments @ features), axis=0) - means**2, 1e-12))
+        deviations = effect_scales(features, moments, self.data["least_scale"], np)
         free = (self.data["named"] == 0) & (self.data["is_intercept"] == 0)
-        sd = np.where(free, self.data["prior_sd"] / np.maximum(deviations, 1e-6), self.data["prior_sd"])
+        sd = np.where(free, self.data["prior_sd"] / deviations, self.data["prior_sd"])
         centre = self.data["prior_mean"].copy()
         if INTERCEPT in design.terms and not self.data["named"][design.terms.index(INTERCEPT)]:
             slopes = self.data["is_intercept"] == 0

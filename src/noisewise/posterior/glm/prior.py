@@ -2,8 +2,9 @@
 
 By default a coefficient times its predictor's standard deviation is normal with mean 0 and the family's ``slope_sd``, and so is
 the linear predictor in the middle of the predictors, with ``intercept_sd``; with more than four coefficients each is narrower, so
-that the linear predictor does not become ever wider with their number. The standard deviations are unknowns of the model itself,
-so that the prior is scale-aware without a look at rows, and the declared bounds, which may be loose, do not matter.
+that the linear predictor does not become ever wider with their number. A term counts as varying at least a little (a category: a
+quarter of its range), so that the coefficient of a level that hardly occurs has a prior of finite width. The standard deviations
+are unknowns of the model itself, so that the prior is scale-aware without a look at rows, and loose bounds do not matter.
 
 A `Prior` in the user's units replaces this for the terms that it names. ``Prior(largest_norm=s)`` is that of Kulkarni et al.
 (2021): a uniform direction and a χ² distributed squared length, cut off at s² (standard normal coefficients within a ball of
@@ -21,7 +22,7 @@ import numpy.typing as npt
 from noisewise.errors import FitError
 from noisewise.posterior.glm.family import Family
 from noisewise.posterior.prior import Prior
-from noisewise.schema import Design
+from noisewise.schema import Categorical, Design
 
 Array = npt.NDArray[np.float64]
 
@@ -29,12 +30,16 @@ INTERCEPT: Final = "Intercept"
 FULL_WIDTH: Final = 2.0
 """Up to 2² coefficients have the family's width each; of more, the linear predictor as a whole has twice that width."""
 
+LEAST_OF_CATEGORIES: Final = 0.25
+LEAST_OF_NUMBERS: Final = 0.005
+"""Of a term's range: it counts as varying at least so much."""
+
 
 def coefficients(x: Any, moments: Any, data: Mapping[str, Any], xp: Any) -> tuple[Any, Any]:
     """β in the user's units from the sampled effects, and the log prior density of the effects."""
     features = data["features"]
     means = moments[0] @ features
-    deviations = xp.sqrt(xp.maximum(xp.sum(features * (moments @ features), axis=0) - means**2, 1e-12))
+    deviations = effect_scales(features, moments, data["least_scale"], xp)
     is_intercept, named = data["is_intercept"], data["named"]
     scale = xp.where(is_intercept > 0, 1.0, deviations)
     slopes = xp.where(is_intercept > 0, 0.0, x / scale)
@@ -51,6 +56,16 @@ def coefficients(x: Any, moments: Any, data: Mapping[str, Any], xp: Any) -> tupl
     weight = data["normal_prior"]
     log_prior = xp.sum(weight * (-0.5 * standard**2 - named * xp.log(scale)))
     return beta, log_prior + log_jacobian
+
+
+def effect_scales(features: Any, moments: Any, least: Any, xp: Any) -> Any:
+    """How much each term varies: the root of its variance plus the square of a least scale.
+
+    The least scale matters for a level that hardly ever occurs: without it the noise could not tell its coefficient from ±∞.
+    """
+    means = moments[0] @ features
+    variances = xp.sum(features * (moments @ features), axis=0) - means**2
+    return xp.sqrt(xp.maximum(variances, 0.0) + least**2)
 
 
 def prior_data(design: Design, family: Family, prior: Prior | None) -> dict[str, Array]:
@@ -70,10 +85,19 @@ def prior_data(design: Design, family: Family, prior: Prior | None) -> dict[str,
         "prior_mean": np.array([float(given.mean.get(name, 0.0)) for name in design.terms]),
         "prior_sd": np.array([float(given.sd.get(name, width)) for name, width in zip(design.terms, wide, strict=True)]),
         "half_widths": half_widths,
+        "least_scale": 2.0 * half_widths * np.where(_of_categories(design), LEAST_OF_CATEGORIES, LEAST_OF_NUMBERS),
         "normal_prior": is_intercept.copy() if ball else np.ones(len(design.terms)),
         "ball": np.array([given.largest_norm]) if ball else np.zeros(0),
         "lkj": np.array(1.0 if given.correlation is None else given.correlation),
     }
+
+
+def _of_categories(design: Design) -> npt.NDArray[np.bool_]:
+    """Which terms are made of categories alone."""
+    categories = {column.name for column in design.basis.schema.columns if isinstance(column, Categorical)}
+    others = [any(factor.column not in categories for factor in column.factors) for column in design.basis.columns]
+    uses_others: npt.NDArray[np.bool_] = np.any(design.features[np.array(others)] != 0.0, axis=0)
+    return ~uses_others
 
 
 def _checked(design: Design, family: Family, prior: Prior | None) -> Prior:

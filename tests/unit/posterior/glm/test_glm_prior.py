@@ -11,7 +11,7 @@ from tests.unit.posterior.glm.made_tables import model, released
 
 import noisewise as nw
 from noisewise.errors import FitError
-from noisewise.posterior.glm.prior import coefficients
+from noisewise.posterior.glm.prior import coefficients, effect_scales
 from noisewise.posterior.kernels.jax_setup import double_precision
 
 FORMULA = "y ~ x + w"
@@ -54,7 +54,7 @@ def test_the_density_of_named_coefficients_does_not_depend_on_the_predictors_sca
         values = []
         for scale in (0.5, 1.0, 2.0):
             moments = jnp.diag(jnp.array([1.0, 0.1 * scale, 0.2 * scale]))
-            deviations = np.sqrt(np.diag(np.asarray(data["features"].T @ moments @ data["features"])))[1:]
+            deviations = np.asarray(effect_scales(data["features"], moments, data["least_scale"], jnp))[1:]
             effects = np.array([0.1, *(np.array([0.2, -0.4]) * deviations)])
             log_prior = float(coefficients(jnp.asarray(effects), moments, data, jnp)[1])
             values.append(log_prior + np.log(deviations).sum())  # − log |∂β/∂effects|
@@ -67,6 +67,16 @@ def test_the_default_is_normal_in_effects() -> None:
     assert log_prior == pytest.approx(-0.5 * np.sum((effects / 2.5) ** 2))
     deviations = [1.0, 1.0]  # of x and w in the table
     np.testing.assert_allclose(beta[1:], effects[1:] / deviations, rtol=0.1)
+
+
+def test_a_term_counts_as_varying_at_least_a_little() -> None:
+    """A level that hardly ever occurs has a prior of finite width; one that occurs often has nearly that of its deviation."""
+    features, least = np.eye(3)[:, 1:], np.array([0.25, 0.25])
+    rare, common = 1e-9, 0.5
+    moments = np.array([[1.0, rare, common], [rare, rare, 0.0], [common, 0.0, common]])
+    np.testing.assert_allclose(effect_scales(features, moments, least, np), [0.25, np.hypot(0.25, 0.5)], rtol=1e-6)
+    data = model("y ~ x + g", released(epsilon=50.0)).data
+    assert data["least_scale"][2] == pytest.approx(0.25 * 1.0) and data["least_scale"][1] < 0.2
 
 
 def test_many_coefficients_are_narrower() -> None:
