@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 # Compiled code of the tests is kept beside them: what a user's own cache holds must not decide whether they pass.
@@ -11,6 +13,7 @@ for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(variable, "1")
 os.environ.setdefault("MPLBACKEND", "Agg")
 
+import pytest  # noqa: E402
 from hypothesis import HealthCheck, settings  # noqa: E402
 
 # No deadline: a machine that runs other things too is slow now and then. `thorough` is for a long search by hand:
@@ -18,3 +21,20 @@ from hypothesis import HealthCheck, settings  # noqa: E402
 settings.register_profile("noisewise", deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("thorough", parent=settings.get_profile("noisewise"), max_examples=5000)
 settings.load_profile("noisewise")
+
+MANY_MAPS = 15_000
+"""Of 65,530 that Linux allows a process by default: each compiled program takes several."""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def room_for_compiled_programs() -> Iterator[None]:
+    """After a module, forget compiled programs if there are many: a process that runs out of memory maps is aborted."""
+    yield
+    maps = Path("/proc/self/maps")
+    if "jax" in sys.modules and maps.exists() and maps.read_bytes().count(b"\n") > MANY_MAPS:
+        import gc
+
+        import jax
+
+        jax.clear_caches()
+        gc.collect()

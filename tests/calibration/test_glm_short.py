@@ -57,7 +57,7 @@ def test_the_limit_rejects_four_fifths() -> None:
     assert overconfident(np.repeat([0.5, 0.0], [96, 24])) and not overconfident(np.repeat([0.5, 0.0], [112, 8]))
 
 
-@pytest.mark.parametrize("family", FORMULAS)
+@pytest.mark.parametrize("family", ["logistic", pytest.param("poisson", marks=pytest.mark.slow)])
 def test_intervals_cover_and_those_that_ignore_the_noise_do_not(family: str) -> None:
     """Releases that say enough: where a slope is half open the prior draws it outwards, and a fixed truth need not be covered."""
     releases = [made(family, FIXED[family], seed, 20_000, 1.0) for seed in range(40)]

