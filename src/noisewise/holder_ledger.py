@@ -5,15 +5,17 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeVar, cast
 
 from noisewise.errors import DeclarationError, PrivacyError
 from noisewise.privacy.cost import Cost
 from noisewise.privacy.ledger import BudgetLedger
 from noisewise.release.model import Release
+from noisewise.release.single import SingleRelease
 from noisewise.schema import Schema
 
 Made = TypeVar("Made")
+AnyRelease = TypeVar("AnyRelease", Release, SingleRelease)
 
 NO_PART_OF_A_REQUEST: Final = frozenset({"format", "version", "rules", "parts"})
 DERIVED: Final = frozenset({"rows", "noise", "created", "library", "statistic", "moments", "smallest_eigenvalue"})
@@ -36,18 +38,21 @@ def check_edition(edition: object) -> None:
                                remedy='give for example edition="2026-05"')
 
 
-def request_digest(blank: Release, edition: str) -> str:
+def request_digest(blank: Release | SingleRelease, edition: str) -> str:
     """A digest of all that a release depends on besides its rows: declarations, statistic, noise, budget, the table's edition.
 
     The day and the version of the library are no part of it, nor are numbers and words that follow from the rest.
     """
+    asked = blank.request(edition) if isinstance(blank, SingleRelease) else _asked(blank, edition)
+    return hashlib.sha256(json.dumps(asked, sort_keys=True, allow_nan=False).encode()).hexdigest()
+
+
+def _asked(blank: Release, edition: str) -> dict[str, Any]:
     from noisewise.release.format import document_of
 
     document = document_of(blank)
-    asked: dict[str, Any] = {name: value for name, value in document.items() if name not in NO_PART_OF_A_REQUEST}
-    asked["parts"] = [_asked_of(part) for part in document["parts"]]
-    asked["edition"] = edition
-    return hashlib.sha256(json.dumps(asked, sort_keys=True, allow_nan=False).encode()).hexdigest()
+    asked = {name: value for name, value in document.items() if name not in NO_PART_OF_A_REQUEST}
+    return {**asked, "parts": [_asked_of(part) for part in document["parts"]], "edition": edition}
 
 
 def _asked_of(part: Mapping[str, Any]) -> dict[str, Any]:
@@ -66,15 +71,18 @@ def neighbours(schema: Schema) -> str:
     return f"{schema.adjacency}, {'row' if schema.unit.is_row else f'all rows of one {schema.unit.column}'}"
 
 
-def released(ledger: BudgetLedger | None, blank: Release, cost: Cost, edition: str,
-             read: Callable[[], Callable[[], Release]]) -> Release:
+def released(ledger: BudgetLedger | None, blank: AnyRelease, cost: Cost, edition: str,
+             read: Callable[[], Callable[[], AnyRelease]]) -> AnyRelease:
     """Make a release, or hand out the one that was made for the same request before: see `once`."""
     from noisewise.release.format import decode, encode
+
+    def stored(content: bytes) -> AnyRelease:
+        return cast(AnyRelease, decode(content))  # the digest of the request says which kind it is
 
     check_edition(edition)
     return once(ledger, cost=cost, description=_description(blank, edition), request=request_digest(blank, edition),
                 partition=dict(blank.schema.partition), neighbours=neighbours(blank.schema), read=read, encode=encode,
-                decode=decode)
+                decode=stored)
 
 
 def once(ledger: BudgetLedger | None, *, cost: Cost, description: str, request: str, partition: Mapping[str, str],
@@ -99,7 +107,9 @@ def once(ledger: BudgetLedger | None, *, cost: Cost, description: str, request: 
     return made
 
 
-def _description(blank: Release, edition: str) -> str:
+def _description(blank: Release | SingleRelease, edition: str) -> str:
+    if isinstance(blank, SingleRelease):
+        return f"{blank.kind} release of {blank.title()}" + (f", edition {edition}" if edition else "")
     names = blank.basis.names[1:]
     shown = ", ".join(names[:MOST_NAMES]) + (f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else "")
     return f"{blank.kind_in_file} release of {blank.formula or shown}" + (f", edition {edition}" if edition else "")

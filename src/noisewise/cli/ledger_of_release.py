@@ -57,15 +57,15 @@ def open_budget(place: str | None, epsilon: float | None, delta: float | None, e
 
 def refuse_batch_twice(target: Path, made: Release, budget: Budget | None) -> None:
     """A batch that came from the ledger may be in the file already; twice it would count as other people."""
-    import noisewise
+    from noisewise.release.files import load_matrices
 
-    if budget is not None and not budget.completed and any(part in noisewise.load(target).parts for part in made.parts):
+    if budget is not None and not budget.completed and any(part in load_matrices(target).parts for part in made.parts):
         raise ReleaseError("this batch is in the file already: the ledger has answered with the release that was made before",
                            found=str(target), remedy="if the rows are others, give an --edition of their own; nothing was spent")
 
 
 def next_batch(target: Path) -> str:
     """The edition of a batch: how many are in the file with it, so that no two batches are taken for the same request."""
-    import noisewise
+    from noisewise.release.files import load_matrices
 
-    return f"batch {noisewise.load(target).holders + 1}"
+    return f"batch {load_matrices(target).holders + 1}"

@@ -191,7 +191,7 @@ def _columns_table(declared: Schema) -> Table:
     from rich import box
     from rich.table import Table
 
-    from noisewise.schema.columns import DROP, Numeric
+    from noisewise.schema.columns import DROP, Numeric, Unbounded
 
     def becomes(value: object) -> str:
         if value == DROP:
@@ -204,6 +204,8 @@ def _columns_table(declared: Schema) -> Table:
     for column in declared.columns:
         if isinstance(column, Numeric):
             kind, other = f"number from {column.lower:g} to {column.upper:g}", "is clipped"
+        elif isinstance(column, Unbounded):
+            kind, other = "number without known bounds", "counts as missing"
         else:
             kind = f"category: {', '.join(map(str, column.levels))}"
             other = "drops its row" if column.unseen == DROP else f"becomes {column.unseen}"

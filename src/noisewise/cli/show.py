@@ -35,6 +35,7 @@ def show(
         _show_several(talk, files)
         return
     import noisewise
+    from noisewise.release.single import SingleRelease
 
     file = files[0]
     found = noisewise.load(file)
@@ -44,7 +45,7 @@ def show(
     if not talk.quiet:
         for rule in found.schema.rules():
             talk.line(f"  {rule}")
-    talk.document({"file": file, **release_document(found)})
+    talk.document({"file": file, **(found.document() if isinstance(found, SingleRelease) else release_document(found))})
 
 
 def _show_several(talk: Talk, files: list[Path]) -> None:

@@ -42,9 +42,9 @@ class Sites:
 
     @classmethod
     def load(cls, files: Sequence[Path]) -> Sites:
-        import noisewise
+        from noisewise.release.files import load_matrices
 
-        return cls(tuple(files), tuple(noisewise.load(file) for file in files))
+        return cls(tuple(files), tuple(load_matrices(file) for file in files))
 
     def together(self) -> Release:
         """One release with the parts of all, or an error that names the files."""

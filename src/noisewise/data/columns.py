@@ -17,7 +17,7 @@ import numpy.typing as npt
 from noisewise.data.cells import exact_number_from_text
 from noisewise.data.sources.base import Source, Wanted
 from noisewise.errors import DataError
-from noisewise.schema.columns import DROP, Categorical, Level, Numeric
+from noisewise.schema.columns import DROP, Categorical, Column, Level
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -28,7 +28,7 @@ DROPPED: Final = -1
 Codes = npt.NDArray[np.int32]
 
 
-def wanted_columns(columns: Sequence[Numeric | Categorical], unit: str | None) -> list[Wanted]:
+def wanted_columns(columns: Sequence[Column], unit: str | None) -> list[Wanted]:
     """What to ask of a source for these declarations."""
     wanted = [
         Wanted(column.name, "level", frozenset(map(str, column.levels)), column.levels)

@@ -13,7 +13,7 @@ from noisewise.posterior.fit import GAUSSIAN, fit, whole
 from noisewise.posterior.methods import DEFAULT, METHODS
 from noisewise.posterior.prior import Prior, ResolvedPrior
 from noisewise.progress import Tick
-from noisewise.release.combine import combine
+from noisewise.release.combine import Releases, combine
 from noisewise.release.model import Release
 from noisewise.results.comparison import MethodComparison
 from noisewise.schema import Design
@@ -33,7 +33,7 @@ CAUTIONS: Final[dict[str, str]] = {
 
 def compare_methods(
     formula: str,
-    release: Release | Sequence[Release],
+    release: Releases,
     methods: Sequence[str] | None = None,
     *,
     family: str = GAUSSIAN,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Sequence
 from typing import Final, Literal, overload
 
 import numpy as np
@@ -20,7 +19,7 @@ from noisewise.posterior.prior import Prior, ResolvedPrior
 from noisewise.posterior.request import Request, Sampled
 from noisewise.posterior.sites import random_sites
 from noisewise.progress import Tick, progress_bar
-from noisewise.release.combine import combine
+from noisewise.release.combine import Releases, combine
 from noisewise.release.model import Release
 from noisewise.results import FitInfo, PointEstimate, Posterior, PriorSummary
 from noisewise.schema import Design
@@ -31,14 +30,14 @@ FAMILIES: Final = (GAUSSIAN, *GLM_FAMILIES)
 
 @overload
 def fit(  # type: ignore[overload-overlap]
-    formula: str, release: Release | Sequence[Release], *, method: Literal["adassp"]
+    formula: str, release: Releases, *, method: Literal["adassp"]
 ) -> PointEstimate: ...
 
 
 @overload
 def fit(
     formula: str,
-    release: Release | Sequence[Release],
+    release: Releases,
     *,
     family: str = ...,
     method: str = ...,
@@ -53,7 +52,7 @@ def fit(
 
 def fit(
     formula: str,
-    release: Release | Sequence[Release],
+    release: Releases,
     *,
     family: str = "gaussian",
     method: str = DEFAULT,

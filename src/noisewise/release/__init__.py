@@ -11,8 +11,10 @@ from noisewise.release.combine import combine
 from noisewise.release.files import load
 from noisewise.release.model import EntryNoise, GramPart, Release
 from noisewise.release.moments import BlockSums, MomentsPart
+from noisewise.release.partition import PartitionRelease
+from noisewise.release.single import SingleRelease
 
 __all__ = [
-    "AdasspPart", "BlockSums", "EntryNoise", "GramPart", "MomentsPart", "Release", "SmallestEigenvalue", "append", "combine",
-    "load",
+    "AdasspPart", "BlockSums", "EntryNoise", "GramPart", "MomentsPart", "PartitionRelease", "Release", "SingleRelease",
+    "SmallestEigenvalue", "append", "combine", "load",
 ]

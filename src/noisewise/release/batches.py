@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from noisewise.errors import IncompatibleReleasesError, ReleaseWriteError
 from noisewise.release.adassp import regression_columns
 from noisewise.release.combine import combine, differing
-from noisewise.release.files import SIZE_LIMIT, load, save
+from noisewise.release.files import SIZE_LIMIT, load_matrices, save
 from noisewise.release.model import Release
 from noisewise.release.moments import BYTES_OF_A_SUM
 from noisewise.schema.basis import Basis, BasisColumn
@@ -39,7 +39,7 @@ def append(path: str | os.PathLike[str], release: Release) -> Release:
     2
     """
     with _alone(path):
-        there = load(path)
+        there = load_matrices(path)
         _check_version(path, there)
         together = combine([there, release])
         save(together, path)
@@ -69,7 +69,7 @@ def check_append(
 ) -> Release:
     """Refuse a batch that could not be appended, before its rows are read and its budget is spent; returns what is there now."""
     with _alone(path):  # if the file cannot be locked, that is to be known now
-        there = load(path)
+        there = load_matrices(path)
     _check_version(path, there)
     columns = Basis.of(schema, terms).columns if formula is None else regression_columns(schema, terms, formula)
     names: tuple[str, ...] = ()

@@ -4,30 +4,43 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 from noisewise.errors import IncompatibleReleasesError
 from noisewise.release.adassp import same_regression
 from noisewise.release.model import Release
+from noisewise.release.single import SingleRelease
 from noisewise.schema.basis import Basis, BasisColumn
-from noisewise.schema.columns import Categorical, Column, Numeric
+from noisewise.schema.columns import UNKNOWN, Categorical, Column, Numeric, Unbounded
 from noisewise.schema.schema import Schema
 
+Releases: TypeAlias = "Release | SingleRelease | Iterable[Release | SingleRelease]"
+"""What may be given where releases are analysed together; kinds that cannot be are refused."""
 
-def combine(releases: Iterable[Release]) -> Release:
+
+def combine(releases: Releases) -> Release:
     """One release with the parts of all. Budgets, noise and row counts may differ; the schema may not."""
     found = tuple(releases) if isinstance(releases, Iterable) else (releases,)
     if not found:
         raise IncompatibleReleasesError(
             "there must be at least one release to combine", found="an empty list"
         )
+    tables: list[Release] = []
     for release in found:
+        if isinstance(release, SingleRelease):
+            raise IncompatibleReleasesError("a regression is fitted to releases of kind gram, adassp or moments",
+                                            found=f"kind {release.kind}", remedy=release.remedy_for_fit)
         if not isinstance(release, Release):
             raise IncompatibleReleasesError(
                 "only releases can be combined",
                 found=type(release).__name__,
                 remedy="load release files first: noisewise.load(path)",
             )
+        tables.append(release)
+    return _combined(tuple(tables))
+
+
+def _combined(found: tuple[Release, ...]) -> Release:
     first = found[0]
     for number, release in enumerate(found[1:], start=2):
         differences = list(differing(first, release))
@@ -132,6 +145,8 @@ def _meaning(column: Column) -> dict[str, Any]:
     """What a declaration comes to: leaving a default out or writing it down is no difference."""
     if isinstance(column, Numeric):
         return {"bounds": [column.lower, column.upper], "missing": column.fill}
+    if isinstance(column, Unbounded):
+        return {"bounds": UNKNOWN, "missing": column.fill}
     return {"levels": list(column.levels), "missing": column.fill, "other": column.unseen}
 
 

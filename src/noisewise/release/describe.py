@@ -6,6 +6,7 @@ import textwrap
 
 from noisewise.release.adassp import AdasspPart
 from noisewise.release.model import GramPart, MomentsPart, Release
+from noisewise.release.single import SingleRelease
 from noisewise.schema.moment_blocks import NEEDED, MomentBlock
 
 _WIDTH = 100
@@ -33,6 +34,22 @@ def describe(release: Release) -> str:
         lines += ["", f"part {number}"] if release.holders > 1 else []
         lines += _describe_part(part)
     return "\n".join(lines)
+
+
+def describe_single(release: SingleRelease) -> str:
+    """The same for a release that is no matrix."""
+    unit = release.schema.unit
+    protected = "one row" if unit.is_row else f"all rows of one {unit.column}"
+    delta = f", delta {release.delta!r}" if release.delta else ""
+    lines = [
+        ("protects", f"{protected}; neighbours: {release.adjacency}"),
+        ("rows", "their number is not public" if release.rows is None else f"{release.rows} (public)"),
+        ("privacy", f"epsilon {repr(release.epsilon).removesuffix('.0')}{delta}. {release.statement}"),
+        *release.summary_lines(),
+        ("made", f"{release.created} by {release.library}"),
+    ]
+    heading = f"noisewise release of kind {release.kind}: {release.title()}"
+    return "\n".join([heading, *(line for label, text in lines for line in _wrap(label, text))])
 
 
 def _numbers(release: Release) -> int:

@@ -21,7 +21,7 @@ class Fields(BaseModel):
 
 
 class ColumnFields(Fields):
-    bounds: Items[int | float] = []
+    bounds: Annotated[list[int | float], Field(max_length=2)] | Literal["unknown"] = []
     levels: Items[LevelField] = []
     missing: LevelField | None = None
     other: LevelField | None = None

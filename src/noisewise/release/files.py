@@ -10,13 +10,14 @@ from pathlib import Path
 from typing import Final
 
 from noisewise.errors import ReleaseError, ReleaseFormatError, ReleaseWriteError
-from noisewise.release.model import Release
+from noisewise.release.model import KINDS, Release
+from noisewise.release.single import SingleRelease
 
 SIZE_LIMIT: Final = 256 * 2**20
 """Bytes. A release of 1000 columns takes about 10 MB per holder; larger files are refused unread."""
 
 
-def load(path: str | os.PathLike[str]) -> Release:
+def load(path: str | os.PathLike[str]) -> Release | SingleRelease:
     """Read a release file. Nothing in it is run; whatever is wrong with it is one `ReleaseFormatError`."""
     from noisewise.release.format import decode
 
@@ -29,7 +30,16 @@ def load(path: str | os.PathLike[str]) -> Release:
         ) from None
 
 
-def save(release: Release, path: str | os.PathLike[str]) -> Path:
+def load_matrices(path: str | os.PathLike[str]) -> Release:
+    """Read the file of a release of noisy moments, which regressions are fitted to."""
+    found = load(path)
+    if isinstance(found, Release):
+        return found
+    raise ReleaseError(f"{os.fspath(path)}: regressions are fitted to releases of kind {', '.join(KINDS)}",
+                       found=f"kind {found.kind}", remedy=found.remedy_for_fit)
+
+
+def save(release: Release | SingleRelease, path: str | os.PathLike[str]) -> Path:
     """Write a release file, by custom ending in ``.nwr``."""
     from noisewise.release.format import encode
 

@@ -7,7 +7,7 @@ import re
 from typing import Any, Final, TypeAlias
 
 import numpy as np
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
 from noisewise.errors import NoisewiseError, ReleaseError, ReleaseFormatError
 from noisewise.release.adassp import AdasspPart, SmallestEigenvalue
@@ -16,6 +16,7 @@ from noisewise.release.checks import FloatMatrix
 from noisewise.release.columns import FactorReader, columns_to_list
 from noisewise.release.fields import GramPartFields, ReleasedColumnFields, ReleaseFields
 from noisewise.release.json_text import Triangle, parse, render, short
+from noisewise.release.kinds import SINGLE
 from noisewise.release.model import (
     AVERAGED_KIND,
     FORMAT_VERSION,
@@ -27,22 +28,26 @@ from noisewise.release.model import (
 )
 from noisewise.release.moments import BlockSums, MomentsPart, check_matrices
 from noisewise.release.moments_fields import MomentsPartFields, MomentsReleaseFields
+from noisewise.release.single import FORMAT, SingleRelease
+from noisewise.release.unknown_fields import known_part, put_back, unknown_part
 from noisewise.schema.basis import BasisColumn
 from noisewise.schema.schema import Schema
 
 AnyRelease: TypeAlias = ReleaseFields | AdasspReleaseFields | MomentsReleaseFields
 
-FORMAT: Final = "noisewise-release"
 LONGEST_TEXT: Final = 600
 FIELDS: Final[dict[str, type[AnyRelease]]] = {"adassp": AdasspReleaseFields, "moments": MomentsReleaseFields}
 _MAJOR: Final = int(FORMAT_VERSION.split(".")[0])
 
 
-def decode(data: bytes) -> Release:
+def decode(data: bytes) -> Release | SingleRelease:
     """The release in these bytes, or one `ReleaseFormatError`."""
     document = parse(data)
     _check_heading(document)
     try:
+        if document["kind"] in SINGLE:
+            kind, fields = SINGLE[document["kind"]]
+            return kind.from_fields(fields.model_validate(document))
         return _release(FIELDS.get(document["kind"], ReleaseFields).model_validate(document))
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False)[0]
@@ -62,10 +67,11 @@ def _cut(text: str) -> str:
     return text if len(text) <= LONGEST_TEXT else text[:LONGEST_TEXT] + " …"
 
 
-def encode(release: Release) -> bytes:
+def encode(release: Release | SingleRelease) -> bytes:
     """The bytes of a release file; they have been read back and compared, so what is written can be read."""
     try:
-        data = (render(document_of(release)) + "\n").encode("utf-8")
+        document = release.document() if isinstance(release, SingleRelease) else document_of(release)
+        data = (render(document) + "\n").encode("utf-8")
         if decode(data) == release:
             return data
     except ReleaseFormatError as error:
@@ -110,12 +116,12 @@ def _check_heading(document: dict[str, Any]) -> None:
 
 
 def _release(fields: AnyRelease) -> Release:
-    schema = Schema.from_dict(_known(fields.declared))
+    schema = Schema.from_dict(known_part(fields.declared))
     reader = FactorReader(schema)
     columns = tuple(_column(reader, column) for column in fields.columns)
     if not columns:
         raise ReleaseError("a release has columns", found="none")
-    extra = _unknown(fields)
+    extra = unknown_part(fields)
     extra.pop("parts", None)  # each part keeps its own
     if isinstance(fields, MomentsReleaseFields):
         check_matrices(len(fields.parts), len(columns))
@@ -150,13 +156,13 @@ def _column(reader: FactorReader, fields: ReleasedColumnFields) -> BasisColumn:
 def _part(fields: GramPartFields | MomentsPartFields, columns: int) -> GramPart:
     shared: dict[str, Any] = {
         "rows": fields.rows,
-        **_known(fields.privacy),
+        **known_part(fields.privacy),
         "created": fields.created,
         "library": fields.library,
-        "extra": _unknown(fields),
+        "extra": unknown_part(fields),
     }
     if isinstance(fields, MomentsPartFields):
-        blocks = {name: BlockSums(**_known(block)) for name, block in fields.blocks.items()}
+        blocks = {name: BlockSums(**known_part(block)) for name, block in fields.blocks.items()}
         return MomentsPart(predictors=max(columns - 2, 0), blocks=blocks, **shared)  # beside the constant and the response
     noise = fields.noise
     shared |= {
@@ -170,7 +176,7 @@ def _part(fields: GramPartFields | MomentsPartFields, columns: int) -> GramPart:
     return AdasspPart(
         matrix=_matrix(fields.statistic, columns - 1),  # the last column is the response
         moments=np.array(fields.moments),
-        smallest_eigenvalue=SmallestEigenvalue(**_known(fields.smallest_eigenvalue)),
+        smallest_eigenvalue=SmallestEigenvalue(**known_part(fields.smallest_eigenvalue)),
         **shared,
     )
 
@@ -214,8 +220,8 @@ def document_of(release: Release) -> dict[str, Any]:
         "rules": _rules(release),
         "columns": columns_to_list(release.columns),
     }
-    merged: dict[str, Any] = _merge(document, dict(release.extra))
-    merged["parts"] = [_merge(_part_document(part), dict(part.extra)) for part in release.parts]
+    merged: dict[str, Any] = put_back(document, dict(release.extra))
+    merged["parts"] = [put_back(_part_document(part), dict(part.extra)) for part in release.parts]
     return merged
 
 
@@ -269,44 +275,3 @@ def _rules(release: Release) -> list[str]:
             f"every {release.schema.unit.column}: at most {release.schema.unit.max_rows} rows are used"
         )
     return rules
-
-
-def _known(fields: Any) -> Any:
-    """Plain data, with the known fields only and only those that the file gave."""
-    if isinstance(fields, BaseModel):
-        return {
-            name: _known(getattr(fields, name))
-            for name in type(fields).model_fields
-            if name in fields.model_fields_set
-        }
-    if isinstance(fields, dict):
-        return {name: _known(value) for name, value in fields.items()}
-    return fields
-
-
-def _unknown(fields: Any) -> Any:
-    """The fields that are not known here, each in its place; lists keep their length."""
-    if isinstance(fields, BaseModel):
-        known = {
-            (info.alias or name): getattr(fields, name) for name, info in type(fields).model_fields.items()
-        }
-        return {name: kept for name, value in known.items() if (kept := _unknown(value))} | (
-            fields.model_extra or {}
-        )
-    if isinstance(fields, dict):
-        return {name: kept for name, value in fields.items() if (kept := _unknown(value))}
-    if isinstance(fields, list) and fields and isinstance(fields[0], BaseModel):
-        kept_items = [_unknown(item) for item in fields]
-        return kept_items if any(kept_items) else []
-    return {}
-
-
-def _merge(known: Any, unknown: Any) -> Any:
-    """Put unknown fields back in their places; what is known wins."""
-    if isinstance(known, dict) and isinstance(unknown, dict):
-        return known | {
-            name: _merge(known[name], value) if name in known else value for name, value in unknown.items()
-        }
-    if isinstance(known, list) and isinstance(unknown, list) and len(known) == len(unknown):
-        return [_merge(one, other) for one, other in zip(known, unknown, strict=True)]
-    return known

@@ -25,14 +25,16 @@ __all__ = [
     "Distribution", "EntryNoise", "GramPart", "MomentsPart", "Release", "today",
 ]
 
-FORMAT_VERSION: Final = "1.3"
+FORMAT_VERSION: Final = "1.4"
 """The newest version of the format. A file states the oldest one that has all it uses."""
 
 KINDS: Final = ("gram", "adassp", "moments")
 AVERAGED_KIND: Final = "averaged-gram"
 """What a file calls a ``gram`` release with averaged parts: a reader of version 1.0 refuses it and cannot misread it."""
 
-KIND_VERSIONS: Final[Mapping[str, str]] = {"gram": "1.0", AVERAGED_KIND: "1.1", "adassp": "1.1", "moments": "1.3"}
+KIND_VERSIONS: Final[Mapping[str, str]] = {
+    "gram": "1.0", AVERAGED_KIND: "1.1", "adassp": "1.1", "moments": "1.3", "partition": "1.4",
+}
 """The version of the format that brought each kind that a file can state."""
 
 NOISE_VERSIONS: Final[Mapping[str, str]] = {"wishart": "1.2"}

@@ -61,6 +61,7 @@ class Basis:
     @classmethod
     def of(cls, schema: Schema, terms: str | None = None) -> Basis:
         """The basis of a release: all declared columns, and what ``terms`` (``"a:b + I(a**2)"``) adds."""
+        schema.require_bounds()
         products: dict[Product, None] = {ONE: None}
         for column in schema.columns:
             if isinstance(column, Categorical):

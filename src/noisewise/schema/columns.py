@@ -1,4 +1,4 @@
-"""The two kinds of column: numbers with bounds, and categories with levels.
+"""The kinds of column: numbers with bounds, numbers without, and categories with levels.
 
 Every cell of a declared column has a public meaning, whatever it holds: a number outside the bounds is clipped, a missing
 cell takes a public fixed value, a level that was not declared takes a public fixed level. So reading a table can never fail
@@ -16,6 +16,9 @@ from noisewise.errors import DeclarationError
 
 DROP: Final = "drop"
 Level: TypeAlias = str | int | float | bool
+
+UNKNOWN: Final = "unknown"
+"""Declared instead of bounds where nobody knows any: such a column is served by releases of kind partition only."""
 
 UNFILLED: Final = "?"
 """What a schema template holds where only the data holder can know the answer."""
@@ -164,7 +167,36 @@ class Categorical:
         return declared
 
 
-Column: TypeAlias = Numeric | Categorical
+@dataclass(frozen=True)
+class Unbounded:
+    """A column of numbers of which no bounds are known. A row in which it is missing is left out, or it takes a fixed value.
+
+    >>> Unbounded("income").fill
+    'drop'
+    """
+
+    name: str
+    missing: float | Literal["drop"] | None = None
+
+    def __post_init__(self) -> None:
+        check_text(self.name, "the name of a column")
+        if self.missing not in (None, DROP) and not is_finite_number(self.missing):
+            raise DeclarationError(f"column '{self.name}': missing must be a number, or \"drop\"", found=repr(self.missing),
+                                   remedy="choose a number, or leave it out (the row is left out)")
+
+    @property
+    def fill(self) -> float | Literal["drop"]:
+        """What stands for a missing cell: a number, or "drop" for the whole row."""
+        return DROP if self.missing is None or self.missing == DROP else float(self.missing)
+
+    def to_dict(self) -> dict[str, Any]:
+        declared: dict[str, Any] = {"bounds": UNKNOWN}
+        if self.missing is not None:
+            declared["missing"] = self.missing
+        return declared
+
+
+Column: TypeAlias = Numeric | Categorical | Unbounded
 
 
 def column_from_dict(name: str, declared: object) -> Column:
@@ -189,9 +221,12 @@ def column_from_dict(name: str, declared: object) -> Column:
             raise DeclarationError(f"{where}: levels must be a list", found=repr(levels), remedy="write levels = [\"A\", \"B\"]")
         return Categorical(name, tuple(levels), declared.get("missing"), declared.get("other"))
     bounds = declared["bounds"]
+    if bounds == UNKNOWN and "other" not in declared:
+        return Unbounded(name, declared.get("missing"))
     if not isinstance(bounds, (list, tuple)) or len(bounds) != 2:
         raise DeclarationError(f"{where}: bounds must be a list of two numbers", found=repr(bounds),
-                               remedy="write bounds = [lowest, highest]")
+                               remedy="write bounds = [lowest, highest]; or bounds = \"unknown\" for a partition release, which "
+                               "needs none")
     if UNFILLED in bounds:
         raise DeclarationError(
             f"{where}: its bounds have not been filled in",

@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias, cast
 
 from noisewise.errors import DeclarationError
-from noisewise.schema.columns import DROP, UNFILLED, Categorical, Column, Numeric, check_text, column_from_dict, is_finite_number
+from noisewise.schema.columns import (
+    DROP,
+    UNFILLED,
+    Categorical,
+    Column,
+    Numeric,
+    Unbounded,
+    check_text,
+    column_from_dict,
+    is_finite_number,
+)
 from noisewise.schema.toml import to_toml
 
 Adjacency: TypeAlias = Literal["replace-one", "add-remove"]
@@ -81,7 +91,7 @@ class Schema:
         _check_partition(self.partition)
         if self.adjacency == "replace-one":
             for column in self.columns:
-                if column.fill == DROP:
+                if column.fill == DROP and not isinstance(column, Unbounded):
                     raise DeclarationError(
                         f"column '{column.name}': rows may not be dropped under replace-one, where their number is public",
                         found="missing = \"drop\"",
@@ -91,6 +101,22 @@ class Schema:
     @property
     def names(self) -> tuple[str, ...]:
         return tuple(column.name for column in self.columns)
+
+    def require_bounds(self) -> None:
+        """Refuse columns without bounds, for all releases whose noise is calibrated to bounds."""
+        for column in self.columns:
+            if isinstance(column, Unbounded):
+                raise DeclarationError(
+                    f"column '{column.name}': its bounds are unknown, and only a release of kind partition needs none",
+                    found="bounds = \"unknown\"",
+                    remedy=f"declare bounds of '{column.name}' from public knowledge, estimate them with `noisewise bounds`, or "
+                    "release kind=\"partition\"",
+                )
+
+    def with_unit_bounds(self) -> Schema:
+        """The same with bounds of -1 and 1 where they are unknown: for reading formulas, not for clipping."""
+        return replace(self, columns=tuple(Numeric(column.name, -1.0, 1.0) if isinstance(column, Unbounded) else column
+                                           for column in self.columns))
 
     @property
     def rows_are_public(self) -> bool:
@@ -169,6 +195,8 @@ def _rule(column: Column) -> str:
     def becomes(value: object) -> str:
         return "drops its row" if value == DROP else f"becomes {value}"
 
+    if isinstance(column, Unbounded):
+        return f"{column.name}: as it is; a missing or infinite value {becomes(column.fill)}"
     if isinstance(column, Numeric):
         return f"{column.name}: clipped to [{column.lower}, {column.upper}]; a missing value {becomes(column.fill)}"
     assert isinstance(column, Categorical)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
 from noisewise.errors import DeclarationError, FormulaError
-from noisewise.schema.columns import Categorical
+from noisewise.schema.columns import Categorical, Numeric
 from noisewise.schema.expression import Expression, number, read_expression
 from noisewise.schema.formula import FactorText
 from noisewise.schema.polynomial import indicator, variable
@@ -51,6 +51,7 @@ class TermReader:
                 raise FormulaError(f"'{name}' is a category with {len(declared.levels)} levels and has no numeric value",
                                    found=name, remedy=f"use '{name}' as a predictor: it becomes one column per level")
             return Expression(variable(declared), 0.0, 1.0)
+        assert isinstance(declared, Numeric), "columns without bounds have stand-ins: Schema.with_unit_bounds"
         return Expression(variable(declared), declared.lower, declared.upper)
 
     def read(self, terms: Sequence[tuple[FactorText, ...]], intercept: bool) -> list[TermColumn]:

@@ -15,6 +15,7 @@ from noisewise.errors import FitError
 from noisewise.posterior.fit import whole
 from noisewise.posterior.parts import residual_rows
 from noisewise.progress import Tick, progress_bar
+from noisewise.release.combine import Releases
 from noisewise.release.model import Release
 from noisewise.results.model_comparison import AVERAGED, Comparison, Question
 from noisewise.results.records import FitInfo
@@ -43,7 +44,7 @@ About there probabilities begin to be too low: the likelihood takes some of the 
 
 def compare(
     formula: str,
-    release: Release | Sequence[Release],
+    release: Releases,
     *,
     prior: str = ZELLNER_SIOW,
     model_prior: str = "beta-binomial",
@@ -85,7 +86,7 @@ def compare(
     return result
 
 
-def synthetic_rows(formula: str, release: Release | Sequence[Release], *, threshold: bool = False,
+def synthetic_rows(formula: str, release: Releases, *, threshold: bool = False,
                    keep: str | Sequence[str] = (), seed: int = 0) -> Iterator[pyarrow.RecordBatch]:
     """Made-up rows with the moments that the methods ``ridge`` and ``thresholded`` use, in blocks, for other software."""
     together = gram_release(release)

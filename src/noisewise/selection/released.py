@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from noisewise.errors import FitError
-from noisewise.release.combine import combine
+from noisewise.release.combine import Releases, combine
 from noisewise.release.model import Release
 
 
-def gram_release(release: Release | Sequence[Release]) -> Release:
+def gram_release(release: Releases) -> Release:
     """Several releases as one; other kinds than gram are refused."""
     together = release if isinstance(release, Release) else combine(release)
     if together.kind != "gram":

@@ -136,7 +136,7 @@ def test_without_the_lock_parts_would_be_lost(file: Path, monkeypatch: pytest.Mo
         everyone.wait(timeout=10)
         return found
 
-    monkeypatch.setattr(batches, "load", slow)
+    monkeypatch.setattr(batches, "load_matrices", slow)
     monkeypatch.setattr(batches, "_alone", lambda _: contextlib.nullcontext())
     assert append_in_threads(file, 3) == []
     assert load(file).holders == 2

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from noisewise.schema import Basis, Schema
-from noisewise.schema.columns import Numeric
+from noisewise.schema.columns import Categorical, Numeric
 
 Array: TypeAlias = npt.NDArray[np.float64]
 Rows: TypeAlias = Mapping[str, npt.NDArray[Any]]
@@ -62,7 +62,7 @@ def any_rows(schema: Schema, count: int, random: np.random.Generator) -> Rows:
             marks = column.centre + column.half_width * random.choice([-1.0, 0.0, 1.0], count)
             inside = random.uniform(float(column.lower), float(column.upper), count)
             rows[column.name] = np.where(random.random(count) < 0.7, marks, inside)
-        else:
+        elif isinstance(column, Categorical):
             rows[column.name] = _levels(column.levels)[random.integers(len(column.levels), size=count)]
     return rows
 

@@ -1,0 +1,138 @@
+"""What is public about the fits in the parts of a table: the design of the regression, and the prior of its coefficients."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from noisewise.errors import DeclarationError, FormulaError
+from noisewise.schema.basis import Basis
+from noisewise.schema.columns import is_finite_number
+from noisewise.schema.design import Design
+from noisewise.schema.formula import parse_formula
+from noisewise.schema.questions import BayesFactor, Contrast, Criterion, PosteriorProbability, PosteriorQuantile, Question
+from noisewise.schema.schema import Schema
+
+MOST_PARTS: Final = 100_000
+INTERCEPT: Final = "Intercept"
+PRIORS: Final = ("flat", "zellner", "normal-inverse-gamma")
+
+
+@dataclass(frozen=True)
+class PartPrior:
+    """The prior of the coefficients in each part. The intercept, if there is one, has a flat prior.
+
+    ``flat``: p(beta, sigma²) ∝ 1/sigma². ``zellner``: slopes N(0, g sigma² S⁻¹) with their centred moments S; ``g`` is that of
+    the whole table's analysis, so that the parts together shrink as much as the whole table would.
+    ``normal-inverse-gamma``: slopes N(0, sigma² scale²) independently, sigma² inverse gamma with ``shape`` and ``rate``.
+    """
+
+    name: str = "flat"
+    g: float | None = None
+    scale: float | None = None
+    shape: float | None = None
+    rate: float | None = None
+
+    def __post_init__(self) -> None:
+        needed = {"flat": (), "zellner": ("g",), "normal-inverse-gamma": ("scale", "shape", "rate")}
+        if self.name not in needed:
+            raise DeclarationError("the prior of the coefficients is not known", found=repr(self.name),
+                                   remedy="known are " + ", ".join(PRIORS))
+        for name in ("g", "scale", "shape", "rate"):
+            value = getattr(self, name)
+            if (name in needed[self.name]) != (value is not None):
+                raise DeclarationError(f"the prior {self.name} has " + (", ".join(needed[self.name]) or "no numbers"),
+                                       found=f"{name}={value!r}", remedy=f"give {name}" if value is None else f"leave {name} out")
+            if value is not None and not (is_finite_number(value) and 1e-12 <= value <= 1e15):
+                raise DeclarationError(f"{name} of a prior is a positive number of ordinary size", found=repr(value),
+                                       remedy="for example 1")
+            object.__setattr__(self, name, None if value is None else float(value))
+
+    @classmethod
+    def from_dict(cls, declared: object) -> PartPrior:
+        if isinstance(declared, PartPrior):
+            return declared
+        if declared is None or isinstance(declared, str):
+            return cls(declared or "flat")
+        if not isinstance(declared, Mapping) or not set(declared) <= {"name", "g", "scale", "shape", "rate"}:
+            raise DeclarationError("a prior is a name and its numbers", found=repr(declared)[:200],
+                                   remedy='for example {"name": "zellner", "g": 10000}')
+        return cls(**declared)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {key: value for key, value in vars(self).items() if value is not None}
+
+    def describe(self) -> str:
+        numbers = ", ".join(f"{key} {value:g}" for key, value in vars(self).items() if key != "name" and value is not None)
+        return f"{self.name}, {numbers}" if numbers else self.name
+
+
+def part_design(schema: Schema, formula: str, questions: Sequence[Question]) -> Design:
+    """The design of the regression, with unscaled columns; what the questions name must be in it."""
+    if not isinstance(formula, str):
+        raise DeclarationError("a partition release is for one regression, and needs its formula", found=repr(formula),
+                               remedy='give formula="response ~ predictor + predictor"')
+    for column in _mentioned(schema, formula):
+        if column not in schema.names:
+            raise FormulaError("the formula names a column that was not declared", found=column,
+                               remedy="the declared columns are " + ", ".join(schema.names))
+    right = formula.split("~", 1)[1] if "~" in formula else formula
+    stand_in = schema.with_unit_bounds()
+    design = Design.of(formula, Basis.of(stand_in, right))
+    for question in questions:
+        for one in question.of if isinstance(question, (BayesFactor, Criterion)) else (question.of,):
+            contrast_row(design, one)
+        if isinstance(question, (BayesFactor, Criterion)):
+            _check_hypothesis(design, question)
+    return design
+
+
+def contrast_row(design: Design, of: Contrast) -> npt.NDArray[np.float64]:
+    """The weights of the design's coefficients."""
+    row = np.zeros(len(design.terms))
+    for name, weight in of:
+        if name not in design.terms:
+            raise FormulaError("a question is about coefficients of the formula", found=name,
+                               remedy="they are " + ", ".join(design.terms))
+        row[design.terms.index(name)] = weight
+    return row
+
+
+def expand_terms(design: Design, of: Sequence[Contrast]) -> tuple[Contrast, ...]:
+    """A term that stands for several columns, such as a category, is all of them."""
+    found: list[Contrast] = []
+    for one in of:
+        if len(one) == 1 and one[0][0] not in design.terms and one[0][0] in design.written:
+            found += [((name, 1.0),) for name, term in zip(design.terms, design.written, strict=True) if term == one[0][0]]
+        else:
+            found.append(one)
+    return tuple(found)
+
+
+def hypothesis_matrix(design: Design, question: BayesFactor | Criterion) -> npt.NDArray[np.float64]:
+    """C of the hypothesis C beta = 0, one row for each combination."""
+    return np.array([contrast_row(design, one) for one in question.of])
+
+
+def _check_hypothesis(design: Design, question: BayesFactor | Criterion) -> None:
+    rows = hypothesis_matrix(design, question)
+    if np.linalg.matrix_rank(rows) < len(rows):
+        raise FormulaError("the combinations of a hypothesis must not follow from one another",
+                           found=", ".join("".join(name for name, _ in one) for one in question.of), remedy="leave one out")
+    if INTERCEPT in design.terms and np.any(rows[:, design.terms.index(INTERCEPT)]):
+        raise FormulaError("a hypothesis is about slopes, not about the intercept", found=INTERCEPT,
+                           remedy="leave the intercept out of it")
+
+
+def _mentioned(schema: Schema, formula: str) -> list[str]:
+    parsed = parse_formula(formula)
+    plain = [factor.text for term in parsed.terms for factor in term if not factor.arithmetic]
+    return [*([] if parsed.response is None else [parsed.response]), *plain]
+
+
+__all__ = ["MOST_PARTS", "PartPrior", "PosteriorProbability", "PosteriorQuantile", "contrast_row", "expand_terms",
+           "hypothesis_matrix", "part_design"]
