@@ -9,6 +9,8 @@
     post.summary()
 """
 
+from noisewise.answers.answer import answer
+from noisewise.answers.test import test
 from noisewise.errors import NoisewiseError
 from noisewise.holder import release
 from noisewise.holder_audit import audit
@@ -18,22 +20,29 @@ from noisewise.posterior.fit import fit
 from noisewise.posterior.fit_many import fit_many
 from noisewise.posterior.prior import Prior
 from noisewise.privacy.ledger import Ledger
-from noisewise.release import Release, combine, load
+from noisewise.release import PartitionRelease, Release, combine, load
 from noisewise.results import Comparison, PointEstimate, Posterior
 from noisewise.schema import Schema
+from noisewise.schema.questions import BayesFactor, Criterion, PosteriorProbability, PosteriorQuantile
 from noisewise.selection.compare import compare
 from noisewise.version import __version__
 
 __all__ = [
+    "BayesFactor",
     "Comparison",
+    "Criterion",
     "Ledger",
     "NoisewiseError",
+    "PartitionRelease",
     "PointEstimate",
     "Posterior",
+    "PosteriorProbability",
+    "PosteriorQuantile",
     "Prior",
     "Release",
     "Schema",
     "__version__",
+    "answer",
     "audit",
     "combine",
     "compare",
@@ -43,4 +52,5 @@ __all__ = [
     "load",
     "private_bounds",
     "release",
+    "test",
 ]

@@ -6,10 +6,10 @@ and summed; then the budget is charged; then, and only then, noise is drawn.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, cast
+from typing import Any, Final, Literal, TypeAlias, cast, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -22,8 +22,55 @@ from noisewise.privacy.sensitivity.averaged import averaged_sensitivity, check_g
 from noisewise.privacy.sensitivity.gram import GramSensitivity, gram_sensitivity
 from noisewise.progress import Tick
 from noisewise.release.model import KINDS, Distribution, EntryNoise, GramPart, Release, today
+from noisewise.release.partition import PartitionRelease
+from noisewise.release.single import SingleRelease
 from noisewise.schema import Basis, Schema
+from noisewise.schema.partition import PartPrior
+from noisewise.schema.questions import Question
 from noisewise.version import __version__
+
+SINGLE_KINDS: Final = ("partition",)
+"""Kinds of release that are no matrices."""
+Questions: TypeAlias = Sequence[Question | Mapping[str, Any]] | Question | Mapping[str, Any] | None
+
+
+@overload
+def release(
+    data: Any,
+    schema: Schema,
+    *,
+    kind: Literal["partition"],
+    formula: str,
+    parts: int,
+    questions: Questions,
+    prior: PartPrior | Mapping[str, Any] | str | None = ...,
+    epsilon: float,
+    delta: float | None = ...,
+    mechanism: str | None = ...,
+    ledger: BudgetLedger | None = ...,
+    edition: str = ...,
+    progress: Tick | bool | None = ...,
+) -> PartitionRelease: ...
+
+
+@overload
+def release(
+    data: Any,
+    schema: Schema,
+    *,
+    kind: str = ...,
+    terms: str | None = ...,
+    formula: str | None = ...,
+    blocks: Mapping[str, float] | None = ...,
+    epsilon: float,
+    delta: float | None = ...,
+    mechanism: str | None = ...,
+    average: int | None = ...,
+    ledger: BudgetLedger | None = ...,
+    edition: str = ...,
+    threads: int | None = ...,
+    progress: Tick | bool | None = ...,
+) -> Release: ...
 
 
 def release(
@@ -38,11 +85,14 @@ def release(
     delta: float | None = None,
     mechanism: str | None = None,
     average: int | None = None,
+    parts: int | None = None,
+    questions: Questions = None,
+    prior: PartPrior | Mapping[str, Any] | str | None = None,
     ledger: BudgetLedger | None = None,
     edition: str = "",
     threads: int | None = None,
     progress: Tick | bool | None = None,
-) -> Release:
+) -> Release | SingleRelease:
     """Release a noisy summary of a table under differential privacy.
 
     ``data`` is a path (Parquet file, folder or glob; CSV), a pandas or polars DataFrame, an Arrow table or a dict of arrays. Only
@@ -55,6 +105,11 @@ def release(
     probit and Poisson regressions of the response of its ``formula`` on any of its predictors, often a little more precisely
     than ``gram``; it needs a ``delta``. ``blocks`` weighs its sums, ``{"x": 1, "xx": 1, "y": 0.7, "yx": 1.5}`` by default: a
     block with four times the weight has half the noise.
+
+    ``kind="partition"`` needs no bounds of any column (declare ``bounds = "unknown"``): the table is split at random into
+    ``parts``, the regression of ``formula`` is fitted in each with a ``prior`` (flat by default), and the parts' answers to
+    ``questions`` are averaged with noise; `noisewise.answer` and `noisewise.test` read the result. `noisewise plan partition`
+    suggests how many parts.
 
     ``average=k`` averages the rows in random groups of k first (with a ``delta``, under replace-one, where a row is a unit): for
     methods that need nearly normal predictors. It costs information and noise.
@@ -70,8 +125,9 @@ def release(
     >>> release(rows, schema, epsilon=1.0, delta=1e-6)
     <Release gram: 2 columns, 1 part, replace-one, (epsilon, delta) = (1.0, 1e-06)>
     """
-    if kind not in KINDS:
-        raise DeclarationError("this kind of release is not known", found=repr(kind), remedy="known are " + ", ".join(KINDS))
+    if kind not in (*KINDS, *SINGLE_KINDS):
+        raise DeclarationError("this kind of release is not known", found=repr(kind),
+                               remedy="known are " + ", ".join((*KINDS, *SINGLE_KINDS)))
     if not isinstance(schema, Schema):
         raise DeclarationError("a release needs a Schema", found=type(schema).__name__,
                                remedy="use Schema.load(path) or Schema.from_dict({...})")
@@ -81,6 +137,15 @@ def release(
         raise DeclarationError("rows are averaged in releases of kind gram only", found=repr(kind), remedy="leave average out")
     if blocks is not None and kind != "moments":
         raise DeclarationError("blocks are those of a release of kind moments", found=repr(kind), remedy="leave blocks out")
+    if kind != "partition" and not (parts is None and questions is None and prior is None):
+        raise DeclarationError("parts, questions and a prior are those of a release of kind partition", found=repr(kind),
+                               remedy="leave them out")
+    if kind == "partition":
+        from noisewise.holder_partition import release_partition
+
+        _refuse_terms(terms)
+        return release_partition(data, schema, formula=formula, questions=questions, parts=parts, prior=prior, epsilon=epsilon,
+                                 delta=delta, mechanism=mechanism, ledger=ledger, edition=edition, progress=progress)
     if kind == "moments":
         from noisewise.holder_moments import release_moments
 
@@ -103,6 +168,12 @@ def release(
         return lambda: _filled(blank, perturb())
 
     return released(ledger, blank, chosen.cost(), edition, read)
+
+
+def _refuse_terms(terms: str | None) -> None:
+    if terms is not None:
+        raise DeclarationError("a release of kind partition has the terms of its formula", found=repr(terms),
+                               remedy="leave terms out")
 
 
 def _filled(blank: Release, noisy: npt.NDArray[np.float64]) -> Release:

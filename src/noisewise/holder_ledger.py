@@ -15,7 +15,7 @@ from noisewise.release.single import SingleRelease
 from noisewise.schema import Schema
 
 Made = TypeVar("Made")
-AnyRelease = TypeVar("AnyRelease", Release, SingleRelease)
+AnyRelease = TypeVar("AnyRelease", bound=Release | SingleRelease)
 
 NO_PART_OF_A_REQUEST: Final = frozenset({"format", "version", "rules", "parts"})
 DERIVED: Final = frozenset({"rows", "noise", "created", "library", "statistic", "moments", "smallest_eigenvalue"})

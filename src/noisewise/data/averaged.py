@@ -9,7 +9,7 @@ drawn. Rows are read by one thread.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,10 +21,11 @@ from noisewise.data.gram import blas, count_workers
 from noisewise.data.groups import LARGEST_GROUP, AveragedGramSum, Groups, GroupSums, random_groups
 from noisewise.data.plan import Matrix, Plan
 from noisewise.data.progress import reporting
+from noisewise.data.reading import batches, count_rows, readable_twice
 from noisewise.data.sources import open_source
-from noisewise.data.sources.base import Source, Wanted, slices
+from noisewise.data.sources.base import slices
 from noisewise.errors import DataError
-from noisewise.progress import Tick, progress_bar
+from noisewise.progress import Tick
 from noisewise.schema.basis import Basis
 from noisewise.schema.schema import Schema
 
@@ -57,12 +58,12 @@ def averaged_gram_sum(
     plan = Plan.of(basis)
     wanted = wanted_columns([schema.column(name) for name in plan.columns], None)
     require_columns(opened, wanted)
-    opened = _readable_twice(opened, wanted)
-    rows = opened.rows if opened.rows is not None else _count(opened, wanted, progress)
+    opened = readable_twice(opened, wanted)
+    rows = opened.rows if opened.rows is not None else count_rows(opened, wanted, progress)
     sums = GroupSums(basis.size - 1, random_groups(rows, group) if groups is None else groups, group)
     with reporting(progress, rows) as counter, blas().limit(limits=1, user_api="blas"):
         block = Block(plan)
-        for batch in _batches(opened, wanted):
+        for batch in batches(opened, wanted):
             for values in _scaled(plan, block, batch):
                 sums.add(values)
             counter.add(batch.num_rows)
@@ -87,32 +88,3 @@ def _scaled(plan: Plan, block: Block, batch: pa.RecordBatch) -> Iterator[Matrix]
         for start, stop in slices(batch.num_rows, BLOCK_ROWS):
             part = slice(start, stop)
             yield block.released([column[part] for column in values], {name: column[part] for name, column in codes.items()})
-
-
-def _batches(source: Source, wanted: Sequence[Wanted]) -> Iterator[pa.RecordBatch]:
-    for task in source.tasks(wanted):
-        yield from task()
-
-
-def _count(source: Source, wanted: Sequence[Wanted], progress: Tick | bool | None) -> int:
-    """The number of rows, by reading one column; a callback hears of the second pass only, which knows the total."""
-    rows = 0
-    with progress_bar(False if callable(progress) else progress, "Counting rows", "rows") as tick:
-        for batch in _batches(source, wanted[:1]):
-            rows += batch.num_rows
-            tick(rows, None)
-    return rows
-
-
-def _readable_twice(source: Source, wanted: Sequence[Wanted]) -> Source:
-    """The source itself; or, of a stream that can be read only once, its wanted columns in memory."""
-    from noisewise.data.sources.arrow import ReaderSource, TableSource
-
-    if not isinstance(source, ReaderSource):
-        return source
-    import pyarrow as pa
-
-    names = [column.name for column in wanted]
-    types = {name: source.types[name] for name in names}
-    table = pa.Table.from_batches(list(_batches(source, wanted)), pa.schema(list(types.items())))
-    return TableSource(table, types)

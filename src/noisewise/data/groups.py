@@ -7,8 +7,7 @@ value moves all rows behind it. So the groups come from a uniformly random permu
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -16,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from noisewise.data.exact import BLOCK_ROWS, GRID_BITS, PRODUCT_BITS, VALUE_BITS, Integers
+from noisewise.data.random_order import RandomBytes, random_order, system_bytes
 from noisewise.errors import DataError
 
 LARGEST_GROUP: Final = 1 << 16
@@ -27,23 +27,14 @@ _LOW_HALF: Final = (1 << _HALF_BITS) - 1
 Groups = npt.NDArray[np.int64]
 
 
-def random_groups(rows: int, group: int, random_bytes: Callable[[int], bytes] = os.urandom) -> Groups:
+def random_groups(rows: int, group: int, random_bytes: RandomBytes = system_bytes) -> Groups:
     """The group of each row: ``group`` rows each, the last one may have fewer; every such grouping is equally likely.
-
-    The rows are put in the order of random keys of 64 bits. Should two keys be equal, all are drawn again: given that they
-    differ, every order has exactly the same probability.
 
     >>> np.bincount(random_groups(5, 2)).tolist()
     [2, 2, 1]
     """
-    while True:
-        keys = np.frombuffer(random_bytes(8 * rows), dtype=np.uint64)
-        order = np.argsort(keys)
-        ordered = keys[order]
-        if not (ordered[1:] == ordered[:-1]).any():
-            break
     groups: Groups = np.empty(rows, dtype=np.int64)
-    groups[order] = np.arange(rows) // group
+    groups[random_order(rows, random_bytes)] = np.arange(rows) // group
     return groups
 
 

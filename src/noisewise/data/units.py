@@ -33,7 +33,7 @@ class UnitLimit:
 
     def keep(self, identifiers: pa.Array) -> npt.NDArray[np.bool_]:
         """Which rows of the next batch are among the first ``max_rows`` of their unit."""
-        codes, units = _encode(identifiers)
+        codes, units = encode_units(identifiers)
         before = np.array([self._seen.get(unit, 0) for unit in units], dtype=np.int64)
         order = np.argsort(codes, kind="stable")
         counts = np.bincount(codes, minlength=len(units))
@@ -47,7 +47,7 @@ class UnitLimit:
         return kept
 
 
-def _encode(identifiers: pa.Array) -> tuple[npt.NDArray[np.int64], list[Hashable]]:
+def encode_units(identifiers: pa.Array) -> tuple[npt.NDArray[np.int64], list[Hashable]]:
     """Each row's unit as a number within this batch, and the units; None is the unit of rows without an identifier."""
     import pyarrow as pa
 

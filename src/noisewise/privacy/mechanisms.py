@@ -25,8 +25,10 @@ from noisewise.privacy.calibration import (
 from noisewise.privacy.cost import Cost
 from noisewise.privacy.noise import (
     NORMAL_VARIANCE,
+    check_cube,
     check_normals,
     check_scale,
+    cube_integers,
     gaussian_integers,
     laplace_integers,
     noisy_max,
@@ -137,11 +139,7 @@ class SymmetricLaplace:
 
     def statement(self, unit: str | None = None) -> str:
         """The guarantee in one sentence; `unit` names the unit column, if there is one."""
-        return (
-            f"{_neighbours(self.sensitivity, unit)} changes the probability of any result of this release by at most "
-            f"a factor exp(epsilon), with epsilon = {_exactly(self.epsilon)} and delta = 0 "
-            f"({self.sensitivity.adjacency}, Laplace noise)."
-        )
+        return pure_statement(self.sensitivity, self.epsilon, "Laplace noise", unit)
 
     def cost(self) -> Cost:
         """What it costs, in a form that composes."""
@@ -354,6 +352,18 @@ def add_gaussian(grid_values: NDArray[np.int64], sd: float) -> NDArray[np.float6
     return np.asarray(gaussian_integers(grid_values, sd / STATISTIC_GRID) * STATISTIC_GRID, dtype=np.float64)
 
 
+def partition_noise(name: str, sums: NDArray[np.int64], scale: float, numbers: int) -> NDArray[np.float64]:
+    """Gaussian or K-norm noise on sums of a partition release, multiples of the grid step; without sums, only a check."""
+    units = scale / STATISTIC_GRID
+    if name == "gaussian":
+        check_scale(units)
+        noisy = gaussian_integers(sums, units)
+    else:
+        check_cube(units, numbers)
+        noisy = cube_integers(sums, units)
+    return np.asarray(noisy * STATISTIC_GRID, dtype=np.float64)
+
+
 def check_sd(sd: float) -> None:
     """Refuse noise that the grid of the statistic cannot hold; to be asked before anything is read or charged."""
     check_scale(sd / STATISTIC_GRID)
@@ -365,6 +375,14 @@ def gaussian_statement(sensitivity: Neighbours, epsilon: float, delta: float, un
         f"{_neighbours(sensitivity, unit)} changes the probability of any result of this release by at most "
         f"a factor exp(epsilon) and a further delta, with epsilon = {_exactly(epsilon)} and "
         f"delta = {_exactly(delta)} ({sensitivity.adjacency}, Gaussian noise)."
+    )
+
+
+def pure_statement(sensitivity: Neighbours, epsilon: float, noise: str, unit: str | None) -> str:
+    """The guarantee of a pure epsilon in one sentence; `unit` names the unit column, if there is one."""
+    return (
+        f"{_neighbours(sensitivity, unit)} changes the probability of any result of this release by at most "
+        f"a factor exp(epsilon), with epsilon = {_exactly(epsilon)} and delta = 0 ({sensitivity.adjacency}, {noise})."
     )
 
 

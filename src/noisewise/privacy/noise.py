@@ -14,6 +14,7 @@ leaves 64 bits.
 from __future__ import annotations
 
 import math
+import secrets
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -64,6 +65,39 @@ def wishart_integers(size: int, degrees: int) -> NDArray[np.object_]:
         normal = (coarse * (1 << COARSE_BITS) + fine).reshape(rows, size)
         total = total + normal.T @ normal
     return total
+
+
+def cube_integers(values: NDArray[np.int64], scale_units: float) -> NDArray[np.int64]:
+    """Add to a vector of whole numbers a point x drawn with probability proportional to exp(−‖x‖_∞ / scale_units).
+
+    Exactly: a uniform point of a cube of random size (P4 of sensitivity/partition.md).
+    """
+    _check_values(values)
+    count = len(values)
+    check_cube(scale_units, count)
+    if count == 0:
+        return values.copy()
+    while True:
+        radius = sum(_geometric(scale_units, count + 1))
+        if all(secrets.randbelow(2 * (radius + place)) < 2 * radius + 1 for place in range(1, count + 1)):
+            break
+    point = [secrets.randbelow(2 * radius + 1) - radius for _ in range(count)]
+    return values + np.array(point, dtype=np.int64)
+
+
+def check_cube(scale_units: float, count: int) -> None:
+    """Refuse a cube that 64 bits cannot hold."""
+    check_scale(scale_units)
+    check_scale(scale_units * (count + 1))
+
+
+def _geometric(scale: float, count: int) -> list[int]:
+    """Whole numbers r ≥ 0 with probability proportional to exp(−r / scale): discrete Laplace ones that are not negative."""
+    found: list[int] = []
+    while len(found) < count:
+        drawn = laplace_integers(np.zeros(2 * count + 8, dtype=np.int64), scale)
+        found += drawn[drawn >= 0].tolist()
+    return found[:count]
 
 
 def noisy_max(scores: NDArray[np.int64], scale: float) -> int:

@@ -75,15 +75,15 @@ class PosteriorQuantile:
     """Median and intervals of a combination of coefficients, through the location and scale of its posterior.
 
     With ``bounds``, the medians of the parts are clipped to these. Without, a share ``centre_share`` of epsilon goes to a noisy
-    centre of the parts' medians and ``width_share`` to how far from it they lie.
+    centre of the parts' medians and ``width_share`` to how far from it they lie; the rest, to the numbers themselves.
     """
 
     ask: ClassVar[str] = "posterior-quantile"
 
     of: Contrast
     bounds: Limits | None = None
-    centre_share: float = 0.2
-    width_share: float = 0.1
+    centre_share: float = 0.35
+    width_share: float = 0.3
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "of", contrast(self.of))

@@ -1,0 +1,107 @@
+"""``answer``: all that a partition release says about its questions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from noisewise.answers.hypotheses import mean_law
+from noisewise.answers.law import GridLaw
+from noisewise.answers.probabilities import score_law
+from noisewise.errors import ReleaseError
+from noisewise.release.partition import PartitionRelease
+from noisewise.results.answers import Answer, Answers
+from noisewise.schema.columns import is_finite_number
+from noisewise.schema.questions import BayesFactor, Criterion, PosteriorProbability, PosteriorQuantile, written
+
+Array = npt.NDArray[np.float64]
+
+DRAWS: Final = 20_000
+
+
+def answer(release: object, *, prior_probability: float = 0.5, probability: float = 0.95, seed: int = 0) -> Answers:
+    """Answer the questions of a partition release: a point, an interval that the noise implies, and a sentence for each.
+
+    ``prior_probability`` is that of the hypothesis that coefficients are not zero, for Bayes factors. ``probability`` is that of
+    the intervals.
+    """
+    if not isinstance(release, PartitionRelease):
+        raise ReleaseError("questions are answered by releases of kind partition",
+                           found=getattr(release, "kind", type(release).__name__),
+                           remedy="fit a regression instead: noisewise.fit")
+    for name, value in (("prior_probability", prior_probability), ("probability", probability)):
+        if not is_finite_number(value) or not 0.0 < value < 1.0:
+            raise ReleaseError(f"{name} lies strictly between 0 and 1", found=repr(value), remedy="for example 0.5")
+    return Answers(release.formula, release.parts, float(probability), tuple(_all(release, prior_probability, probability, seed)))
+
+
+def _all(release: PartitionRelease, prior: float, probability: float, seed: int) -> Iterator[Answer]:
+    for question in release.questions:
+        random = np.random.default_rng(seed)
+        numbers = release.of(question)
+        if isinstance(question, PosteriorProbability):
+            for point, number in zip(question.at, numbers, strict=True):
+                yield _probability(question, point, score_law(release, question, number), probability, random)
+        elif isinstance(question, PosteriorQuantile):
+            laws = [mean_law(release, number) for number in numbers]
+            yield _quantile(question, laws[0], laws[1], probability, random)
+        elif isinstance(question, BayesFactor):
+            law = mean_law(release, numbers[0])
+            raw = numbers[0].mean(release.parts)
+            yield _plain(numbers[0].name, "log Bayes factor", law, probability, random, raw, release.parts)
+            yield _hypothesis(question, law, prior, probability, random)
+        else:
+            yield _criterion(question, release, probability, random)
+
+
+def _probability(question: PosteriorProbability, point: float, law: GridLaw, probability: float,
+                 random: np.random.Generator) -> Answer:
+    from scipy.special import ndtr
+
+    lower, middle, upper = ndtr(law.central(probability)).tolist()
+    name = f"P({written(question.of)} <= {point:g})"
+    sentence = (f"The posterior probability that {written(question.of)} is at most {point:g} is about {middle:.3g}; the noise "
+                f"leaves it between {lower:.3g} and {upper:.3g} ({probability:.0%}).")
+    return Answer(name, "probability", middle, lower, upper, sentence, ndtr(law.draws(DRAWS, random)))
+
+
+def _quantile(question: PosteriorQuantile, location: GridLaw, scale: GridLaw, probability: float,
+              random: np.random.Generator) -> Answer:
+    draws = location.draws(DRAWS, random) + scale.draws(DRAWS, random) * random.standard_normal(DRAWS)
+    tail = (1.0 - probability) / 2.0
+    lower, middle, upper = np.quantile(draws, [tail, 0.5, 1.0 - tail]).tolist()
+    name = written(question.of)
+    sentence = (f"{name} is about {middle:.4g}, between {lower:.4g} and {upper:.4g} ({probability:.0%}); the posterior without "
+                f"noise would have a standard deviation of about {float(scale.quantile(0.5)):.3g}.")
+    return Answer(name, "coefficient", middle, lower, upper, sentence, draws)
+
+
+def _plain(name: str, kind: str, law: GridLaw, probability: float, random: np.random.Generator, raw: float, parts: int) -> Answer:
+    lower, middle, upper = law.central(probability).tolist()
+    sentence = (f"The {name} is {middle:.3g} on average over {parts} parts, between {lower:.3g} and {upper:.3g} "
+                f"({probability:.0%}); "
+                "one part knows less than the whole table, so it is nearer to 0 than the whole table's.")
+    return Answer(name, kind, middle, lower, upper, sentence, law.draws(DRAWS, random), raw=raw)
+
+
+def _hypothesis(question: BayesFactor, law: GridLaw, prior: float, probability: float, random: np.random.Generator) -> Answer:
+    from scipy.special import expit, logit
+
+    def posterior(log_factor: Array) -> Array:
+        return np.asarray(expit(log_factor + logit(prior)))
+
+    of = ", ".join(map(written, question.of))
+    lower, middle, upper = posterior(law.central(probability)).tolist()
+    sentence = (f"The probability that {of} {'are not all' if len(question.of) > 1 else 'is not'} zero is about {middle:.3g}, "
+                f"between {lower:.3g} and {upper:.3g} ({probability:.0%}), if it was {prior:g} before.")
+    return Answer(f"P({of} not zero)", "hypothesis probability", middle, lower, upper, sentence,
+                  posterior(law.draws(DRAWS, random)))
+
+
+def _criterion(question: Criterion, release: PartitionRelease, probability: float, random: np.random.Generator) -> Answer:
+    number = release.of(question)[0]
+    return _plain(number.name, question.name, mean_law(release, number), probability, random, number.mean(release.parts),
+                  release.parts)

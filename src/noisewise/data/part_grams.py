@@ -1,0 +1,205 @@
+"""The moments of each part's rows, in one pass: what the regressions within the parts are computed from.
+
+Nothing here is exact, and nothing needs to be: whatever a part's rows give is clipped later. What matters is that the numbers of
+a part depend on its own rows and their order among themselves, to the last bit, and on nothing else (P2 of
+privacy/sensitivity/partition.md). So rows wait in a buffer of their part, and are multiplied when it is full: how the table was
+cut into batches makes no difference.
+
+Columns are taken relative to the first row of their part, where there is an intercept: years and identifiers of millions would
+otherwise leave few digits for differences.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from noisewise.data.columns import DROPPED, Codes, LevelReader, numbers, require_columns, wanted_columns
+from noisewise.data.gram import blas
+from noisewise.data.progress import reporting
+from noisewise.data.reading import batches, count_rows, readable_twice
+from noisewise.data.sources import open_source
+from noisewise.data.split import LARGEST_BALANCED, BalancedSplit, RowSplit, Split, UnitSplit
+from noisewise.data.units import UnitLimit
+from noisewise.progress import Tick
+from noisewise.schema.columns import DROP, Categorical, Numeric, Unbounded
+from noisewise.schema.design import Design
+from noisewise.schema.polynomial import Product
+from noisewise.schema.schema import Schema
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Array = npt.NDArray[np.float64]
+
+BUFFER_NUMBERS: Final = 1 << 22
+"""So many numbers wait in the buffers of all parts together."""
+SMALLEST_BUFFER, LARGEST_BUFFER = 8, 512
+"""Rows of one part's buffer."""
+
+
+@dataclass(frozen=True, eq=False)
+class PartMoments:
+    """Of each part: its rows, and the sums of products of (predictors, response) relative to ``shift``."""
+
+    counts: Array
+    products: Array
+    shift: Array
+    rows: int
+    """Of the table, those included that were left out of the sums."""
+    balanced: bool
+
+
+def part_moments(source: Any, schema: Schema, design: Design, parts: int, *, progress: Tick | bool | None = None) -> PartMoments:
+    """Read the rows once and sum up the products of each part's columns.
+
+    ``schema`` is as declared; ``design`` was read with stand-ins for unknown bounds (`noisewise.schema.partition`).
+    """
+    opened = open_source(source)
+    recipe = _Recipe(schema, design)
+    wanted = wanted_columns([schema.column(name) for name in recipe.columns], schema.unit.column)
+    require_columns(opened, wanted)
+    split, balanced = _split(schema, parts, None), False
+    if schema.rows_are_public:
+        opened = readable_twice(opened, wanted)
+        rows = opened.rows if opened.rows is not None else count_rows(opened, wanted, progress)
+        balanced = rows <= LARGEST_BALANCED * parts
+        split = _split(schema, parts, rows if balanced else None)
+    limit = None if schema.unit.column is None else UnitLimit(schema.unit.max_rows)
+    sums = _PartSums(parts, recipe)
+    total = 0
+    with reporting(progress, opened.rows) as counter, blas().limit(limits=1, user_api="blas"), np.errstate(all="ignore"):
+        for batch in batches(opened, wanted):
+            units = None if schema.unit.column is None else batch.column(schema.unit.column)
+            belongs = split.parts_of(batch.num_rows, units)
+            values, keep = recipe.values(batch)
+            if limit is not None:
+                keep &= limit.keep(units)
+            sums.add(values, np.where(keep, belongs, -1))
+            total += batch.num_rows
+            counter.add(batch.num_rows)
+        split.finish()
+        counts, products, shift = sums.finished()
+    return PartMoments(counts, products, shift, total, balanced)
+
+
+def _split(schema: Schema, parts: int, rows: int | None) -> Split:
+    if schema.unit.column is not None:
+        return UnitSplit(parts)
+    return RowSplit(parts) if rows is None else BalancedSplit(rows, parts)
+
+
+class _Recipe:
+    """How the columns of the design are made of the cells of a row."""
+
+    def __init__(self, schema: Schema, design: Design) -> None:
+        both = np.column_stack([design.features, design.target])
+        used = np.flatnonzero(np.any(both != 0.0, axis=1))
+        self.weights = both[used]
+        self.intercept = "Intercept" in design.terms
+        self.products: list[Product] = [design.basis.columns[index].factors for index in used]
+        names = {factor.column for product in self.products for factor in product}
+        declared = [column for column in schema.columns if column.name in names]
+        self.numbers = [column for column in declared if isinstance(column, (Numeric, Unbounded))]
+        self.categories = [LevelReader(column) for column in declared if isinstance(column, Categorical)]
+        self.columns = [column.name for column in declared]
+
+    def values(self, batch: pa.RecordBatch) -> tuple[Array, npt.NDArray[np.bool_]]:
+        """The products of each row that the design is made of, and which rows are kept; each row by itself."""
+        keep = np.ones(batch.num_rows, dtype=bool)
+        scaled: dict[str, Array] = {}
+        for column in self.numbers:
+            cells = numbers(batch.column(column.name)).astype(np.float64)
+            missing = ~np.isfinite(cells) if isinstance(column, Unbounded) else np.isnan(cells)
+            if column.fill == DROP:
+                keep &= ~missing
+            cells = np.where(missing, 0.0 if column.fill == DROP else column.fill, cells)
+            if isinstance(column, Numeric):
+                cells = (np.clip(cells, column.lower, column.upper) - column.centre) / column.half_width
+            scaled[column.name] = cells
+        codes = {reader.column.name: reader.codes(batch.column(reader.column.name)) for reader in self.categories}
+        for found in codes.values():
+            keep &= found != DROPPED
+        result = np.empty((batch.num_rows, len(self.products)))
+        for index, product in enumerate(self.products):
+            result[:, index] = self._product(product, scaled, codes, batch.num_rows)
+        return result, keep
+
+    def _product(self, product: Product, scaled: Mapping[str, Array], codes: Mapping[str, Codes], rows: int) -> Array:
+        result = np.ones(rows)
+        for factor in product:
+            if factor.column in scaled:
+                value = _chebyshev(scaled[factor.column], factor.degree)
+            else:
+                levels = next(reader.column.levels for reader in self.categories if reader.column.name == factor.column)
+                value = np.where(codes[factor.column] == 1, 1.0, -1.0) if factor.level is None else (
+                    codes[factor.column] == levels.index(factor.level)).astype(np.float64)
+            result = value if factor is product[0] else result * value
+        return result
+
+
+def _chebyshev(value: Array, degree: int) -> Array:
+    before, now = np.ones_like(value), value
+    for _ in range(degree - 1):
+        before, now = now, 2.0 * value * now - before
+    return now
+
+
+class _PartSums:
+    def __init__(self, parts: int, recipe: _Recipe) -> None:
+        width, size = recipe.weights.shape
+        self._plain = np.array_equal(recipe.weights, np.eye(width, size)) if width == size else False
+        self._recipe = recipe
+        self._length = int(np.clip(BUFFER_NUMBERS // (parts * width), SMALLEST_BUFFER, LARGEST_BUFFER))
+        self._buffers: Array = np.empty((parts, self._length, width))
+        self._filled = [0] * parts
+        self._begun = np.zeros(parts, dtype=bool)
+        self._counts = np.zeros(parts)
+        self._shift = np.zeros((parts, size))
+        self._products = np.zeros((parts, size, size))
+
+    def add(self, values: Array, belongs: npt.NDArray[np.int64]) -> None:
+        """Add rows to the parts that they belong to; -1 is none."""
+        order = np.argsort(belongs.astype(np.int16 if len(self._filled) < 2**15 else np.int32), kind="stable")  # narrow is fast
+        ordered = values[order]
+        left_out = int(np.count_nonzero(belongs < 0))
+        sizes = np.bincount(belongs[belongs >= 0], minlength=len(self._filled))
+        ends = np.concatenate([[left_out], left_out + np.cumsum(sizes)]).tolist()
+        for part in range(len(self._filled)):
+            self._put(part, ordered[ends[part]:ends[part + 1]])
+
+    def _put(self, part: int, rows: Array) -> None:
+        for piece in self._pieces(part, rows):
+            filled = self._filled[part]
+            self._buffers[part, filled:filled + len(piece)] = piece
+            self._filled[part] = filled + len(piece)
+            if self._filled[part] == self._length:
+                self._multiply(part)
+
+    def _pieces(self, part: int, rows: Array) -> Iterator[Array]:
+        start = 0
+        while start < len(rows):
+            stop = start + self._length - self._filled[part]
+            yield rows[start:stop]
+            start = stop
+
+    def _multiply(self, part: int) -> None:
+        rows = self._buffers[part, :self._filled[part]]
+        design = rows.copy() if self._plain else rows @ self._recipe.weights
+        if not self._begun[part] and self._recipe.intercept:
+            self._shift[part, 1:] = design[0, 1:]
+        self._begun[part] = True
+        design -= self._shift[part]
+        self._products[part] += design.T @ design
+        self._counts[part] += len(rows)
+        self._filled[part] = 0
+
+    def finished(self) -> tuple[Array, Array, Array]:
+        for part, filled in enumerate(self._filled):
+            if filled:
+                self._multiply(part)
+        return self._counts, self._products, self._shift

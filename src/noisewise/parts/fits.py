@@ -1,0 +1,143 @@
+"""Exact conjugate Bayesian regressions of many parts at once, from their moments.
+
+With likelihood weight w (1, or the number of parts for the posterior quantiles of Li, Srivastava and Dunson), prior precision
+Q/σ² and σ² inverse gamma(a, r), the coefficients of a part have a t distribution:
+
+    P = w XᵀX + Q,   location β = P⁻¹ w Xᵀy,   SSE = w yᵀy − βᵀPβ + 2r,   df = w n − (flat coefficients) + 2a,
+    scale² = SSE/df P⁻¹.
+
+A part that cannot be fitted (too few rows, columns that follow from one another, numbers that overflow, a perfect fit) is marked
+as unusable. That is a public rule, not an error: an error would tell something about the rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from noisewise.schema.partition import INTERCEPT, PartPrior
+
+Array = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
+
+SMALLEST_EIGENVALUE: Final = 1e-10
+"""Of the predictors' moments, with ones on the diagonal: below it columns follow from one another, as far as doubles tell."""
+SMALLEST_REST: Final = 1e-13
+"""Of the response's sum of squares, what must be left unexplained: below it there is nothing but rounding."""
+
+
+@dataclass(frozen=True, eq=False)
+class PartFits:
+    """The regressions of all parts; see the text above."""
+
+    location: Array
+    """(parts, coefficients), of columns relative to ``shift``."""
+    spread: Array
+    """P⁻¹ (parts, coefficients, coefficients)."""
+    rest: Array
+    """SSE."""
+    degrees: Array
+    rows: Array
+    usable: Flags
+    shift: Array
+    intercept: bool
+
+    def combination(self, weights: Array) -> tuple[Array, Array]:
+        """Location and scale of the t distribution of a combination of coefficients in the user's units."""
+        turned = np.tile(weights, (len(self.rows), 1))
+        offset = np.zeros(len(self.rows))
+        if self.intercept:  # of shifted columns: intercept = shifted intercept − shift·slopes + shift of the response
+            turned = turned - weights[0] * self.shift[:, :-1]
+            offset = weights[0] * self.shift[:, -1]
+        location = np.sum(turned * self.location, axis=1) + offset
+        variance = np.sum(turned * (self.spread @ turned[:, :, None])[:, :, 0], axis=1) * self.rest / self.degrees
+        return location, np.sqrt(np.maximum(variance, 0.0))
+
+
+def fit_parts(counts: Array, products: Array, shift: Array, terms: tuple[str, ...], prior: PartPrior, *,
+              weight: float = 1.0) -> PartFits:
+    """Fit all parts. ``weight`` is 1, or the number of parts; the prior is that of the whole table.
+
+    With weight 1 a part has its share of the prior, one over the number of parts of its logarithm, so that all parts together
+    have it once.
+    """
+    parts, size = len(counts), len(terms)
+    intercept = INTERCEPT in terms
+    cross, moments = products[:, :size, size], products[:, :size, :size]
+    share = weight / parts  # of the prior
+    precision = weight * moments + _prior_precision(moments, prior, intercept, weight, share)
+    inverse, regular = _inverse(precision)
+    location = (inverse @ (weight * cross)[:, :, None])[:, :, 0]
+    explained = np.sum(location * (precision @ location[:, :, None])[:, :, 0], axis=1)
+    total = weight * products[:, size, size]
+    rest = total - explained
+    flat = size if prior.name == "flat" else int(intercept)
+    degrees = weight * counts - flat
+    usable = regular & (counts > size) & np.isfinite(location).all(axis=1) & np.isfinite(total) & (rest > SMALLEST_REST * total)
+    if prior.name == "normal-inverse-gamma":
+        assert prior.shape is not None and prior.rate is not None
+        degrees = degrees + 2.0 * prior.shape * share
+        rest = rest + 2.0 * prior.rate * share
+    blank = ~usable
+    return PartFits(
+        location=np.where(blank[:, None], 0.0, location),
+        spread=np.where(blank[:, None, None], np.eye(size), inverse),
+        rest=np.where(blank, 1.0, rest),
+        degrees=np.where(blank, 1.0, degrees),
+        rows=counts,
+        usable=usable,
+        shift=np.where(blank[:, None], 0.0, shift),
+        intercept=intercept,
+    )
+
+
+def unexplained_shares(fits: PartFits, hypothesis: Array) -> Array:
+    """1 − R² of each part, R² being the share that C β ≠ 0 explains of what the restricted model C β = 0 leaves.
+
+    ``fits`` must be those with a flat prior. Unusable parts have none: NaN.
+    """
+    rows = np.tile(hypothesis, (len(fits.rows), 1, 1))
+    estimate = rows @ fits.location[:, :, None]
+    covariance = rows @ fits.spread @ np.swapaxes(rows, 1, 2)
+    inverse, regular = _inverse(covariance)
+    gain = np.sum(estimate * (inverse @ estimate), axis=(1, 2))
+    share = fits.rest / (fits.rest + np.maximum(gain, 0.0))
+    return np.where(fits.usable & regular & np.isfinite(share), np.clip(share, 1e-300, 1.0), np.nan)
+
+
+def _prior_precision(moments: Array, prior: PartPrior, intercept: bool, weight: float, share: float) -> Array:
+    if prior.name == "zellner":
+        assert prior.g is not None
+        return weight / prior.g * _centred(moments, intercept)
+    ridge = np.zeros_like(moments)
+    if prior.name == "normal-inverse-gamma":
+        assert prior.scale is not None
+        slopes = np.arange(int(intercept), moments.shape[1])
+        ridge[:, slopes, slopes] = share / prior.scale**2
+    return ridge
+
+
+def _centred(moments: Array, intercept: bool) -> Array:
+    """The slopes' moments without what the intercept explains; zeros for the intercept."""
+    if not intercept:
+        return moments
+    rows = np.where(moments[:, :1, :1] > 0.0, moments[:, :1, :1], 1.0)
+    centred = moments - moments[:, :, :1] * moments[:, :1, :] / rows
+    centred[:, 0, :] = centred[:, :, 0] = 0.0
+    return centred
+
+
+def _inverse(matrices: Array) -> tuple[Array, Flags]:
+    """Inverses of symmetric matrices of any scale, and which of them have one; each by itself."""
+    diagonal = np.diagonal(matrices, axis1=1, axis2=2)
+    good: Flags = np.asarray(np.isfinite(matrices).all(axis=(1, 2)) & (diagonal > 0.0).all(axis=1))
+    scale = np.sqrt(np.where(good[:, None], diagonal, 1.0))
+    scaled = np.where(good[:, None, None], matrices, np.eye(matrices.shape[1])) / (scale[:, :, None] * scale[:, None, :])
+    good &= np.isfinite(scaled).all(axis=(1, 2))
+    values, vectors = np.linalg.eigh(np.where(good[:, None, None], scaled, np.eye(matrices.shape[1])))
+    good &= values[:, 0] > SMALLEST_EIGENVALUE
+    inverse = (vectors / np.where(good[:, None], values, 1.0)[:, None, :]) @ np.swapaxes(vectors, 1, 2)
+    return inverse / (scale[:, :, None] * scale[:, None, :]), good
