@@ -20,6 +20,7 @@ PAGES = {
     "proofs/averaged.md": "src/noisewise/privacy/sensitivity/averaged.md",
     "proofs/adassp.md": "src/noisewise/privacy/sensitivity/adassp.md",
     "proofs/bounds.md": "src/noisewise/privacy/sensitivity/bounds.md",
+    "proofs/partition.md": "src/noisewise/privacy/sensitivity/partition.md",
     "proofs/moments.md": "src/noisewise/privacy/sensitivity/moments.md",
     "proofs/wishart.md": "src/noisewise/privacy/wishart.md",
     "proofs/calibration.md": "src/noisewise/privacy/calibration.md",

@@ -193,7 +193,25 @@ def counts() -> None:
     fitted.check(releases, holders=["north", "east", "south", "west"]).plot(path=IMAGES / "glm-check.png")
 
 
+def partition() -> None:
+    """Answers without bounds, and the plan that came before: the tutorial about tables without bounds, and its page."""
+    random, rows = np.random.default_rng(1), 40_000
+    age, school = random.normal(45, 12, rows), random.integers(8, 20, rows)
+    income = 12 + 0.02 * age + 0.9 * school + random.normal(0, 14, rows)
+    unknown = {"bounds": "unknown"}
+    schema = nw.Schema.from_dict({"adjacency": "replace-one", "columns": {
+        "income": unknown, "age": unknown, "school": {"bounds": [0, 25]}}})
+    made = nw.release({"income": income, "age": age, "school": school}, schema, kind="partition", parts=1000, epsilon=1.0,
+                      formula="income ~ age + school",
+                      questions=[{"ask": "posterior-probability", "of": "age", "at": [0], "limit": 1.0},
+                                 {"ask": "posterior-quantile", "of": "age"}])
+    nw.answer(made).plot(IMAGES / "partition-answers.png")
+    nw.suggest_parts(rows=20_000, predictors=4, epsilon=2.0,
+                     questions=[{"ask": "posterior-probability", "of": "x", "at": [0]},
+                                {"ask": "likelihood-ratio", "of": "x"}]).plot(IMAGES / "partition-plan.png")
+
+
 if __name__ == "__main__":
     IMAGES.mkdir(exist_ok=True)
-    for make in (demo, widths, posterior, sites, consortium, models, probabilities, counts):
+    for make in (demo, widths, posterior, sites, consortium, models, probabilities, counts, partition):
         make()

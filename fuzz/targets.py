@@ -16,6 +16,7 @@ from noisewise.errors import DataError, DeclarationError, FormulaError, ReleaseF
 from noisewise.release.format import decode, encode
 from noisewise.results import Posterior
 from noisewise.schema import Basis, Design, Schema
+from noisewise.schema.questions import question_from_dict
 
 GOLDEN = Path(__file__).parent.parent / "tests" / "golden"
 FOLDER = Path(tempfile.mkdtemp(prefix="noisewise-fuzz-"))
@@ -94,6 +95,17 @@ def formula(data: bytes) -> None:
     assert len(design.terms) == design.features.shape[1]
 
 
+def question(data: bytes) -> None:
+    """A question of a partition release, as a file or a command line has it: what is accepted reads back as the same."""
+    try:
+        given = json.loads(data.decode("utf-8", errors="replace"))
+    except (ValueError, RecursionError):
+        given = {"ask": "bic", "of": data.decode("utf-8", errors="replace")}
+    found = question_from_dict(given)
+    assert question_from_dict(json.loads(json.dumps(found.to_dict()))) == found
+    assert all(name and (limits is None or limits[0] < limits[1]) for name, limits in found.numbers())
+
+
 def schema(data: bytes) -> None:
     """A schema file."""
     path = FOLDER / "schema.toml"
@@ -129,6 +141,11 @@ def _formulas() -> list[bytes]:
                                        "stay ~ ((((age))))")]
 
 
+def _questions() -> list[bytes]:
+    declared = json.loads((GOLDEN / "partition-1.4.nwr").read_bytes())["questions"]
+    return [*(json.dumps(one).encode() for one in declared), b"age - 2*weight + `a b`", b'{"ask": "bic", "of": ["a", "b - c"]}']
+
+
 def _schemas() -> list[bytes]:
     other = b'adjacency = "replace-one"\nunit = {column = "who", max_rows = 3}\n[columns.a]\nbounds = [0, 1e308]\n'
     return [SCHEMA.to_toml().encode(), other]
@@ -152,6 +169,7 @@ TARGETS = {
     "release": Target(release, ReleaseFormatError, _golden),
     "document": Target(document, ReleaseFormatError, lambda: [bytes(range(64)), bytes(reversed(range(200)))]),
     "formula": Target(formula, FormulaError, _formulas),
+    "question": Target(question, DeclarationError, _questions),
     "schema": Target(schema, DeclarationError, _schemas),
     "rows": Target(rows, DataError, _rows),
     "posterior": Target(posterior, ResultError, _posteriors),

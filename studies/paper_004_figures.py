@@ -8,6 +8,7 @@ from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from scipy.stats import chi2
 
 from studies.paper_004_findings import LABELS, ORACLE, SHOWN, Found, with_snr
 from studies.paper_004_simulation import EPSILONS, SNRS
@@ -107,4 +108,35 @@ def diabetes_figure(lines: Sequence[Line], oracle: Sequence[Line], path: Path, p
     handles, labels = axes[0, 0].get_legend_handles_labels()
     drawing.legend(handles, labels, loc="outside lower center", ncols=5, fontsize=9)
     path.parent.mkdir(parents=True, exist_ok=True)
+    drawing.savefig(path, dpi=100)
+
+
+def tests_figure(lines: Sequence[Line], path: Path) -> None:
+    """The paper's Figure 2: quartiles of the censored 2 log Λ*, and critical values, for the printed and the right variance."""
+    names = {"gender": "H11: gender", "read": "H12: read"}
+    deltas = list(dict.fromkeys(line["delta"] for line in lines))
+    colours = {"2": "C1", "5": "C2", "10": "C0"}
+    drawing = Figure(figsize=(11, 7), layout="constrained")
+    axes = drawing.subplots(2, 2, sharex=True, sharey=True)
+    for across, hypothesis in zip(axes, names, strict=True):
+        for axis, variance in zip(across, ("printed", "right"), strict=True):
+            mine = [line for line in lines if (line["hypothesis"], line["variance"]) == (hypothesis, variance)]
+            for line in mine:
+                place = deltas.index(line["delta"]) + 0.25 * (list(colours).index(line["parts"]) - 1)
+                colour, first = colours[line["parts"]], line["delta"] == deltas[0]
+                axis.plot([place, place], [float(line["quartile_1"]), float(line["quartile_3"])], color=colour, linewidth=6,
+                          alpha=0.4, solid_capstyle="butt", label=f"M = {line['parts']}: quartiles" if first else None)
+                axis.plot(place, float(line["median"]), "o", color=colour, markersize=5)
+                for level, marker in (("0.05", "^"), ("0.01", "P")):
+                    label = f"calibrated critical value, {level}" if line is mine[0] else None
+                    axis.plot(place, float(line[f"critical_censored_{level}"]), marker, color="black", markersize=5, label=label)
+            for share, style in ((0.05, "--"), (0.01, ":")):
+                axis.axhline(chi2.ppf(1 - share, 1), color="0.4", linestyle=style, linewidth=1, label=f"chi-squared, {share:g}")
+            axis.set_title(f"{names[hypothesis]}, {variance} variance", fontsize=10)
+            axis.set_xticks(range(len(deltas)), [f"δ = {float(delta):g}" for delta in deltas])
+            axis.grid(alpha=0.3, axis="y")
+    for axis in axes[:, 0]:
+        axis.set_ylabel("censored 2 log Λ*")
+    handles, labels = axes[0, 0].get_legend_handles_labels()
+    drawing.legend(handles, labels, loc="outside lower center", ncols=4, fontsize=9)
     drawing.savefig(path, dpi=100)

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from studies import paper_004_findings as findings
+from studies import paper_004_hypotheses_findings as hypotheses
 from studies.inclusion_calibration import BINS, METHODS, expected_calibration_error, mean_score, reliability
 from studies.model_averaging import RESULTS
 from studies.page import table, write_page
@@ -234,7 +235,10 @@ PIECES: dict[str, Callable[[Path], list[str]]] = {
                   findings.brier_averages, findings.bic_averages, findings.relative_averages, findings.paper_findings,
                   findings.default_against, findings.where_worse, findings.best_of_papers, findings.histogram_averages,
                   oracle, diabetes, diabetes_bands, calibration, calibration_count, calibration_misses, reliability_tables,
-                  calibration_coverage, consistency, consistency_verdict, summary)
+                  calibration_coverage, consistency, consistency_verdict, summary, hypotheses.hypotheses_summary,
+                  hypotheses.hypotheses_exact, hypotheses.hypotheses_figure_1, hypotheses.hypotheses_releases,
+                  hypotheses.hypotheses_figure_2, hypotheses.hypotheses_errors, hypotheses.hypotheses_other_errors,
+                  hypotheses.hypotheses_sentences)
 }
 
 

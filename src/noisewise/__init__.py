@@ -15,6 +15,7 @@ from noisewise.errors import NoisewiseError
 from noisewise.holder import release
 from noisewise.holder_audit import audit
 from noisewise.holder_bounds import private_bounds
+from noisewise.holder_planning import suggest_parts
 from noisewise.posterior.compare import compare_methods
 from noisewise.posterior.fit import fit
 from noisewise.posterior.fit_many import fit_many
@@ -52,5 +53,6 @@ __all__ = [
     "load",
     "private_bounds",
     "release",
+    "suggest_parts",
     "test",
 ]

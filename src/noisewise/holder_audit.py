@@ -9,12 +9,12 @@ Tables are made up from the public declarations: no confidential row is read and
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 from noisewise.errors import PrivacyError
-from noisewise.holder import plan
+from noisewise.holder import Questions, plan
 from noisewise.holder_audit_kinds import Request, promised_distance, subject_of
 from noisewise.privacy.audit.one_run import OneRun
 from noisewise.privacy.audit.report import AuditReport
@@ -22,6 +22,7 @@ from noisewise.privacy.audit.trial import Drawn, Subject, draw_many, judge, seco
 from noisewise.privacy.mechanisms import MECHANISMS, SymmetricGaussian
 from noisewise.progress import Tick, progress_bar
 from noisewise.schema import Basis, Schema
+from noisewise.schema.partition import PartPrior
 
 DRAWS: Final = 8000
 SECONDS: Final = 60.0
@@ -43,6 +44,9 @@ def audit(
     terms: str | None = None,
     formula: str | None = None,
     average: int | None = None,
+    parts: int | None = None,
+    questions: Questions = None,
+    prior: PartPrior | Mapping[str, Any] | str | None = None,
     draws: int = DRAWS,
     confidence: float = 0.99,
     end_to_end: bool = False,
@@ -56,6 +60,9 @@ def audit(
     of the kind that is claimed. All of them hold together with the given ``confidence``.
 
     An audit can prove that a promise is broken; it cannot prove that it is kept.
+
+    ``parts``, ``questions`` and ``prior`` are those of a release of ``kind="partition"``; limits that it would select are audited
+    as ``kind="bounds"``.
 
     ``end_to_end`` draws every release with `noisewise.release`, rows and all, which takes longer. ``draws`` is how many releases
     are drawn of each.
@@ -73,7 +80,7 @@ def audit(
     if epsilon is None:
         raise PrivacyError("an audit of a release needs its epsilon", found="None",
                            remedy="give epsilon, and a delta if it has one")
-    request = Request(schema, epsilon, delta, kind, mechanism, terms, formula, average)
+    request = Request(schema, epsilon, delta, kind, mechanism, terms, formula, average, parts, questions, prior)
     return audit_requests([request], draws=draws, confidence=confidence, end_to_end=end_to_end, longest=None, progress=progress)
 
 
@@ -147,6 +154,18 @@ def standard_requests(epsilons: Sequence[float] = EPSILONS, delta: float = DELTA
             counts = {"a": {"bounds": [-1, 1]}, "count": {"bounds": [0, 5]}}
             schema = Schema.from_dict({"adjacency": adjacency, "columns": counts})
             yield Request(schema, epsilon, delta, kind="moments", formula="count ~ a")
+    for epsilon in epsilons:
+        for adjacency in ("replace-one", "add-remove"):
+            yield partition_request(adjacency, epsilon, None)
+            yield partition_request(adjacency, epsilon, delta)
+
+
+def partition_request(adjacency: str, epsilon: float, delta: float | None, points: Sequence[float] = (-0.2, 0.0, 0.2),
+                      unit: object = "row") -> Request:
+    """A slope's posterior probability at some points, of columns of which no bounds are known, in 40 parts."""
+    schema = Schema.from_dict({"adjacency": adjacency, "unit": unit, "columns": {name: {"bounds": "unknown"} for name in "ab"}})
+    question = {"ask": "posterior-probability", "of": "a", "at": list(points)}
+    return Request(schema, epsilon, delta, kind="partition", formula="b ~ a", parts=40, questions=[question])
 
 
 def _schema(adjacency: str, columns: int, unit: object = "row") -> Schema:

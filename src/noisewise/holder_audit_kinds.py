@@ -55,16 +55,22 @@ class Request:
     terms: str | None = None
     formula: str | None = None
     average: int | None = None
+    parts: int | None = None
+    questions: Any = None
+    prior: Any = None
 
     def release(self, rows: Rows) -> Any:
         """A real release of a table, from beginning to end."""
-        return release(rows, self.schema, kind=self.kind, terms=self.terms, formula=self.formula, epsilon=self.epsilon,
-                       delta=self.delta, mechanism=self.mechanism, average=self.average, threads=1, progress=False)
+        make: Callable[..., Any] = release
+        return make(rows, self.schema, kind=self.kind, terms=self.terms, formula=self.formula, epsilon=self.epsilon,
+                    delta=self.delta, mechanism=self.mechanism, average=self.average, parts=self.parts, questions=self.questions,
+                    prior=self.prior, threads=1, progress=False)
 
     def claim(self, mechanism: str, delta: float) -> Released:
         unit = self.schema.unit
         of = "one row" if unit.is_row else f"at most {unit.max_rows} rows"
         kind = self.kind if self.average is None else f"{self.kind}, averaged by {self.average}"
+        kind = kind if self.parts is None else f"{kind}, {self.parts} parts"
         return Released(kind, mechanism, self.schema.adjacency, of, float(self.epsilon), delta)
 
 
@@ -128,8 +134,8 @@ def _adassp(request: Request, end_to_end: bool) -> Subject:
     pieces = mechanism.sums, mechanism.eigenvalue
     sums = mechanism.sums.entry_sd()
     sd = np.concatenate([_entry_sd(sums, size)[upper], np.full(size, sums[1]), [mechanism.eigenvalue.sd]])
-    group, exact = _far_apart(tables, numbers, lambda change: _linear(change, sd)[1], laws.Gaussian.clearest)
-    weights, distance = _linear(exact[1] - exact[0], sd)
+    group, exact = _far_apart(tables, numbers, lambda change: linear(change, sd)[1], laws.Gaussian.clearest)
+    weights, distance = linear(exact[1] - exact[0], sd)
     two = tables(group)
     grids = [_grid(request.schema, basis, rows) for rows in two]
     smallest = [mechanism.smallest_eigenvalue(grid) for grid in grids]
@@ -164,8 +170,8 @@ def _moments(request: Request, end_to_end: bool) -> Subject:
     def numbers(rows: Rows) -> Array:
         return np.concatenate(list(blocks(rows).values())) * STATISTIC_GRID
 
-    group, exact = _far_apart(tables, numbers, lambda change: _linear(change, sd)[1], laws.Gaussian.clearest)
-    weights, distance = _linear(exact[1] - exact[0], sd)
+    group, exact = _far_apart(tables, numbers, lambda change: linear(change, sd)[1], laws.Gaussian.clearest)
+    weights, distance = linear(exact[1] - exact[0], sd)
     two = tables(group)
     sums = [blocks(rows) for rows in two]
 
@@ -207,8 +213,14 @@ def _bounds(request: Request, end_to_end: bool) -> Subject:
                    2 * sensitivity.score / mechanism.scale, mechanism.epsilon, draw_less=partial(draw_from, less))
 
 
+def _partition(request: Request, end_to_end: bool) -> Subject:
+    from noisewise.holder_audit_partition import partition_subject
+
+    return partition_subject(request, end_to_end)
+
+
 KINDS: Final[Mapping[str, Callable[[Request, bool], Subject]]] = {
-    "gram": _gram, "moments": _moments, "adassp": _adassp, "bounds": _bounds,
+    "gram": _gram, "moments": _moments, "adassp": _adassp, "bounds": _bounds, "partition": _partition,
 }
 
 
@@ -239,7 +251,7 @@ def _score(mechanism: SymmetricMechanism, change: Array, sd: Array) -> tuple[Arr
         return weights, float(weights @ change)
     if isinstance(mechanism, SymmetricWishart):
         return _along(mechanism, change)
-    return _linear(change, sd)
+    return linear(change, sd)
 
 
 def _laplace_evidence(exact: tuple[Array, Array], scale: float, numbers: Array) -> Array:
@@ -248,7 +260,7 @@ def _laplace_evidence(exact: tuple[Array, Array], scale: float, numbers: Array) 
     return np.asarray(np.round((first - second) / scale, 9))
 
 
-def _linear(change: Array, sd: Array) -> tuple[Array, float]:
+def linear(change: Array, sd: Array) -> tuple[Array, float]:
     """The best score for Gaussian noise."""
     relative = np.divide(change, sd, out=np.zeros_like(change), where=sd > 0)
     distance = float(np.linalg.norm(relative))

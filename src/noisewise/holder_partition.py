@@ -8,9 +8,11 @@ from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from noisewise.errors import DeclarationError
 from noisewise.holder_ledger import released
+from noisewise.parts.limits import limits_about
 from noisewise.parts.statistics import PartAnswers, on_scale
 from noisewise.privacy.ledger import BudgetLedger
 from noisewise.privacy.partition import STEPS, WIDTHS, PartitionMechanism, centre_candidates
@@ -31,8 +33,6 @@ from noisewise.schema.questions import (
 )
 from noisewise.version import __version__
 
-DISTANCES: Final = 3.0
-"""P5: limits of a location are this many typical distances from the centre; those of a scale so many over the root of M."""
 _STAND_IN: Final[Limits] = (0.0, 1.0)
 
 
@@ -60,6 +60,25 @@ def release_partition(
     ...     questions=[{"ask": "posterior-probability", "of": "x", "at": [0]}], mechanism=None, ledger=None, progress=False)
     <Release partition: y ~ x, 1 question in 10 parts, replace-one, (epsilon, delta) = (1.0, 0.0)>
     """
+    blank, chosen = planned(schema, formula=formula, questions=questions, parts=parts, prior=prior, epsilon=epsilon, delta=delta,
+                            mechanism=mechanism)
+    design = part_design(schema, blank.formula, ())
+
+    def read() -> Callable[[], PartitionRelease]:
+        from noisewise.data.part_grams import part_moments
+
+        found = part_moments(data, schema, design, blank.parts, progress=progress)
+        with np.errstate(all="ignore"):
+            answers = PartAnswers(found.counts, found.products, found.shift, design, blank.prior)
+        ready = replace(blank, rows=found.rows if schema.rows_are_public else None, balanced=found.balanced)
+        return lambda: _filled(ready, answers, chosen)
+
+    return released(ledger, blank, chosen.cost(), edition, read)
+
+
+def planned(schema: Schema, *, formula: object, questions: object, parts: object, prior: object, epsilon: float,
+            delta: float | None, mechanism: str | None) -> tuple[PartitionRelease, PartitionMechanism]:
+    """The release as it will be, but for its numbers, and its mechanism; or what is wrong with the request."""
     if not isinstance(formula, str):
         raise DeclarationError("a release of kind partition is for one regression, and needs its formula", found=repr(formula),
                                remedy='give formula="response ~ predictor + predictor"')
@@ -69,18 +88,7 @@ def release_partition(
     asked = _checked_questions(questions, design)
     part_design(schema, formula, asked)
     chosen = plan_partition(schema, asked, epsilon, delta, mechanism)
-    blank = _blank(schema, formula, PartPrior.from_dict(prior), count, asked, chosen)
-
-    def read() -> Callable[[], PartitionRelease]:
-        from noisewise.data.part_grams import part_moments
-
-        found = part_moments(data, schema, design, count, progress=progress)
-        with np.errstate(all="ignore"):
-            answers = PartAnswers(found.counts, found.products, found.shift, design, blank.prior)
-        ready = replace(blank, rows=found.rows if schema.rows_are_public else None, balanced=found.balanced)
-        return lambda: _filled(ready, answers, chosen)
-
-    return released(ledger, blank, chosen.cost(), edition, read)
+    return _blank(schema, formula, PartPrior.from_dict(prior), count, asked, chosen), chosen
 
 
 def plan_partition(schema: Schema, questions: Sequence[Question], epsilon: float, delta: float | None,
@@ -111,7 +119,8 @@ def _checked_questions(given: object, design: Design) -> tuple[Question, ...]:
     many = [given] if isinstance(given, (*kinds, Mapping)) else list(given) if isinstance(given, (list, tuple)) else []
     if not many:
         raise DeclarationError("a partition release answers questions, and needs at least one", found=repr(given)[:200],
-                               remedy='for example questions=[{"ask": "posterior-probability", "of": "age", "at": [0]}]')
+                               remedy='for example questions=[{"ask": "posterior-probability", "of": "age", "at": [0]}], '
+                                      'on the command line --ask "posterior-probability of=age at=0"')
     asked = [one if isinstance(one, kinds) else question_from_dict(one) for one in many]
     asked = [replace(one, of=expand_terms(design, one.of)) if isinstance(one, (BayesFactor, Criterion)) else one for one in asked]
     names = [name for one in asked for name, _ in one.numbers()]
@@ -139,23 +148,34 @@ def _blank(schema: Schema, formula: str, prior: PartPrior, parts: int, questions
 
 def _filled(blank: PartitionRelease, answers: PartAnswers, mechanism: PartitionMechanism) -> PartitionRelease:
     """Select limits, then draw the noise. The budget has been charged."""
-    limits: dict[str, Limits] = {}
-    selected = 0
     with np.errstate(all="ignore"):
-        for question in blank.questions:
-            if not isinstance(question, PosteriorQuantile):
-                limits.update((name, found) for name, found in question.numbers() if found is not None)
-                continue
-            lower, upper = _location_limits(question, answers, mechanism, selected)
-            selected += 2 * _is_open(question)
-            location, scale = (name for name, _ in question.numbers())
-            limits[location], limits[scale] = (lower, upper), (0.0, (upper - lower) / 2.0 / math.sqrt(blank.parts))
-        rows = [on_scale(row, limits[name], STEPS).sum() for question in blank.questions
-                for (name, _), row in zip(question.numbers(), answers.answers(question, limits), strict=True)]
-    noisy = mechanism.perturb(np.array(rows, dtype=np.int64))
+        limits = limits_of(blank, answers, mechanism)
+        sums = part_values(blank, answers, limits).sum(axis=1)
+    noisy = mechanism.perturb(sums)
     numbers = tuple(Number(number.name, *limits[number.name], float(found))
                     for number, found in zip(blank.numbers, noisy, strict=True))
     return replace(blank, numbers=numbers)
+
+
+def limits_of(blank: PartitionRelease, answers: PartAnswers, mechanism: PartitionMechanism) -> dict[str, Limits]:
+    """The limits of every number: as they were declared, or selected, which costs."""
+    limits: dict[str, Limits] = {}
+    selected = 0
+    for question in blank.questions:
+        if not isinstance(question, PosteriorQuantile):
+            limits.update((name, found) for name, found in question.numbers() if found is not None)
+            continue
+        lower, upper = _location_limits(question, answers, mechanism, selected)
+        selected += 2 * _is_open(question)
+        location, scale = (name for name, _ in question.numbers())
+        limits[location], limits[scale] = (lower, upper), (0.0, (upper - lower) / 2.0 / math.sqrt(blank.parts))
+    return limits
+
+
+def part_values(blank: PartitionRelease, answers: PartAnswers, limits: Mapping[str, Limits]) -> NDArray[np.int64]:
+    """(numbers, parts): what each part says, clipped to the limits, in steps of the grid."""
+    return np.array([on_scale(row, limits[name], STEPS) for question in blank.questions
+                     for (name, _), row in zip(question.numbers(), answers.answers(question, limits), strict=True)])
 
 
 def _location_limits(question: PosteriorQuantile, answers: PartAnswers, mechanism: PartitionMechanism, place: int) -> Limits:
@@ -165,4 +185,4 @@ def _location_limits(question: PosteriorQuantile, answers: PartAnswers, mechanis
     usable = usable & np.isfinite(location)
     centre = mechanism.select(place, np.where(usable, location, np.inf), centre_candidates())
     distance = mechanism.select(place + 1, np.where(usable, np.abs(location - centre), np.inf), WIDTHS)
-    return centre - DISTANCES * distance, centre + DISTANCES * distance
+    return limits_about(centre, distance)

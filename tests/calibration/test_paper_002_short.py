@@ -36,7 +36,8 @@ def made_up(holders: int) -> tuple[Tables, np.ndarray]:
     return Tables.of(x, x @ theta + 0.1 * rng.normal(size=20_000), holders, random_scale(2, rng)), theta
 
 
-@pytest.mark.parametrize("method", ["fast", "fixed-s", "adassp", "clt-gibbs", "normal-x"])
+@pytest.mark.parametrize("method", [
+    "fast", "fixed-s", "adassp", "clt-gibbs", pytest.param("normal-x", marks=pytest.mark.slow)])
 def test_every_method_of_the_paper_finds_the_coefficients_where_there_is_little_noise(method: str) -> None:
     tables, theta = made_up(2)
     draws = paper_draws(method, tables, [Budget("correct", 10.0, 1e-5)] * 2, 1, Length(200, 200))

@@ -11,6 +11,7 @@ TOO_FEW = 13 / REPLICATES
 # sites whose slopes differ by 0.15 covers the population's slope about once in ten times: 2 of 20.
 
 
+@pytest.mark.slow  # 20 replicates of what `test_sites_that_are_alike_and_sites_that_differ` sees in one
 def test_the_population_is_covered_where_one_set_of_coefficients_does_not() -> None:
     found = run_cell(Cell(5, 0.15, 10_000, 1.0), REPLICATES, seed=1, draws=300)
     assert found["slope_binary"] > TOO_FEW

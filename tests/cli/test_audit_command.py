@@ -22,6 +22,16 @@ def test_json_has_the_claim_and_the_bounds(nw, schema) -> None:
     assert 0 <= finding["epsilon_any"] <= 0.5 and 0 < finding["epsilon_law"] <= 0.5 and finding["flagged"] is False
 
 
+def test_a_partition_release_is_audited(nw, tmp_path) -> None:
+    declared = tmp_path / "open.toml"
+    declared.write_text('adjacency = "add-remove"\n[columns.income]\nbounds = "unknown"\n[columns.age]\nbounds = "unknown"\n')
+    asked = ("--kind", "partition", "--formula", "income ~ age", "--parts", 30, "--ask", "posterior-probability of=age at=0")
+    (finding,) = nw.json("audit", "-s", declared, "-e", 1, *asked, "--draws", 400)["findings"]
+    assert (finding["kind"], finding["mechanism"], finding["flagged"]) == ("partition, 30 parts", "k-norm", False)
+    assert 0 < finding["epsilon_law"] <= 1
+    assert nw("audit", "-s", declared, "-e", 1, "--kind", "partition").exit_code != 0
+
+
 def test_one_run(nw) -> None:
     (finding,) = nw.json("audit", "--one-run", "-e", 4, "-d", 1e-6)["findings"]
     assert finding["draws"] == 1 and finding["flagged"] is False

@@ -12,6 +12,8 @@ from tests.cli.command_line import one_error
 import noisewise
 from noisewise.cli.demo_table import FORMULA, SCHEMA, TRUTH, WARDS, made_up_patients
 
+QUICK = ("--rows", 3000, "--epsilon", 200)
+"""With so little noise the sampler is soon done; more noise is in the examples of the documentation."""
 FILES = {"patients.parquet", "schema.toml", "patients.nwr", "summary.csv", "coefficients.png"}
 
 
@@ -22,7 +24,7 @@ def patients() -> pd.DataFrame:
 
 def test_the_whole_story(nw, tmp_path) -> None:
     folder = tmp_path / "demo"
-    result = nw("demo", "--output", folder, "--rows", 3000, "--epsilon", 200)
+    result = nw("demo", "--output", folder, *QUICK)
     assert result.exit_code == 0, result.stderr
     assert {path.name for path in folder.iterdir()} == FILES
     for words in ("What just happened", "covers", "ward[T.geriatrics]", "What to try next", "noisewise fit"):
@@ -42,13 +44,13 @@ def test_it_runs_again_in_its_own_folder_but_replaces_nobody_elses_files(nw, tmp
     assert "schema.toml" in one_error(nw("demo", "--output", tmp_path, "--rows", 100))
     assert schema.read_text() == before
     for _ in range(2):
-        found = nw.json("demo", "--output", tmp_path / "own", "--rows", 200)
+        found = nw.json("demo", "--output", tmp_path / "own", *QUICK)
     assert [row["term"] for row in found["terms"]] == list(TRUTH) and found["delta"] == 1e-6
     assert {name.rsplit("/")[-1] for name in found["files"].values()} == FILES
 
 
 def test_the_seed_is_for_the_table_and_never_for_the_noise(nw, tmp_path) -> None:
-    first, again = (nw.json("demo", "-o", tmp_path / name, "--rows", 200, "--seed", 5) for name in "ab")
+    first, again = (nw.json("demo", "-o", tmp_path / name, *QUICK, "--seed", 5) for name in "ab")
     assert [row["least_squares_estimate"] for row in first["terms"]] == [row["least_squares_estimate"] for row in again["terms"]]
     one, two = (noisewise.load(tmp_path / name / "patients.nwr").parts[0].matrix for name in "ab")
     assert not np.array_equal(one, two)

@@ -6,7 +6,8 @@ Blocks of one page share their names and their folder. What is run, by the word 
     toml title="NAME"             written to the file NAME
     console                       each line that begins with "$ noisewise" is given to the command line and must succeed
 
-Privacy noise has no seed, so what a block prints is not compared with the page.
+Privacy noise has no seed, so what a block prints is not compared with the page. Where all methods are compared, only some are:
+each of the others is compiled for many seconds, and `test_every_method_fits_or_says_why_not` has them all.
 """
 
 from __future__ import annotations
@@ -14,14 +15,17 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.only_methods import only_methods
 from typer.testing import CliRunner
 
 from noisewise.cli.app import app
+from noisewise.posterior.methods import METHODS
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -29,6 +33,7 @@ BLOCK = re.compile(
     r"^(?P<indent> *)```(?P<language>\w+)(?P<options>[^\n]*)\n(?P<text>.*?)^(?P=indent)```$", re.DOTALL | re.MULTILINE
 )
 COMMAND = "$ noisewise "
+COMPARED = ("conditional", "laplace", "fast")
 
 
 @dataclass(frozen=True)
@@ -58,7 +63,10 @@ def run(block: Block, page: str, names: dict[str, Any]) -> None:
     elif block.language == "console":
         for line in block.text.replace("\\\n", " ").splitlines():
             if line.startswith(COMMAND):
-                result = CliRunner().invoke(app, shlex.split(line.removeprefix(COMMAND)))
+                words = shlex.split(line.removeprefix(COMMAND))
+                some = only_methods({name: METHODS[name] for name in COMPARED}) if "--compare-methods" in words else nullcontext()
+                with some:
+                    result = CliRunner().invoke(app, words)
                 assert result.exit_code == 0, f"{page}, block at line {block.line}: {line}\n{result.output}"
 
 

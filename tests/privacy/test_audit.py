@@ -17,14 +17,18 @@ from scipy import stats
 
 import noisewise
 from noisewise import holder_audit_kinds as kinds
+from noisewise import holder_partition
 from noisewise.errors import DeclarationError, PrivacyError
-from noisewise.holder_audit import audit_one_run, audit_requests, standard_requests
+from noisewise.holder_audit import audit_one_run, audit_requests, partition_request, standard_requests
 from noisewise.holder_audit_kinds import Request, subject_of
 from noisewise.privacy.audit.trial import LESS_NOISE, draw_many
 from noisewise.privacy.mechanisms import MECHANISMS, SymmetricMechanism
+from noisewise.privacy.noise import laplace_integers
+from noisewise.privacy.partition import PartitionMechanism
 from noisewise.privacy.sensitivity import gram_sensitivity
 from noisewise.release.model import KINDS as RELEASE_KINDS
 from noisewise.schema import Basis, Schema
+from noisewise.schema.basis import STATISTIC_GRID
 
 STRICT = {"draws": 6000, "confidence": 1 - 1e-7}
 WITH_DELTA = {"draws": 1800, "confidence": 1 - 1e-4}
@@ -47,6 +51,11 @@ SHORT = [
     Request(schema(columns="ab"), 1.0, 1e-6, average=4),
     Request(schema("add-remove", columns="ab"), 1.0, 1e-6, kind="moments", formula="b ~ a"),
     Request(schema(), 1.0, kind="bounds"),
+    partition_request("replace-one", 4.0, None),
+    partition_request("add-remove", 1.0, None, [0.0]),
+    partition_request("replace-one", 0.1, None),
+    partition_request("add-remove", 1.0, 1e-6),
+    partition_request("replace-one", 4.0, 1e-6, unit=PEOPLE),
 ]
 
 
@@ -118,7 +127,8 @@ def test_a_number_without_noise_that_differs_is_flagged(monkeypatch: pytest.Monk
     assert finding.flagged and finding.epsilon_any == np.inf == finding.epsilon_law and finding.noise_at_most == 0.0
 
 
-@pytest.mark.parametrize("request_", [SHORT[0], SHORT[3], *SHORT[7:10]], ids=named)
+@pytest.mark.parametrize("request_", [SHORT[0], SHORT[3], *SHORT[7:10], SHORT[11], partition_request("add-remove", 20.0, 1e-6)],
+                         ids=named)
 def test_releases_from_beginning_to_end_are_like_those_of_the_mechanism(request_: Request) -> None:
     """The scores of both are of the promised law, about the same exact statistic."""
     for end_to_end in (False, True):
@@ -129,6 +139,40 @@ def test_releases_from_beginning_to_end_are_like_those_of_the_mechanism(request_
         assert stats.kstest(noise, reference.cdf).pvalue > 1e-7
         assert stats.kstest(noise + 1, reference.cdf).pvalue < 1e-7  # it would notice another statistic
         assert np.array_equal(drawn.numbers[:, subject.noiseless], np.stack(subject.exact)[drawn.table][:, subject.noiseless])
+
+
+def test_a_partition_release_with_less_noise_is_flagged(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For several numbers the midrange of k-norm noise has the law of Laplace noise."""
+    plan = holder_partition.plan_partition
+    monkeypatch.setattr(holder_partition, "plan_partition",
+                        lambda *asked: replace(made := plan(*asked), scale=LESS_NOISE * made.scale))
+    for request in (partition_request("add-remove", 1.0, None), partition_request("replace-one", 1.0, 1e-6)):
+        (finding,) = audit_requests([request], **(WITH_DELTA if request.delta else STRICT)).findings
+        assert finding.flagged and finding.epsilon_law > 1.0
+
+
+def test_laplace_noise_of_one_number_on_several_is_flagged(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Independent noise of scale 1/ε on each of three numbers, all of which one row changes."""
+    def perturb(self: Any, sums: Any) -> Any:
+        return laplace_integers(sums, self.scale / STATISTIC_GRID) * STATISTIC_GRID
+
+    monkeypatch.setattr(PartitionMechanism, "perturb", perturb)
+    (finding,) = audit_requests([partition_request("replace-one", 1.0, None)], **STRICT).findings
+    assert finding.flagged
+
+
+def test_a_partition_release_of_bounded_columns_is_audited_as_far_as_a_row_reaches() -> None:
+    """No row within bounds makes a part certain of the opposite: the bounds stay below the claim."""
+    declared = {"a": {"bounds": [-1, 1]}, "b": {"bounds": [0, 10]}, "c": {"levels": ["x", "y", "z"]}}
+    asked = [{"ask": "bayes-factor", "of": "c"}, {"ask": "posterior-probability", "of": "a", "at": [0, 0.5]}]
+    report = noisewise.audit(Schema.from_dict({"adjacency": "replace-one", "columns": declared}), epsilon=1.0, kind="partition",
+                             formula="b ~ a + c", parts=12, questions=asked, draws=300)
+    assert report.flagged == () and "partition, 12 parts" in str(report)
+    with pytest.raises(DeclarationError, match="audited as bounds"):
+        noisewise.audit(schema(columns="ab"), epsilon=1.0, kind="partition", formula="b ~ a", parts=9,
+                        questions={"ask": "posterior-quantile", "of": "a"})
+    with pytest.raises(DeclarationError, match="parts"):
+        noisewise.audit(schema(columns="ab"), epsilon=1.0, kind="partition", formula="b ~ a", questions=asked)
 
 
 def test_one_run() -> None:

@@ -10,8 +10,9 @@ import pytest
 
 import noisewise
 
-NAMES = ["Comparison", "Ledger", "NoisewiseError", "PointEstimate", "Posterior", "Prior", "Release", "Schema", "__version__",
-         "audit", "combine", "compare", "compare_methods", "fit", "fit_many", "load", "private_bounds", "release"]
+NAMES = ["BayesFactor", "Comparison", "Criterion", "Ledger", "NoisewiseError", "PartitionRelease", "PointEstimate", "Posterior",
+         "PosteriorProbability", "PosteriorQuantile", "Prior", "Release", "Schema", "__version__", "answer", "audit", "combine",
+         "compare", "compare_methods", "fit", "fit_many", "load", "private_bounds", "release", "suggest_parts", "test"]
 HEAVY = ["formulaic", "jax", "matplotlib", "opendp", "pandas", "pyarrow", "pydantic", "scipy"]
 
 

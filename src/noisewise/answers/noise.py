@@ -12,7 +12,9 @@ from noisewise.release.partition import Number, PartitionRelease
 
 Array = npt.NDArray[np.float64]
 
-NODES: Final = 400
+NODES: Final = 120
+SHARP: Final = 0.02
+"""An error of less than this share of the noise's scale makes no difference."""
 
 
 @dataclass(frozen=True)
@@ -42,13 +44,14 @@ class MeanNoise:
         if self.mechanism == "gaussian":
             return np.asarray(norm.pdf(distance, scale=np.hypot(self.scale, blur)))
         sharp = gammaincc(self.numbers, np.abs(distance) / self.scale) / (2.0 * self.numbers * self.scale)
-        if not np.any(blur > 0.0):
+        if not np.any(blur > SHARP * self.scale):
             return np.asarray(sharp)
         # a uniform point of an interval of random size, blurred: an average over sizes
         sizes = gamma.ppf((np.arange(NODES) + 0.5) / NODES, self.numbers + 1, scale=self.scale)
         wide = np.maximum(blur, 1e-300)[..., None]
-        inside = ndtr((distance[..., None] + sizes) / wide) - ndtr((distance[..., None] - sizes) / wide)
-        return np.where(blur > 1e-3 * self.scale, np.mean(inside / (2.0 * sizes), axis=-1), sharp)
+        away = np.abs(distance)[..., None]  # both terms are lower tails then, and keep their digits
+        inside = ndtr((sizes - away) / wide) - ndtr((-sizes - away) / wide)
+        return np.where(blur > SHARP * self.scale, np.mean(inside / (2.0 * sizes), axis=-1), sharp)
 
     def draws(self, size: int, random: np.random.Generator) -> Array:
         if self.mechanism == "gaussian":

@@ -93,7 +93,8 @@ def _part_rows(request: NullRequest, question: BayesFactor | Criterion) -> float
         if isinstance(question, Criterion) and question.name != "bic":
             return 1e9  # the limit of many rows, where the likelihood ratio is chi-squared
         raise FitError("the test needs to know about how many rows a part has, which this release does not tell",
-                       found="a schema by which the number of rows is not public", remedy="give rows=, about how many there are")
+                       found="a schema by which the number of rows is not public",
+                       remedy="give rows (--rows), about how many there are")
     if rows <= request.coefficients + 1:
         raise FitError("the parts have too few rows for a test", found=f"{rows:g} rows, {request.coefficients} coefficients",
                        remedy="the data holder can release fewer parts")

@@ -6,50 +6,76 @@ itself, its normal score within limits, or −2 log p within limits), with the m
 
     m(Z) = E t(Z/√M + √(1 − 1/M) e),   e standard normal,
 
-for probabilities Φ(Z/√(2M − 1)), and around it, given Z, the scatter (Var t − Cov(t, e)²)/M: what is linear in e cancels. The
-noise is added to that. The posterior of Z is proportional to the density of the released mean; Z is taken to be anywhere between
-−10 and 10 with equal plausibility, as a coefficient is anywhere under a flat prior.
+for probabilities Φ(Z/√(2M − 1)), and around it, given Z, the scatter (Var t − Cov(t, e)²)/M: what is linear in e cancels. (For
+few parts the higher powers of e matter too: with the Hermite coefficients h_k of t and the correlation r = −1/(M − 1) of two
+errors the scatter is (Var t + (M − 1) Σ h_k² r^k)/M.) The noise is added to that. The posterior of Z is proportional to the
+density of the released mean; Z is taken to be anywhere between −10 and 10 with equal plausibility, as a coefficient is anywhere
+under a flat prior.
+
+That the estimates agree is not quite so: every part spends rows on all its coefficients. With k coefficients and b rows in a part
+the parts together know 1 − k/b of what the whole table knows (their combined score has this squared correlation with Z). With the
+loss l = k/b the score of a part is √(1 − l) Z/√M + e, the variance of e is 1 − (1 − l)/M, and r = −(1 − l)/(M − 1 + l).
+Tails that are heavier than normal cost more: with kurtosis K of a predictor and of the errors (3 if normal) it is k + (K − 3)/2
+instead of k. Nobody knows K; intervals allow for K = 7. Where the number of rows is not public, l is taken to be 0.
 """
 
 from __future__ import annotations
 
 from functools import lru_cache
+from math import factorial
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
+from numpy.polynomial.hermite_e import hermeval
 
 from noisewise.answers.law import GridLaw
 from noisewise.answers.noise import MeanNoise
 from noisewise.parts.statistics import transformed
 from noisewise.release.partition import Number, PartitionRelease
+from noisewise.schema.partition import part_design
 from noisewise.schema.questions import PosteriorProbability
 
 Array = npt.NDArray[np.float64]
 
 LARGEST_SCORE: Final = 10.0
-POINTS: Final = 2001
+POINTS: Final = 1001
 NODES: Final = 401
 FARTHEST: Final = 8.0
+LARGEST_LOSS: Final = 0.9
+TAILS: Final = 2.0
+"""As many coefficients more are allowed for: see the text above."""
+REACH: Final = 4.0
+POWERS: Final = 8
+"""Of the errors, in the scatter of the mean."""
 
 
 def score_law(release: PartitionRelease, question: PosteriorProbability, number: Number) -> GridLaw:
     """The posterior of Z, the normal score of p(b)."""
-    scores, mean, scatter = expected_mean(question, release.parts)
+    scores, mean, scatter = expected_mean(question, release.parts, _loss(release))
     noise = MeanNoise.of(release, number)
     found = number.mean(release.parts)
-    reach = np.clip(found, mean.min(), mean.max())  # beyond what can be, the nearest that can be
-    distance = found - mean if noise.density(np.array([found - reach]))[0] > 0.0 else reach - mean
-    return GridLaw.of(scores, noise.density(distance, scatter))
+    reach = REACH * (noise.sd + scatter.max())  # further beyond what can be, doubles do not tell what is nearest
+    found = np.clip(found, mean.min() - reach, mean.max() + reach)
+    return GridLaw.of(scores, noise.density(found - mean, scatter))
 
 
-def expected_mean(question: PosteriorProbability, parts: int) -> tuple[Array, Array, Array]:
-    """Z on a grid, the mean of what is averaged, and its standard deviation over random splits."""
-    return _expected(question.combine, question.limit, parts)
+def expected_mean(question: PosteriorProbability, parts: int, loss: float = 0.0) -> tuple[Array, Array, Array]:
+    """Z on a grid, the mean of what is averaged, and its standard deviation over random splits; ``loss``: l above."""
+    return _expected(question.combine, question.limit, parts, loss)
+
+
+def information_loss(coefficients: float, part_rows: float | None) -> float:
+    """l above: the share of what the whole table knows that its parts together do not."""
+    return 0.0 if part_rows is None else min(coefficients / max(part_rows, 1.0), LARGEST_LOSS)
+
+
+def _loss(release: PartitionRelease) -> float:
+    return information_loss(len(part_design(release.schema, release.formula, ()).terms) + TAILS, release.part_rows)
 
 
 @lru_cache(maxsize=64)
-def _expected(combine: str, limit: float | None, parts: int) -> tuple[Array, Array, Array]:
+def _expected(combine: str, limit: float | None, parts: int, loss: float) -> tuple[Array, Array, Array]:
     from scipy.special import ndtr
 
     question = PosteriorProbability((("b", 1.0),), (0.0,), combine, limit)
@@ -57,10 +83,14 @@ def _expected(combine: str, limit: float | None, parts: int) -> tuple[Array, Arr
     error = np.linspace(-FARTHEST, FARTHEST, NODES)
     weight = np.exp(-0.5 * error**2)
     weight /= weight.sum()
-    spread = np.sqrt(1.0 - 1.0 / parts)
-    values = transformed(ndtr(scores[:, None] / np.sqrt(parts) + spread * error), question)
+    spread = np.sqrt(1.0 - (1.0 - loss) / parts)
+    values = transformed(ndtr(scores[:, None] * np.sqrt((1.0 - loss) / parts) + spread * error), question)
     values = np.clip(values, *question.limits)
     mean = values @ weight
     centred = values - mean[:, None]
-    variance = centred**2 @ weight - (centred @ (weight * error)) ** 2
+    correlation = -(1.0 - loss) / (parts - 1.0 + loss)
+    variance = centred**2 @ weight
+    for power in range(1, POWERS + 1):
+        hermite = hermeval(error, [0.0] * power + [1.0]) / np.sqrt(factorial(power))
+        variance = variance + (parts - 1) * correlation**power * (centred @ (weight * hermite)) ** 2
     return scores, mean, np.sqrt(np.maximum(variance, 0.0) / parts)

@@ -8,7 +8,8 @@
     release_files  release files before a formula, and the endings of what an analyst's command writes
     numbers        numbers as people read them
     app            the commands, put together
-    demo, schema, bounds, plan, release, show, fit, check, compare     one file per command; the demo's table has its own
+    questions      the little language of questions of partition releases
+    demo, schema, bounds, plan, release, show, answer, test, fit, check, compare     one file per command, or several
 
 Exit codes: 0 all is well; 1 a `NoisewiseError`, or a bug; 2 a wrong use of the command line; 130 stopped with Ctrl-C.
 """

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Final
 import typer
 from typer.core import TyperGroup
 
+from noisewise.cli.answer import answer
 from noisewise.cli.audit import audit
 from noisewise.cli.bounds import bounds
 from noisewise.cli.check import check
@@ -21,8 +22,10 @@ from noisewise.cli.release import release
 from noisewise.cli.schema import schema_app
 from noisewise.cli.show import show
 from noisewise.cli.talk import Switches
+from noisewise.cli.test import test
 
-ORDER: Final = ("demo", "schema", "bounds", "plan", "ledger", "release", "audit", "show", "fit", "check", "compare")
+ORDER: Final = ("demo", "schema", "bounds", "plan", "ledger", "release", "audit", "show", "answer", "test", "fit", "check",
+                "compare")
 """The way of the data, which is also the order in which a new user needs them."""
 
 
@@ -77,6 +80,8 @@ app.add_typer(ledger_app, name="ledger")
 app.command()(release)
 app.command()(audit)
 app.command()(show)
+app.command()(answer)
+app.command()(test)
 app.command()(fit)
 app.command()(check)
 app.command()(compare)

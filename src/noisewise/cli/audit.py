@@ -9,6 +9,7 @@ import typer
 
 from noisewise.cli.guard import FAILED, guarded
 from noisewise.cli.options import AsJson, Quiet, Traceback
+from noisewise.cli.questions import Ask, read_questions
 from noisewise.cli.talk import Talk
 
 if TYPE_CHECKING:
@@ -28,10 +29,14 @@ def audit(
     delta: Annotated[float | None, typer.Option("--delta", "-d", help="Its delta, if it has one.", show_default=False)] = None,
     mechanism: Annotated[str | None, typer.Option(help="gaussian, laplace, wishart or wishart-paper; by default as --delta says.",
                                                   show_default=False)] = None,
-    kind: Annotated[str, typer.Option(help="gram; moments or adassp with a --formula; or bounds.")] = "gram",
+    kind: Annotated[str, typer.Option(help="gram; moments or adassp with a --formula; partition with a --formula, --parts and "
+                                      "--ask; or bounds.")] = "gram",
     terms: Annotated[str | None, typer.Option(help="More columns of the release, for example \"age:ward + I(age**2)\".",
                                               show_default=False)] = None,
-    formula: Annotated[str | None, typer.Option(help="With --kind moments or adassp: what for.", show_default=False)] = None,
+    formula: Annotated[str | None, typer.Option(help="With --kind moments, adassp or partition: what for.",
+                                                show_default=False)] = None,
+    parts: Annotated[int | None, typer.Option(help="With kind partition: how many random parts.", show_default=False)] = None,
+    ask: Ask = None,
     average: Annotated[int | None, typer.Option(help="Rows are averaged in groups of so many.", min=1,
                                                 show_default=False)] = None,
     draws: Annotated[int, typer.Option(help="How many releases are drawn of each; more say more.", min=100)] = 8000,
@@ -55,7 +60,7 @@ def audit(
     """
     talk = Talk.of(context)
     report = _report(schema, epsilon, delta, one_run, talk, kind=kind, mechanism=mechanism, terms=terms, formula=formula,
-                     average=average, draws=draws, confidence=confidence, end_to_end=end_to_end)
+                     average=average, parts=parts, ask=ask, draws=draws, confidence=confidence, end_to_end=end_to_end)
     talk.result(_table(report))
     _explain(talk, report)
     talk.document({"confidence": report.confidence, "findings": report.rows(), "left_out": list(report.left_out)})
@@ -64,8 +69,8 @@ def audit(
 
 
 def _report(schema: Path | None, epsilon: float | None, delta: float | None, one_run: bool, talk: Talk, *, kind: str,
-            mechanism: str | None, terms: str | None, formula: str | None, average: int | None, draws: int, confidence: float,
-            end_to_end: bool) -> AuditReport:
+            mechanism: str | None, terms: str | None, formula: str | None, average: int | None, parts: int | None,
+            ask: list[str] | None, draws: int, confidence: float, end_to_end: bool) -> AuditReport:
     import noisewise
     from noisewise.holder_audit import audit_one_run
 
@@ -77,7 +82,8 @@ def _report(schema: Path | None, epsilon: float | None, delta: float | None, one
         raise typer.BadParameter("--epsilon goes with the --schema of a release")
     declared = None if schema is None else noisewise.Schema.load(schema)
     return noisewise.audit(declared, epsilon=epsilon, delta=delta, kind=kind, mechanism=mechanism, terms=terms, formula=formula,
-                           average=average, draws=draws, confidence=confidence, end_to_end=end_to_end, progress=talk.progress)
+                           average=average, parts=parts, questions=read_questions(ask), draws=draws, confidence=confidence,
+                           end_to_end=end_to_end, progress=talk.progress)
 
 
 def _table(report: AuditReport) -> Table:

@@ -11,6 +11,7 @@ import typer
 from noisewise.cli.guard import guarded
 from noisewise.cli.options import AsJson, Quiet, Traceback
 from noisewise.cli.plan_moments import moments
+from noisewise.cli.plan_partition import partition
 from noisewise.cli.talk import Talk
 from noisewise.errors import PrivacyError
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 plan_app = typer.Typer(no_args_is_help=True, help="Compare noise and prices before anything is spent.")
 plan_app.command()(moments)
+plan_app.command()(partition)
 
 MEAN_SQUARE: Final = 1 / 3
 """Of a scaled column that is evenly spread over its bounds: what a typical second moment is taken to be."""

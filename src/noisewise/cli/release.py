@@ -13,14 +13,17 @@ import typer
 from noisewise.cli.blocks import Blocks, read_blocks, suggested_family
 from noisewise.cli.files import check_batch_target, check_release_target
 from noisewise.cli.guard import guarded
-from noisewise.cli.ledger_of_release import next_batch, open_budget, refuse_batch_twice
+from noisewise.cli.ledger_of_release import Budget, next_batch, open_budget, refuse_batch_twice
 from noisewise.cli.options import TABLE, AsJson, Force, Quiet, Traceback
+from noisewise.cli.questions import Ask, QuestionFile, read_prior, read_questions
+from noisewise.cli.release_partition import refuse_batches, room_for_questions, tell_partition
 from noisewise.cli.table import open_table
 from noisewise.cli.talk import Talk
 from noisewise.errors import ReleaseError, ReleaseWriteError
 
 if TYPE_CHECKING:
     from noisewise.release import Release
+    from noisewise.release.single import SingleRelease
     from noisewise.schema import Schema
 
 Kept = TypeVar("Kept")
@@ -46,10 +49,18 @@ def release(
     terms: Annotated[str | None, typer.Option(help="More columns for analysts to use, for example \"age:ward + I(age**2)\".",
                                               show_default=False)] = None,
     kind: Annotated[str, typer.Option(help="gram serves every formula; moments logistic, probit and Poisson regressions of the "
-                                      "response of --formula; adassp only --formula, by a point estimate.")] = "gram",
-    formula: Annotated[str | None, typer.Option(help="With --kind moments or adassp: response and predictors, for example "
-                                                "\"stay ~ age + ward\".", show_default=False)] = None,
+                                      "response of --formula; adassp only --formula, by a point estimate; partition answers "
+                                      "questions about --formula and needs no bounds.")] = "gram",
+    formula: Annotated[str | None, typer.Option(help="With --kind moments, adassp or partition: response and predictors, for "
+                                                "example \"stay ~ age + ward\".", show_default=False)] = None,
     block: Blocks = None,
+    parts: Annotated[int | None, typer.Option(help="With kind partition: into how many random parts the table is split. "
+                                              "`noisewise plan partition` suggests it.", show_default=False)] = None,
+    ask: Ask = None,
+    questions: QuestionFile = None,
+    prior: Annotated[str | None, typer.Option(help="With kind partition: of the coefficients in each part. flat (default), "
+                                              "\"zellner g=10000\", \"normal-inverse-gamma scale=1 shape=1 rate=1\".",
+                                              show_default=False)] = None,
     average: Annotated[int | None, typer.Option(help="Average the rows in random groups of so many, for methods that need nearly "
                                                 "normal predictors. It costs precision; the default method does not need it.",
                                                 min=1, show_default=False)] = None,
@@ -78,46 +89,55 @@ def release(
     noisewise release may.parquet -s schema.toml -e 1 -d 1e-6 --append patients.nwr
 
     With --ledger the budget of the table is watched over: noisewise ledger open begins one.
+
+    Where nobody knows bounds, questions about one regression are answered without any:
+    noisewise release incomes.parquet -s schema.toml -e 1 -o age.nwr --kind partition --formula "income ~ age" --parts 100
+    --ask "posterior-probability of=age at=0"
     """
     talk = Talk.of(context)
     import noisewise
-    from noisewise.schema import Basis
+    from noisewise.release.partition import PartitionRelease
 
     target = _target(output, append, force)
+    refuse_batches(kind, append)
     declared = noisewise.Schema.load(schema)
-    blocks = read_blocks(block)
-    room = 65_536 + 32 * Basis.of(declared, terms).size ** 2 + _room_for_blocks(declared, kind, terms, formula, blocks)
+    blocks, asked, chosen_prior = read_blocks(block), read_questions(ask, questions), read_prior(prior)
+    room = 65_536 + (room_for_questions(asked) if kind == "partition" else _room(declared, kind, terms, formula, blocks))
     if append is None:
         check_release_target(target, force=force, room=room)
     else:
         check_batch_target(target, declared, terms, room=room, kind=kind, formula=formula, blocks=blocks)
     budget = open_budget(ledger, total_epsilon, total_delta, edition)
     edition = edition or ("" if append is None or budget is None else next_batch(target))
-    made = noisewise.release(
-        open_table(data),
-        declared,
-        kind=kind,
-        terms=terms,
-        formula=formula,
-        blocks=blocks,
-        epsilon=epsilon,
-        delta=delta,
-        mechanism=mechanism,
-        average=average,
-        ledger=budget,
-        edition=edition,
-        threads=threads,
-        progress=talk.progress,
-    )
+    settings: dict[str, Any] = {"kind": kind, "terms": terms, "formula": formula, "blocks": blocks, "parts": parts,
+                                "questions": asked, "prior": chosen_prior, "average": average}
+    made: Release | PartitionRelease = noisewise.release(
+        open_table(data), declared, epsilon=epsilon, delta=delta, mechanism=mechanism, ledger=budget, edition=edition,
+        threads=threads, progress=talk.progress, **settings)
     if append is None:
         _keep(made, target, lambda: made.save(target))
-        _tell(talk, made, target)
+    if isinstance(made, PartitionRelease):
+        tell_partition(talk, made, target, delta)
     else:
-        refuse_batch_twice(target, made, budget)
-        _tell_batch(talk, made, _keep(made, target, lambda: add_to_file(target, made)), target)
-    _tell_about_delta(talk, made, delta)
+        if append is None:
+            _tell(talk, made, target)
+        else:
+            _add(talk, made, target, budget)
+        _tell_about_delta(talk, made, delta)
     if budget is not None:
         budget.tell(talk)
+
+
+def _add(talk: Talk, made: Release, target: Path, budget: Budget | None) -> None:
+    refuse_batch_twice(target, made, budget)
+    _tell_batch(talk, made, _keep(made, target, lambda: add_to_file(target, made)), target)
+
+
+def _room(declared: Schema, kind: str, terms: str | None, formula: str | None, blocks: dict[str, float] | None) -> int:
+    """Bytes that the numbers of a release may need; what is wrong with its columns is refused here."""
+    from noisewise.schema import Basis
+
+    return 32 * Basis.of(declared, terms).size ** 2 + _room_for_blocks(declared, kind, terms, formula, blocks)
 
 
 def _room_for_blocks(declared: Schema, kind: str, terms: str | None, formula: str | None, blocks: dict[str, float] | None) -> int:
@@ -151,7 +171,7 @@ def add_to_file(target: Path, made: Release) -> Release:
     return append(target, made)
 
 
-def _keep(made: Release, target: Path, write: Callable[[], Kept]) -> Kept:
+def _keep(made: Release | SingleRelease, target: Path, write: Callable[[], Kept]) -> Kept:
     """Write; if that fails, the release, whose budget is spent, is rescued to the folder for temporary files."""
     try:
         return write()

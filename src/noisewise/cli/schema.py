@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -89,11 +90,16 @@ def check(
     from noisewise.schema import Basis, Schema
 
     declared = Schema.load(schema)
-    basis = Basis.of(declared, terms)
-    mechanism = plan(basis, epsilon, delta)
-    undeclared = None if data is None else _compare(declared, basis, data)
+    open_columns = [] if terms is not None else declared.without_bounds
+    basis = None if open_columns else Basis.of(declared, terms)
+    mechanism = None if basis is None else plan(basis, epsilon, delta)
+    undeclared = None if data is None else _compare(declared, data)
     if not talk.quiet:
-        _describe(talk, schema, declared, basis, mechanism)
+        _describe(talk, schema, declared)
+        if basis is not None and mechanism is not None:
+            _describe_release(talk, basis, mechanism)
+        else:
+            _describe_partition(talk, open_columns)
         if data is not None and undeclared is not None:
             left = f" Not declared, and so never read: {', '.join(undeclared)}." if undeclared else ""
             talk.explain(f"{data} has every declared column, in a type that can be used.{left}", style="green")
@@ -154,7 +160,7 @@ def _next_steps(talk: Talk, target: Path, data: str, columns: int) -> None:
     talk.suggest(f"noisewise schema check {quote(str(target))} {quote(data)}")
 
 
-def _compare(declared: Schema, basis: Basis, data: str) -> list[str]:
+def _compare(declared: Schema, data: str) -> list[str]:
     """Check a table's names and types; the columns that the schema says nothing about."""
     from noisewise.data.columns import require_columns, wanted_columns
 
@@ -163,27 +169,46 @@ def _compare(declared: Schema, basis: Basis, data: str) -> list[str]:
     return [name for name in source.column_types() if name not in (*declared.names, declared.unit.column)]
 
 
-def _describe(talk: Talk, path: Path, declared: Schema, basis: Basis, mechanism: SymmetricMechanism) -> None:
+def _describe(talk: Talk, path: Path, declared: Schema) -> None:
     unit = declared.unit
     protects = "one row" if unit.is_row else f"one {unit.column}, of whom at most {unit.max_rows} rows are used"
     neighbours = {"replace-one": "replace-one: someone's data are replaced by other data",
                   "add-remove": "add-remove: someone's data are there or not"}[declared.adjacency]
-    norm = f"at most {basis.radius:.4g}, " + ("as declared; longer rows are shortened" if basis.norm_clipped
-                                              else "which follows from the bounds and levels")
-    diagonal, off_diagonal, corner = mechanism.entry_sd()
     talk.line(f"{path} is complete and valid.", style="bold green")
     talk.result(_columns_table(declared))
-    for label, words in (
+    _labelled(talk, (
         ("protects", protects),
         ("neighbours", neighbours),
         ("rows", "their number is public" if declared.rows_are_public else "their number is not public and gets noise"),
+    ))
+
+
+def _describe_release(talk: Talk, basis: Basis, mechanism: SymmetricMechanism) -> None:
+    norm = f"at most {basis.radius:.4g}, " + ("as declared; longer rows are shortened" if basis.norm_clipped
+                                              else "which follows from the bounds and levels")
+    diagonal, off_diagonal, corner = mechanism.entry_sd()
+    _labelled(talk, (
         ("norm", f"of a scaled row: {norm}"),
         ("released", f"{basis.size - 1} columns: {', '.join(basis.names[1:])}"),
         ("noise", f"at epsilon {mechanism.epsilon:g}, delta {mechanism.delta:g}: {mechanism.name}, standard deviation "
                   f"{diagonal:.4g} on sums of squares, {off_diagonal:.4g} on other sums"
                   + (f", {corner:.4g} on the number of rows" if corner else "")),
         ("", f"that is, with 10,000 rows the mean of a column moves by about {off_diagonal / 1e4:.2g} of half its range"),
-    ):
+    ))
+
+
+def _describe_partition(talk: Talk, open_columns: list[str]) -> None:
+    """What a schema can serve that has columns without bounds."""
+    names = ", ".join(open_columns)
+    _labelled(talk, (
+        ("serves", f"releases of kind partition only: the bounds of {names} are unknown"),
+        ("", "kinds gram, moments and adassp need them; noisewise bounds estimates what is declared as [\"?\", \"?\"]"),
+        ("noise", "does not depend on the columns but on questions, parts and epsilon: see noisewise plan partition"),
+    ))
+
+
+def _labelled(talk: Talk, lines: Iterable[tuple[str, str]]) -> None:
+    for label, words in lines:
         talk.line(f"  {label:<12}{words}")
 
 
@@ -214,15 +239,25 @@ def _columns_table(declared: Schema) -> Table:
 
 
 def _check_document(
-    path: Path, declared: Schema, basis: Basis, mechanism: SymmetricMechanism, data: str | None, undeclared: list[str] | None
+    path: Path, declared: Schema, basis: Basis | None, mechanism: SymmetricMechanism | None, data: str | None,
+    undeclared: list[str] | None
 ) -> dict[str, Any]:
-    diagonal, off_diagonal, corner = mechanism.entry_sd()
     return {
         "file": path,
         "valid": True,
         "schema": declared.to_dict(),
         "rules": declared.rules(),
         "rows_are_public": declared.rows_are_public,
+        "kinds": ["partition"] if basis is None else ["gram", "moments", "adassp", "partition"],
+        **({} if basis is None or mechanism is None else _release_document(basis, mechanism)),
+        "data": data,
+        "undeclared_columns": undeclared,
+    }
+
+
+def _release_document(basis: Basis, mechanism: SymmetricMechanism) -> dict[str, Any]:
+    diagonal, off_diagonal, corner = mechanism.entry_sd()
+    return {
         "norm": basis.radius,
         "released_columns": list(basis.names[1:]),
         "noise": {
@@ -231,6 +266,4 @@ def _check_document(
             "mechanism": mechanism.name,
             "sd": {"diagonal": diagonal, "off_diagonal": off_diagonal, "rows": corner},
         },
-        "data": data,
-        "undeclared_columns": undeclared,
     }

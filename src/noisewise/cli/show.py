@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,6 +13,9 @@ from noisewise.cli.options import AsJson, Quiet, Traceback
 from noisewise.cli.release import release_document
 from noisewise.cli.sites import Sites, expand
 from noisewise.cli.talk import Talk
+
+if TYPE_CHECKING:
+    from noisewise.release.single import SingleRelease
 
 
 @guarded(holder=False)
@@ -31,12 +35,16 @@ def show(
     """
     talk = Talk.of(context)
     files = expand(files)
-    if len(files) > 1:
-        _show_several(talk, files)
-        return
     import noisewise
     from noisewise.release.single import SingleRelease
 
+    if len(files) > 1:
+        singles = {file: found for file in files if isinstance(found := noisewise.load(file), SingleRelease)}
+        if singles:
+            _show_singles(talk, singles, [file for file in files if file not in singles])
+        else:
+            _show_several(talk, files)
+        return
     file = files[0]
     found = noisewise.load(file)
     talk.line(found.describe())
@@ -46,6 +54,15 @@ def show(
         for rule in found.schema.rules():
             talk.line(f"  {rule}")
     talk.document({"file": file, **(found.document() if isinstance(found, SingleRelease) else release_document(found))})
+
+
+def _show_singles(talk: Talk, singles: Mapping[Path, SingleRelease], others: Sequence[Path]) -> None:
+    """Releases that are no matrices have nothing to compare: one line each, and those that are not shown by name."""
+    for file, found in singles.items():
+        talk.line(f"{file}: kind {found.kind}, {found.title()}, epsilon {found.epsilon:g}, delta {found.delta:g}")
+    if others:
+        talk.warn("the other files are shown by themselves: " + ", ".join(map(str, others)))
+    talk.document({"releases": [{"file": file, **found.document()} for file, found in singles.items()], "not_shown": others})
 
 
 def _show_several(talk: Talk, files: list[Path]) -> None:

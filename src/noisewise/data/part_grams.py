@@ -5,8 +5,8 @@ a part depend on its own rows and their order among themselves, to the last bit,
 privacy/sensitivity/partition.md). So rows wait in a buffer of their part, and are multiplied when it is full: how the table was
 cut into batches makes no difference.
 
-Columns are taken relative to the first row of their part, where there is an intercept: years and identifiers of millions would
-otherwise leave few digits for differences.
+Columns are taken relative to the mean of the part's first rows, where there is an intercept: years and identifiers of millions
+would otherwise leave few digits for differences.
 """
 
 from __future__ import annotations
@@ -54,17 +54,21 @@ class PartMoments:
     balanced: bool
 
 
-def part_moments(source: Any, schema: Schema, design: Design, parts: int, *, progress: Tick | bool | None = None) -> PartMoments:
+def part_moments(source: Any, schema: Schema, design: Design, parts: int, *, split: Split | None = None,
+                 progress: Tick | bool | None = None) -> PartMoments:
     """Read the rows once and sum up the products of each part's columns.
 
-    ``schema`` is as declared; ``design`` was read with stand-ins for unknown bounds (`noisewise.schema.partition`).
+    ``schema`` is as declared; ``design`` was read with stand-ins for unknown bounds (`noisewise.schema.partition`). ``split`` is
+    given where a release is audited, and is random otherwise.
     """
     opened = open_source(source)
     recipe = _Recipe(schema, design)
     wanted = wanted_columns([schema.column(name) for name in recipe.columns], schema.unit.column)
     require_columns(opened, wanted)
-    split, balanced = _split(schema, parts, None), False
-    if schema.rows_are_public:
+    balanced = False
+    if split is None and not schema.rows_are_public:
+        split = _split(schema, parts, None)
+    elif split is None:
         opened = readable_twice(opened, wanted)
         rows = opened.rows if opened.rows is not None else count_rows(opened, wanted, progress)
         balanced = rows <= LARGEST_BALANCED * parts
@@ -124,13 +128,13 @@ class _Recipe:
         codes = {reader.column.name: reader.codes(batch.column(reader.column.name)) for reader in self.categories}
         for found in codes.values():
             keep &= found != DROPPED
-        result = np.empty((batch.num_rows, len(self.products)))
+        result = np.empty((len(self.products), batch.num_rows))  # column by column in memory: faster from here on
         for index, product in enumerate(self.products):
-            result[:, index] = self._product(product, scaled, codes, batch.num_rows)
-        return result, keep
+            result[index] = self._product(product, scaled, codes)
+        return result.T, keep
 
-    def _product(self, product: Product, scaled: Mapping[str, Array], codes: Mapping[str, Codes], rows: int) -> Array:
-        result = np.ones(rows)
+    def _product(self, product: Product, scaled: Mapping[str, Array], codes: Mapping[str, Codes]) -> Array | float:
+        result: Array | float = 1.0
         for factor in product:
             if factor.column in scaled:
                 value = _chebyshev(scaled[factor.column], factor.degree)
@@ -143,7 +147,8 @@ class _Recipe:
 
 
 def _chebyshev(value: Array, degree: int) -> Array:
-    before, now = np.ones_like(value), value
+    before: Array | float = 1.0
+    now = value
     for _ in range(degree - 1):
         before, now = now, 2.0 * value * now - before
     return now
@@ -153,9 +158,10 @@ class _PartSums:
     def __init__(self, parts: int, recipe: _Recipe) -> None:
         width, size = recipe.weights.shape
         self._plain = np.array_equal(recipe.weights, np.eye(width, size)) if width == size else False
-        self._recipe = recipe
+        self._turn = np.ascontiguousarray(recipe.weights.T)
+        self._intercept = recipe.intercept
         self._length = int(np.clip(BUFFER_NUMBERS // (parts * width), SMALLEST_BUFFER, LARGEST_BUFFER))
-        self._buffers: Array = np.empty((parts, self._length, width))
+        self._buffers: Array = np.empty((parts, width, self._length))
         self._filled = [0] * parts
         self._begun = np.zeros(parts, dtype=bool)
         self._counts = np.zeros(parts)
@@ -165,37 +171,37 @@ class _PartSums:
     def add(self, values: Array, belongs: npt.NDArray[np.int64]) -> None:
         """Add rows to the parts that they belong to; -1 is none."""
         order = np.argsort(belongs.astype(np.int16 if len(self._filled) < 2**15 else np.int32), kind="stable")  # narrow is fast
-        ordered = values[order]
+        ordered = np.take(values.T, order, axis=1)
         left_out = int(np.count_nonzero(belongs < 0))
         sizes = np.bincount(belongs[belongs >= 0], minlength=len(self._filled))
         ends = np.concatenate([[left_out], left_out + np.cumsum(sizes)]).tolist()
         for part in range(len(self._filled)):
-            self._put(part, ordered[ends[part]:ends[part + 1]])
+            self._put(part, ordered[:, ends[part]:ends[part + 1]])
 
     def _put(self, part: int, rows: Array) -> None:
         for piece in self._pieces(part, rows):
             filled = self._filled[part]
-            self._buffers[part, filled:filled + len(piece)] = piece
-            self._filled[part] = filled + len(piece)
+            self._buffers[part, :, filled:filled + piece.shape[1]] = piece
+            self._filled[part] = filled + piece.shape[1]
             if self._filled[part] == self._length:
                 self._multiply(part)
 
     def _pieces(self, part: int, rows: Array) -> Iterator[Array]:
         start = 0
-        while start < len(rows):
+        while start < rows.shape[1]:
             stop = start + self._length - self._filled[part]
-            yield rows[start:stop]
+            yield rows[:, start:stop]
             start = stop
 
     def _multiply(self, part: int) -> None:
-        rows = self._buffers[part, :self._filled[part]]
-        design = rows.copy() if self._plain else rows @ self._recipe.weights
-        if not self._begun[part] and self._recipe.intercept:
-            self._shift[part, 1:] = design[0, 1:]
+        rows = self._buffers[part, :, :self._filled[part]]
+        design = rows if self._plain else self._turn @ rows
+        if not self._begun[part] and self._intercept:
+            self._shift[part, 1:] = design[1:].mean(axis=1)
         self._begun[part] = True
-        design -= self._shift[part]
-        self._products[part] += design.T @ design
-        self._counts[part] += len(rows)
+        design = design - self._shift[part][:, None]
+        self._products[part] += design @ design.T
+        self._counts[part] += self._filled[part]
         self._filled[part] = 0
 
     def finished(self) -> tuple[Array, Array, Array]:

@@ -3,8 +3,11 @@
 With likelihood weight w (1, or the number of parts for the posterior quantiles of Li, Srivastava and Dunson), prior precision
 Q/σ² and σ² inverse gamma(a, r), the coefficients of a part have a t distribution:
 
-    P = w XᵀX + Q,   location β = P⁻¹ w Xᵀy,   SSE = w yᵀy − βᵀPβ + 2r,   df = w n − (flat coefficients) + 2a,
-    scale² = SSE/df P⁻¹.
+    P = w XᵀX + s Q,   location β = P⁻¹ w Xᵀy,   SSE = w yᵀy − βᵀPβ + 2 s r,   df = w n − p + s (k + 2a),
+    scale² = SSE/df P⁻¹,
+
+with p coefficients, k of them with a proper prior, and the share s of the prior (s = 1: all of it). A share is the prior relative
+to 1/σ², the prior of knowing nothing, to the power s: almost nothing of a proper prior is a flat one, with df = n − p.
 
 A part that cannot be fitted (too few rows, columns that follow from one another, numbers that overflow, a perfect fit) is marked
 as unusable. That is a public rule, not an error: an error would tell something about the rows.
@@ -12,6 +15,7 @@ as unusable. That is a public rule, not an error: an error would tell something 
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass
 from typing import Final
 
@@ -61,8 +65,7 @@ def fit_parts(counts: Array, products: Array, shift: Array, terms: tuple[str, ..
               weight: float = 1.0) -> PartFits:
     """Fit all parts. ``weight`` is 1, or the number of parts; the prior is that of the whole table.
 
-    With weight 1 a part has its share of the prior, one over the number of parts of its logarithm, so that all parts together
-    have it once.
+    With weight 1 a part has its share of the prior, one over the number of parts, so that all parts together have it once.
     """
     parts, size = len(counts), len(terms)
     intercept = INTERCEPT in terms
@@ -74,8 +77,8 @@ def fit_parts(counts: Array, products: Array, shift: Array, terms: tuple[str, ..
     explained = np.sum(location * (precision @ location[:, :, None])[:, :, 0], axis=1)
     total = weight * products[:, size, size]
     rest = total - explained
-    flat = size if prior.name == "flat" else int(intercept)
-    degrees = weight * counts - flat
+    proper = 0 if prior.name == "flat" else size - int(intercept)
+    degrees = weight * counts - size + share * proper
     usable = regular & (counts > size) & np.isfinite(location).all(axis=1) & np.isfinite(total) & (rest > SMALLEST_REST * total)
     if prior.name == "normal-inverse-gamma":
         assert prior.shape is not None and prior.rate is not None
@@ -137,7 +140,19 @@ def _inverse(matrices: Array) -> tuple[Array, Flags]:
     scale = np.sqrt(np.where(good[:, None], diagonal, 1.0))
     scaled = np.where(good[:, None, None], matrices, np.eye(matrices.shape[1])) / (scale[:, :, None] * scale[:, None, :])
     good &= np.isfinite(scaled).all(axis=(1, 2))
-    values, vectors = np.linalg.eigh(np.where(good[:, None, None], scaled, np.eye(matrices.shape[1])))
+    values, vectors = _eigenvectors(np.where(good[:, None, None], scaled, np.eye(matrices.shape[1])))
     good &= values[:, 0] > SMALLEST_EIGENVALUE
     inverse = (vectors / np.where(good[:, None], values, 1.0)[:, None, :]) @ np.swapaxes(vectors, 1, 2)
     return inverse / (scale[:, :, None] * scale[:, None, :]), good
+
+
+def _eigenvectors(matrices: Array) -> tuple[Array, Array]:
+    """Of each matrix by itself: NaN where they are not found, which NumPy makes an error for all."""
+    values, vectors = np.full(matrices.shape[:2], np.nan), np.full(matrices.shape, np.nan)
+    try:
+        values[:], vectors[:] = np.linalg.eigh(matrices)  # into the same memory layout as below, for the same bits
+    except np.linalg.LinAlgError:
+        for place, matrix in enumerate(matrices):
+            with contextlib.suppress(np.linalg.LinAlgError):
+                values[place], vectors[place] = np.linalg.eigh(matrix)
+    return values, vectors

@@ -22,6 +22,8 @@ Array = npt.NDArray[np.float64]
 
 SMALLEST_PROBABILITY: Final = 1e-300
 FLAT: Final = PartPrior("flat")
+PARTS_AT_ONCE: Final = 4096
+"""Of more than twice as many, `exact_log_bayes_factors` interpolates between values that depend on all of them."""
 
 
 class PartAnswers:
@@ -102,11 +104,13 @@ def log_bayes_factors(unexplained: Array, rows: Array, tested: int, kept: int, p
     All values are computed for each size that occurs, so that no part's number depends on how large the others are.
     """
     result = np.zeros(len(unexplained))
-    columns = np.full(len(unexplained), tested)
-    for size in np.unique(rows):
-        if size > tested + kept:
-            found = exact_log_bayes_factors(unexplained, columns, size - kept, size, prior)
-            result = np.where(rows == size, found, result)
+    sizes = [size for size in np.unique(rows) if size > tested + kept]
+    for start in range(0, len(unexplained), PARTS_AT_ONCE):
+        some = slice(start, start + PARTS_AT_ONCE)
+        columns = np.full(len(unexplained[some]), tested)
+        for size in sizes:
+            found = exact_log_bayes_factors(unexplained[some], columns, size - kept, size, prior)
+            result[some] = np.where(rows[some] == size, found, result[some])
     return result
 
 

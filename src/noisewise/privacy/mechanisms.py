@@ -32,6 +32,7 @@ from noisewise.privacy.noise import (
     gaussian_integers,
     laplace_integers,
     noisy_max,
+    smallest_cube,
     wishart_integers,
 )
 from noisewise.privacy.rounding import sqrt_round_up
@@ -362,6 +363,11 @@ def partition_noise(name: str, sums: NDArray[np.int64], scale: float, numbers: i
         check_cube(units, numbers)
         noisy = cube_integers(sums, units)
     return np.asarray(noisy * STATISTIC_GRID, dtype=np.float64)
+
+
+def smallest_cube_scale(numbers: int) -> float:
+    """The least scale of K-norm noise on so many sums, in units of the statistic (P4 of sensitivity/partition.md)."""
+    return smallest_cube(numbers) * STATISTIC_GRID
 
 
 def check_sd(sd: float) -> None:

@@ -38,6 +38,9 @@ NORMAL_VARIANCE = (1 << 208) + (1 << 108) - 16
 LARGEST_NORMALS = 2**22
 """As many normal variables may be drawn for one Wishart matrix: some minutes."""
 
+MOST_AT_ANY_SCALE = 4
+"""Noise on so many numbers together is drawn soon whatever its scale: the smallest cube is accepted once in 384 times."""
+
 _ROWS_AT_ONCE = 4096
 
 
@@ -86,9 +89,21 @@ def cube_integers(values: NDArray[np.int64], scale_units: float) -> NDArray[np.i
 
 
 def check_cube(scale_units: float, count: int) -> None:
-    """Refuse a cube that 64 bits cannot hold."""
+    """Refuse a cube that 64 bits cannot hold, or that would take for ever to be drawn."""
     check_scale(scale_units)
     check_scale(scale_units * (count + 1))
+    if count > MOST_AT_ANY_SCALE and scale_units < smallest_cube(count):
+        raise PrivacyError(f"noise on {count} numbers at once has a scale of at least {smallest_cube(count):g} grid units",
+                           found=repr(scale_units), remedy="give a smaller epsilon")
+
+
+def smallest_cube(count: int) -> float:
+    """The least scale, in grid units, of the noise on so many numbers: about one in eight cubes is accepted then.
+
+    >>> smallest_cube(1), smallest_cube(100)
+    (0.0, 25.0)
+    """
+    return count / 4 if count > 1 else 0.0
 
 
 def _geometric(scale: float, count: int) -> list[int]:

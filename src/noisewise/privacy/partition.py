@@ -13,13 +13,21 @@ from noisewise.errors import PrivacyError
 from noisewise.privacy.bounds import Grid, candidates
 from noisewise.privacy.calibration import (
     analytic_gaussian_sigma,
+    check_delta,
     check_epsilon,
     laplace_multiplier,
     laplace_scale,
     widen_for_grid,
 )
 from noisewise.privacy.cost import Cost, Piece
-from noisewise.privacy.mechanisms import Selection, gaussian_cost, gaussian_statement, partition_noise, pure_statement
+from noisewise.privacy.mechanisms import (
+    Selection,
+    gaussian_cost,
+    gaussian_statement,
+    partition_noise,
+    pure_statement,
+    smallest_cube_scale,
+)
 from noisewise.privacy.rounding import round_up
 from noisewise.privacy.sensitivity.bounds import BoundSensitivity, rank_scores
 from noisewise.privacy.sensitivity.partition import PartitionSensitivity
@@ -71,12 +79,14 @@ class PartitionMechanism:
             raise PrivacyError("Gaussian noise cannot give a pure epsilon guarantee: it needs a delta", found="delta=None",
                                remedy="give a delta well below one over the number of rows, for example 1e-6, or take k-norm")
         check_epsilon(epsilon)
+        if delta is not None:
+            check_delta(delta)  # k-norm spends none of it, whatever was offered
         selections, rest = _divided(float(epsilon), shares)
         if name == "gaussian":
             assert delta is not None
             scale = widen_for_grid(analytic_gaussian_sigma(rest, delta, sensitivity.norm), STATISTIC_GRID)
         else:
-            scale = laplace_scale(rest, sensitivity.largest)
+            scale = max(laplace_scale(rest, sensitivity.largest), smallest_cube_scale(sensitivity.numbers))
         found = cls(sensitivity=sensitivity, epsilon=float(epsilon), delta=float(delta or 0.0) if name == "gaussian" else 0.0,
                     selections=selections, noise_epsilon=rest, scale=scale, name=name)
         partition_noise(name, np.zeros(0, dtype=np.int64), scale, sensitivity.numbers)  # refuses what 64 bits cannot hold

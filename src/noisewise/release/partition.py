@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -80,12 +81,14 @@ class PartitionRelease(SingleRelease):
         if self.mechanism not in MECHANISMS:
             raise ReleaseError("the mechanism of a partition release is " + " or ".join(MECHANISMS), found=short(self.mechanism),
                                remedy="a newer noisewise may know it")
-        if (self.mechanism == "gaussian") != (self.delta > 0) and self.mechanism == "gaussian":
-            raise ReleaseError("gaussian noise gives no guarantee with delta = 0", found=repr(self.delta))
+        if (self.mechanism == "gaussian") != (self.delta > 0):
+            raise ReleaseError("delta is positive for gaussian noise, and 0 for k-norm noise",
+                               found=f"{self.mechanism}, delta {self.delta!r}")
         object.__setattr__(self, "questions", tuple(self.questions))
         object.__setattr__(self, "numbers", tuple(self.numbers))
         if not isinstance(self.balanced, bool) or (self.balanced and not self.schema.rows_are_public):
             raise ReleaseError("parts are balanced only where the number of rows is public", found=repr(self.balanced))
+        _check_count(len(self.questions))
         try:
             part_design(self.schema, self.formula, self.questions)
         except NoisewiseError as error:
@@ -95,13 +98,12 @@ class PartitionRelease(SingleRelease):
 
     def _check_numbers(self) -> None:
         expected = [found for question in self.questions for found in question.numbers()]
-        if not 1 <= len(expected) <= MOST_NUMBERS:
-            raise ReleaseError(f"a partition release has 1 to {MOST_NUMBERS} numbers", found=str(len(expected)))
+        _check_count(len(expected))
         if [name for name, _ in expected] != [number.name for number in self.numbers]:
             raise ReleaseError("there is one number for each that the questions ask for, in their order",
                                found=short([number.name for number in self.numbers]))
         for number, (name, limits) in zip(self.numbers, expected, strict=True):
-            if limits is not None and limits != (number.lower, number.upper):
+            if limits is not None and not all(map(_alike, limits, (number.lower, number.upper))):
                 raise ReleaseError(f"'{name}' has the limits of its question", found=f"{number.lower}, {number.upper}")
 
     @property
@@ -138,12 +140,15 @@ class PartitionRelease(SingleRelease):
 
     @classmethod
     def own_arguments(cls, given: Any, schema: Schema) -> dict[str, Any]:
+        from noisewise.release.unknown_fields import known_part
+
+        _check_count(len(given.questions))
         return {
             "formula": given.formula,
-            "prior": PartPrior.from_dict(given.prior),
+            "prior": PartPrior.from_dict(known_part(given.prior)),
             "parts": given.parts,
             "balanced": given.balanced,
-            "questions": tuple(question_from_dict(question) for question in given.questions),
+            "questions": tuple(question_from_dict(known_part(question)) for question in given.questions),
             "numbers": tuple(Number(one.name, one.lower, one.upper, one.sum) for one in given.numbers),
             "noise": given.noise,
         }
@@ -160,3 +165,14 @@ class PartitionRelease(SingleRelease):
                                   for number in self.numbers)),
             ("noise", f"{self.mechanism}, scale {self.noise:.4g} on a sum of {self.parts} values between 0 and 1"),
         ]
+
+
+def _check_count(numbers: int) -> None:
+    """Of numbers, or of questions, each of which has at least one: before anything is made of them."""
+    if not 1 <= numbers <= MOST_NUMBERS:
+        raise ReleaseError(f"a partition release has 1 to {MOST_NUMBERS} numbers", found=str(numbers))
+
+
+def _alike(one: float, other: float) -> bool:
+    """But for the last digits of a logarithm, which are another machine's."""
+    return math.isclose(one, other, rel_tol=1e-12)

@@ -8,6 +8,29 @@ from noisewise.release.fields import Fields, Items
 from noisewise.release.single_fields import SingleFields
 
 
+class PriorFields(Fields):
+    name: str
+    g: float | None = None
+    scale: float | None = None
+    shape: float | None = None
+    rate: float | None = None
+
+
+class QuestionFields(Fields):
+    """Of all questions together: which of them a question has, and what they may be, is for `noisewise.schema.questions`."""
+
+    ask: str
+    of: Any
+    at: Any = None
+    combine: Any = None
+    limit: Any = None
+    bounds: Any = None
+    centre_share: Any = None
+    width_share: Any = None
+    prior: Any = None
+    limits: Any = None
+
+
 class NumberFields(Fields):
     name: str
     lower: float
@@ -17,9 +40,9 @@ class NumberFields(Fields):
 
 class PartitionFields(SingleFields):
     formula: str
-    prior: dict[str, Any]
+    prior: PriorFields
     parts: int
     balanced: bool
-    questions: Items[dict[str, Any]]
+    questions: Items[QuestionFields]
     numbers: Items[NumberFields]
     noise: float

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -16,6 +17,7 @@ class TestResult:
 
     ``critical``: for each level, where the null hypothesis is rejected: at or below the first number, at or above the second.
     ``uncalibrated``: the critical values of someone who ignores parts, clipping and noise, where there are such.
+    ``hypothesis`` is what is tested, ``measure`` what the statistic is, both in words.
     """
 
     __test__ = False  # pytest would take it for tests
@@ -26,16 +28,32 @@ class TestResult:
     critical: Mapping[float, tuple[float | None, float | None]]
     sides: str
     uncalibrated: Mapping[float, float] | None = None
+    hypothesis: str = "the null hypothesis"
+    measure: str = "statistic"
 
     def rejects(self, level: float) -> bool:
         """Whether the null hypothesis is rejected at this level."""
         return self.p_value <= level
 
+    def to_dict(self) -> dict[str, Any]:
+        """For machines. A critical value of None: nothing is rejected on that side."""
+        known = self.uncalibrated or {}
+        return {"name": self.name, "hypothesis": self.hypothesis, "measure": self.measure, "statistic": self.statistic,
+                "p_value": self.p_value, "sides": self.sides,
+                "levels": [{"level": level, "reject_at_or_below": _finite(below), "reject_at_or_above": _finite(above),
+                            "uncalibrated": known.get(level), "rejected": self.rejects(level)}
+                           for level, (below, above) in self.critical.items()],
+                "sentence": self.sentence}
+
     @property
     def sentence(self) -> str:
-        words = {True: "is rejected", False: "is not rejected"}
-        decisions = ", ".join(f"{words[self.rejects(level)]} at {level:g}" for level in self.critical)
-        return f"{self.name} is {self.statistic:.3g}: p = {self.p_value:.3g}, the null hypothesis {decisions}."
+        decisions = ", ".join(f"{'rejected' if self.rejects(level) else 'not rejected'} at {level:g}" for level in self.critical)
+        return (f"{self.hypothesis}: {decisions}; p = {self.p_value:.3g}. The {self.measure} over the parts is "
+                f"{self.statistic:.3g}.")
+
+
+def _finite(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None
 
 
 @dataclass(frozen=True)
@@ -71,6 +89,16 @@ class TestResults:
                 yield {"statistic": one.statistic, "p": one.p_value, **critical}
 
         return pd.DataFrame(list(lines()), index=pd.Index([one.name for one in self.tests], name="test"))
+
+    def to_dict(self) -> dict[str, Any]:
+        """For machines."""
+        return {"formula": self.formula, "parts": self.parts, "tests": [one.to_dict() for one in self.tests]}
+
+    def __repr__(self) -> str:
+        return f"<TestResults {self.formula!r}: {len(self)} from {self.parts} parts>"
+
+    def _repr_html_(self) -> str:
+        return str(self.summary().to_html(float_format=lambda value: f"{value:.4g}"))
 
     def __str__(self) -> str:
         return "\n".join(one.sentence for one in self.tests)

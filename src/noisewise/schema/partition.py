@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final
 
 import numpy as np
@@ -76,19 +77,24 @@ def part_design(schema: Schema, formula: str, questions: Sequence[Question]) -> 
     if not isinstance(formula, str):
         raise DeclarationError("a partition release is for one regression, and needs its formula", found=repr(formula),
                                remedy='give formula="response ~ predictor + predictor"')
-    for column in _mentioned(schema, formula):
-        if column not in schema.names:
-            raise FormulaError("the formula names a column that was not declared", found=column,
-                               remedy="the declared columns are " + ", ".join(schema.names))
-    right = formula.split("~", 1)[1] if "~" in formula else formula
-    stand_in = schema.with_unit_bounds()
-    design = Design.of(formula, Basis.of(stand_in, right))
+    design = _read(schema, formula)
     for question in questions:
         for one in question.of if isinstance(question, (BayesFactor, Criterion)) else (question.of,):
             contrast_row(design, one)
         if isinstance(question, (BayesFactor, Criterion)):
             _check_hypothesis(design, question)
     return design
+
+
+@lru_cache(maxsize=64)
+def _read(schema: Schema, formula: str) -> Design:
+    """A release reads its formula whenever it is made, filled, loaded or answered."""
+    for column in _mentioned(schema, formula):
+        if column not in schema.names:
+            raise FormulaError("the formula names a column that was not declared", found=column,
+                               remedy="the declared columns are " + ", ".join(schema.names))
+    right = formula.split("~", 1)[1] if "~" in formula else formula
+    return Design.of(formula, Basis.of(schema.with_unit_bounds(), right))
 
 
 def contrast_row(design: Design, of: Contrast) -> npt.NDArray[np.float64]:
@@ -122,7 +128,7 @@ def _check_hypothesis(design: Design, question: BayesFactor | Criterion) -> None
     rows = hypothesis_matrix(design, question)
     if np.linalg.matrix_rank(rows) < len(rows):
         raise FormulaError("the combinations of a hypothesis must not follow from one another",
-                           found=", ".join("".join(name for name, _ in one) for one in question.of), remedy="leave one out")
+                           found=", ".join(map(written, question.of)), remedy="leave one out")
     if INTERCEPT in design.terms and np.any(rows[:, design.terms.index(INTERCEPT)]):
         raise FormulaError("a hypothesis is about slopes, not about the intercept", found=INTERCEPT,
                            remedy="leave the intercept out of it")

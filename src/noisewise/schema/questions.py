@@ -63,7 +63,7 @@ class PosteriorProbability:
         return (-self.limit, self.limit) if self.combine == "stouffer" else (0.0, -2.0 * math.log(self.limit))
 
     def numbers(self) -> list[tuple[str, Limits | None]]:
-        return [(f"P({written(self.of)} <= {point:g})", self.limits) for point in self.at]
+        return [(f"P({written(self.of)} <= {_exactly(point)})", self.limits) for point in self.at]
 
     def to_dict(self) -> dict[str, Any]:
         return {"ask": self.ask, "of": dict(self.of), "at": list(self.at), "combine": self.combine,
@@ -82,8 +82,8 @@ class PosteriorQuantile:
 
     of: Contrast
     bounds: Limits | None = None
-    centre_share: float = 0.35
-    width_share: float = 0.3
+    centre_share: float = 0.4
+    width_share: float = 0.25
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "of", contrast(self.of))
@@ -248,9 +248,14 @@ def written(of: Contrast) -> str:
     text = ""
     for name, weight in of:
         sign = " - " if weight < 0 else " + "
-        size = "" if abs(weight) == 1 else f"{abs(weight):g}*"
+        size = "" if abs(weight) == 1 else f"{_exactly(abs(weight))}*"
         text += (sign if text else sign.strip(" +")) + size + name
     return text
+
+
+def _exactly(number: float) -> str:
+    """As short as can be without making two numbers alike."""
+    return repr(number).removesuffix(".0")
 
 
 def _joint(of: tuple[Contrast, ...]) -> str:
@@ -266,7 +271,7 @@ def _parsed(text: str) -> list[tuple[str, float]]:
     found = []
     for sign, term in re.findall(r"(^\s*-?|\s[+-]\s)\s*((?:\([^()]*\)|\[[^\][]*\]|[^\s()\][]|\s(?![+-]\s))+)", text):
         weight, star, name = term.partition("*")
-        size = float(weight) if star and re.fullmatch(r"\s*[0-9.]+(e-?[0-9]+)?\s*", weight) else None
+        size = float(weight) if star and re.fullmatch(r"\s*([0-9]+\.?[0-9]*|\.[0-9]+)(e-?[0-9]+)?\s*", weight) else None
         found.append(((term if size is None else name).strip(), (1.0 if size is None else size) * (-1.0 if "-" in sign else 1.0)))
     return found
 

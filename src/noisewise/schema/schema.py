@@ -102,6 +102,11 @@ class Schema:
     def names(self) -> tuple[str, ...]:
         return tuple(column.name for column in self.columns)
 
+    @property
+    def without_bounds(self) -> list[str]:
+        """The columns whose bounds are declared to be unknown."""
+        return [column.name for column in self.columns if isinstance(column, Unbounded)]
+
     def require_bounds(self) -> None:
         """Refuse columns without bounds, for all releases whose noise is calibrated to bounds."""
         for column in self.columns:

@@ -62,17 +62,6 @@ def test_the_posteriors_are_those_of_fit(epsilon: float, method: str) -> None:
             assert abs(np.log(a.std() / b.std())) < 0.25
 
 
-def test_formulas_and_releases_are_paired() -> None:
-    a, b = made(1, 2.0), made(2, 2.0)
-    several = nw.fit_many(["y ~ x", "y ~ w", "x ~ w"], a, draws=100, seed=1, progress=False)
-    assert [posterior.info.formula for posterior in several] == ["y ~ x", "y ~ w", "x ~ w"]
-    assert several[2].terms == ("Intercept", "w", "sigma")
-    paired = nw.fit_many(["y ~ x", "y ~ w"], [a, [a, b]], draws=100, seed=1, progress=False)
-    assert [posterior.info.holders for posterior in paired] == [1, 2]
-    again = nw.fit_many(["y ~ x", "y ~ w"], [a, [a, b]], draws=100, seed=1, progress=False)
-    assert all(np.array_equal(one.samples, two.samples) for one, two in zip(paired, again, strict=True))
-
-
 def quick_sampler(seeds: list[int], away: float = 0.0) -> Any:
     """In the place of the sampler: normal draws, the first chain of the second fit so far away; notes the seeds that it takes."""
 
@@ -85,6 +74,23 @@ def quick_sampler(seeds: list[int], away: float = 0.0) -> Any:
         return BatchDraws(visited, np.zeros(shape, dtype=bool), np.ones(len(starts), dtype=bool))
 
     return sample
+
+
+def test_each_of_several_formulas_has_its_own_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    release = made(1, 2.0)
+    monkeypatch.setattr(fit_many_module, "sample_batch", quick_sampler([]))  # draws close to where the search starts
+    several = nw.fit_many(["y ~ x", "y ~ w", "x ~ w"], release, draws=100, seed=1, progress=False)
+    assert [posterior.info.formula for posterior in several] == ["y ~ x", "y ~ w", "x ~ w"]
+    assert several[2].terms == ("Intercept", "w", "sigma")
+    slopes = [float(posterior.samples[..., 1].mean()) for posterior in several]
+    assert slopes == pytest.approx([0.3, -0.2, 0.0], abs=0.1)
+
+
+def test_formulas_and_releases_are_paired_and_a_seed_repeats_the_draws() -> None:
+    a, b = made(1, 2.0), made(2, 2.0)
+    paired, again = (nw.fit_many(["y ~ x", "y ~ w"], [a, [a, b]], draws=100, seed=1, progress=False) for _ in range(2))
+    assert [posterior.info.holders for posterior in paired] == [1, 2]
+    assert all(np.array_equal(one.samples, two.samples) for one, two in zip(paired, again, strict=True))
 
 
 def test_lots_and_coefficients_have_random_numbers_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -37,3 +37,4 @@ def frame(panel: Axes, ticks: int) -> None:
     panel.spines["bottom"].set_color("#BBBBBB")
     panel.xaxis.set_major_locator(MaxNLocator(nbins=ticks, steps=[1, 2, 2.5, 5, 10]))
     panel.tick_params(axis="x", labelsize=7, length=2, pad=1.5, color="#BBBBBB", labelcolor=FAINT)
+    panel.xaxis.get_offset_text().set(fontsize=7, color=FAINT)  # the power of ten of very small or large numbers

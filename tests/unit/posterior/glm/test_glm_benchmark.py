@@ -6,9 +6,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 BENCHMARK = Path(__file__).parents[4] / "benchmarks" / "glm.py"
 
 
+@pytest.mark.slow
 def test_the_benchmark_runs() -> None:
     """In a process of its own: it keeps to one core."""
     finished = subprocess.run([sys.executable, str(BENCHMARK), "--flat", "14", "--latent", "1", "--dense", "3", "5"],

@@ -1,0 +1,189 @@
+"""From the parts' averaged medians and scales to the coefficient itself, with all that stands between.
+
+Let m be the whole table's median and s its posterior scale. A part's median is m + τ e with τ² = s² (M/(1 − l) − 1), l being what
+the parts lose (`noisewise.answers.probabilities`), and the e of two parts have correlation −(1 − l)/(M − 1 + l). Medians are
+clipped to [L, U]; their mean has an expectation that is closed, and a scatter of which the linear part cancels. Scales are about
+s in all parts, clipped to [0, S]. Both means have noise. The posterior of (m, s) is computed on a grid, and the coefficient is
+m + s times a standard normal.
+
+Declared bounds are taken at their word: m is anywhere between them with equal plausibility. Where limits were found at a cost, m
+may have any magnitude, as the candidates for the centre have; that the search chose this centre and this distance, with the
+probability that its budget gives, is a part of the likelihood. So a search that probably missed leaves an interval that says so.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from noisewise.answers.noise import SHARP, MeanNoise
+from noisewise.answers.probabilities import information_loss
+from noisewise.parts.limits import previous_candidates, sought
+from noisewise.release.partition import Number, PartitionRelease
+from noisewise.schema.partition import part_design
+from noisewise.schema.questions import PosteriorQuantile
+
+Array = npt.NDArray[np.float64]
+
+NEAR: Final = 12.0
+"""Standard deviations of the noise that the fine part of a grid reaches."""
+FAR: Final = 1e13
+"""The largest candidate for a centre."""
+WIDEST, WIDEST_DECLARED = 1e6, 3.0
+"""Times the upper limit of the scale, which may have been found too small."""
+FINE_MEDIANS, COARSE_MEDIANS, FINE_SCALES, COARSE_SCALES = 141, 70, 35, 28
+SIZES: Final = 28
+
+
+@dataclass(frozen=True, eq=False)
+class CoefficientLaw:
+    """The posterior of (m, s) on a grid: ``weights`` (medians, scales)."""
+
+    medians: Array
+    scales: Array
+    weights: Array
+
+    def draws(self, size: int, random: np.random.Generator) -> tuple[Array, Array]:
+        """Of the median and of the scale, anywhere within their cells."""
+        chosen = random.choice(self.weights.size, size, p=self.weights.ravel())
+        first, second = np.unravel_index(chosen, self.weights.shape)
+        return _within(self.medians, first, random), np.abs(_within(self.scales, second, random))
+
+    def outside(self, lower: float, upper: float) -> float:
+        """The probability that the median is not between these."""
+        return float(self.weights[(self.medians < lower) | (self.medians > upper)].sum())
+
+
+def coefficient_law(release: PartitionRelease, question: PosteriorQuantile) -> CoefficientLaw:
+    location, scale = release.of(question)
+    loss = information_loss(len(part_design(release.schema, release.formula, ()).terms) + 1, release.part_rows)
+    noises = MeanNoise.of(release, location), MeanNoise.of(release, scale)
+    found = [_within_reach(number, noise, release.parts) for number, noise in zip((location, scale), noises, strict=True)]
+    declared = question.bounds is not None
+    scales = _scale_points(found[1], noises[1].sd, scale.upper, WIDEST_DECLARED if declared else WIDEST)
+    medians = _median_points(found[0], noises[0].sd + min(max(found[1], 0.0) + noises[1].sd, scale.upper), location, declared)
+    log_weight = np.log(_cells(medians))[:, None] + np.log(_cells(scales)) - 0.5 * np.log1p((scales / scale.upper) ** 2)
+    spread = scales * np.sqrt(release.parts / (1.0 - loss) - 1.0)
+    if not declared:
+        log_weight = log_weight - 0.5 * np.log(medians**2 + (location.width / 2.0) ** 2)[:, None]
+        log_weight = log_weight + _search(release, question, location, medians, spread)
+    correlation = -(1.0 - loss) / (release.parts - 1.0 + loss)
+    mean, scatter = _clipped(medians[:, None], spread, location.lower, location.upper, release.parts, correlation)
+    log_weight = log_weight + _log_density(noises, found[0] - mean, found[1] - np.minimum(scales, scale.upper), scatter)
+    weights = np.exp(log_weight - log_weight.max())
+    return CoefficientLaw(medians, scales, weights / weights.sum())
+
+
+def _within_reach(number: Number, noise: MeanNoise, parts: int) -> float:
+    """The released mean, or what is as far from its limits as doubles can tell."""
+    reach = NEAR / 2.0 * noise.sd
+    return float(np.clip(number.mean(parts), number.lower - reach, number.upper + reach))
+
+
+def _median_points(found: float, reach: float, number: Number, declared: bool) -> Array:
+    near = np.linspace(found - NEAR * reach, found + NEAR * reach, FINE_MEDIANS)
+    half, centre = number.width / 2.0, (number.lower + number.upper) / 2.0
+    if declared:
+        points = np.concatenate([near, np.linspace(number.lower, number.upper, COARSE_MEDIANS)])
+        return np.unique(points[(points >= number.lower) & (points <= number.upper)])
+    limit = np.arcsinh(max(FAR / half, 10.0))
+    about_centre = centre + half * np.sinh(np.linspace(-limit, limit, COARSE_MEDIANS))
+    about_zero = half * np.sinh(np.linspace(-limit, limit, COARSE_MEDIANS))  # a wrong centre may have another magnitude
+    return np.unique(np.concatenate([near, about_centre, about_zero, np.linspace(number.lower, number.upper, COARSE_MEDIANS)]))
+
+
+def _scale_points(found: float, reach: float, upper: float, widest: float) -> Array:
+    near = np.linspace(found - NEAR * reach, found + NEAR * reach, FINE_SCALES)
+    far = upper * np.sinh(np.linspace(0.0, np.arcsinh(widest), COARSE_SCALES))
+    near = near[(near > 0.0) & (near < far[-1])]
+    return np.unique(np.concatenate([near, far, np.linspace(0.0, upper, COARSE_SCALES)])) + 1e-9 * upper
+
+
+def _cells(points: Array) -> Array:
+    """The length that each point of a grid stands for."""
+    return np.gradient(points)
+
+
+def _within(points: Array, places: npt.NDArray[np.intp], random: np.random.Generator) -> Array:
+    middles = (points[1:] + points[:-1]) / 2.0
+    edges = np.concatenate([points[:1], middles, points[-1:]])
+    return np.asarray(random.uniform(edges[places], edges[places + 1]))
+
+
+def _clipped(median: Array, spread: Array, lower: float, upper: float, parts: int, correlation: float) -> tuple[Array, Array]:
+    """Expectation of the mean of the parts' clipped medians, and its standard deviation over random splits."""
+    from scipy.special import ndtr
+
+    low, high = (lower - median) / spread, (upper - median) / spread
+    below, above = ndtr(low), ndtr(-high)
+    inside = np.maximum(1.0 - below - above, 0.0)
+    height_low, height_high = (np.exp(-0.5 * end**2) / np.sqrt(2.0 * np.pi) for end in (low, high))
+    reach_low, reach_high = np.maximum(low, -40.0), np.minimum(high, 40.0)  # infinite times nothing is nothing
+    mean = reach_low * below + reach_high * above + height_low - height_high
+    square = (reach_low**2 * below + reach_high**2 * above + inside + reach_low * height_low - reach_high * height_high)
+    variance = np.maximum(square - mean**2, 0.0) + (parts - 1) * correlation * inside**2
+    return np.clip(median + spread * mean, lower, upper), spread * np.sqrt(np.maximum(variance, 0.0) / parts)
+
+
+def _search(release: PartitionRelease, question: PosteriorQuantile, location: Number, median: Array, spread: Array) -> Array:
+    """The log probability that the search chose this centre and this distance, up to a constant (P5 of partition.md).
+
+    Scores are counts of parts. Given the whole table's median they scatter: the counts up to a point with what is not linear.
+    """
+    from scipy.special import ndtr
+
+    centre, distance = sought(location.lower, location.upper)
+    before, nearer = previous_candidates(centre, distance)
+
+    def up_to(point: float) -> tuple[Array, Array]:
+        away = (point - median[:, None]) / spread
+        share = np.asarray(ndtr(away))
+        return share, share * (1.0 - share) - np.exp(-(away**2)) / (2.0 * np.pi)
+
+    def about(reach: float) -> tuple[Array, Array]:
+        share = up_to(centre + reach)[0] - up_to(centre - reach)[0]
+        return share, share * (1.0 - share)
+
+    def chosen(now: tuple[Array, Array], last: tuple[Array, Array], budget: float) -> Array:
+        """Zero is lost if the candidate has half of the parts up to it and the one before has not."""
+        rate = budget * release.epsilon / 2.0
+        return (_log_kept(release.parts * (0.5 - now[0]), release.parts * now[1], rate)
+                + _log_kept(release.parts * (last[0] - 0.5), release.parts * last[1], rate))
+
+    return (chosen(up_to(centre), up_to(before), question.centre_share)
+            + chosen(about(distance), about(nearer), question.width_share))
+
+
+def _log_kept(mean: Array, variance: Array, rate: float) -> Array:
+    """log E exp(−rate max(X, 0)) of a normal X."""
+    from scipy.special import log_ndtr
+
+    variance = np.maximum(variance, 1e-6)
+    sd = np.sqrt(variance)
+    return np.asarray(np.logaddexp(log_ndtr(-mean / sd),
+                                   0.5 * rate**2 * variance - rate * mean + log_ndtr(mean / sd - rate * sd)))
+
+
+def _log_density(noises: tuple[MeanNoise, MeanNoise], first: Array, second: Array, blur: Array) -> Array:
+    """Of the noise of each number, that of the first with a normal error of standard deviation ``blur``.
+
+    As if they were independent: that the second number's noise tells how large the cube is would be worth something only to one
+    who knew the scale beforehand.
+    """
+    from scipy.special import gammaincc, gammainccinv, log_ndtr, ndtr
+
+    one, two = noises
+    if one.mechanism == "gaussian":
+        wide = np.hypot(one.scale, blur)
+        return np.asarray(-0.5 * (first / wide) ** 2 - np.log(wide) - 0.5 * (second / two.scale) ** 2)
+    # a uniform point of an interval whose half length has a gamma distribution
+    sizes = gammainccinv(one.numbers, (np.arange(SIZES) + 0.5) / SIZES) * one.scale
+    away = np.abs(first)[..., None]
+    wide = np.maximum(blur, SHARP * one.scale)[..., None]
+    inside = np.mean(ndtr((sizes - away) / wide) - ndtr((-sizes - away) / wide), axis=-1)
+    tail = log_ndtr((sizes[0] - away[..., 0]) / wide[..., 0])  # where doubles are too small: that of the largest cube
+    location = np.where(inside > 1e-290, np.log(np.maximum(inside, 1e-300)), np.minimum(tail, -660.0))
+    return np.asarray(location + np.log(np.maximum(gammaincc(two.numbers, np.abs(second) / two.scale), 1e-300)))

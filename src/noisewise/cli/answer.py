@@ -1,0 +1,91 @@
+"""``noisewise answer``: what a partition release says about its questions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from noisewise.cli.files import check_results
+from noisewise.cli.guard import guarded
+from noisewise.cli.numbers import decimals_for, fixed
+from noisewise.cli.options import AsJson, Quiet, Traceback
+from noisewise.cli.release_files import check_endings
+from noisewise.cli.talk import Talk, visible
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from noisewise.results.answers import Answer, Answers
+
+PROBABILITIES = ("probability", "hypothesis probability")
+
+
+@guarded(holder=False)
+def answer(
+    context: typer.Context,
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A release file of kind partition.", show_default=False)],
+    prior_probability: Annotated[float, typer.Option(help="For Bayes factors: the probability, before the data, that the "
+                                                     "coefficients are not zero.")] = 0.5,
+    probability: Annotated[float, typer.Option(help="The probability that an interval holds.")] = 0.95,
+    seed: Annotated[int, typer.Option(help="Of the draws that intervals of coefficients are made of.", min=0)] = 0,
+    plot: Annotated[Path | None, typer.Option(help="Write a picture (.png, .svg or .pdf).", show_default=False)] = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+    traceback: Traceback = False,
+) -> None:
+    """Answer the questions of a partition release: for each a value, an interval that the noise leaves, and a sentence.
+
+    Example: noisewise answer incomes.nwr --plot answers.png
+    """
+    talk = Talk.of(context)
+    import noisewise
+
+    check_results((plot,), (file,))
+    check_endings({"--plot": plot}, None)
+    found = noisewise.answer(noisewise.load(file), prior_probability=prior_probability, probability=probability, seed=seed)
+    if plot is not None:
+        found.plot(plot)
+    if not talk.quiet:
+        talk.line(visible(found.formula), style="bold")
+        talk.line(f"{found.parts} random parts · {100 * probability:g} % intervals", style="dim")
+    talk.result(_table(found))
+    for one in found:
+        talk.explain(one.sentence)
+    if plot is not None:
+        talk.note(f"Wrote {plot}")
+    talk.document({"file": file, "prior_probability": prior_probability, **found.to_dict(), "plot": plot})
+
+
+def _table(found: Answers) -> Table:
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
+    table.add_column("answer", style="bold", overflow="fold")
+    clipped = any(one.limits is not None for one in found)
+    for heading in ("value", "from", "to", *["clipped to"] * clipped):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for one in found:
+        limits = "" if one.limits is None else f"{one.limits[0]:.3g} to {one.limits[1]:.3g}"
+        table.add_row(visible(one.name), *_numbers(one), *[limits] * clipped)
+    return table
+
+
+def _numbers(one: Answer) -> list[str]:
+    values = one.point, one.lower, one.upper
+    if one.kind in PROBABILITIES:
+        return [_chance(value) for value in values]
+    return [fixed(value, decimals_for((one.upper - one.lower) / 4)) for value in values]
+
+
+def _chance(value: float) -> str:
+    """With three decimals, and neither 0 nor 1.
+
+    >>> _chance(0.25), _chance(1e-9), _chance(0.9999)
+    ('0.250', '< 0.001', '> 0.999')
+    """
+    if value < 0.0005:
+        return "< 0.001"
+    return "> 0.999" if value > 0.9995 else fixed(value, 3)

@@ -1,0 +1,88 @@
+"""``noisewise test``: calibrated tests of the hypotheses that a partition release asks about."""
+
+from __future__ import annotations
+
+from math import isfinite
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from noisewise.cli.guard import guarded
+from noisewise.cli.options import AsJson, Quiet, Traceback
+from noisewise.cli.talk import Talk, visible
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from noisewise.results.tests import TestResults
+
+DEFAULT_LEVELS = (0.05, 0.01)
+
+
+@guarded(holder=False)
+def test(
+    context: typer.Context,
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A release file of kind partition.", show_default=False)],
+    level: Annotated[list[float] | None, typer.Option(help="A level of significance; may be repeated. By default 0.05 and 0.01.",
+                                                      show_default=False)] = None,
+    alternative: Annotated[str, typer.Option(help="For posterior probabilities: two-sided, less (the coefficient is less than "
+                                             "b) or greater.")] = "two-sided",
+    rows: Annotated[float | None, typer.Option(help="About how many rows the table has, if the release does not tell.",
+                                               show_default=False)] = None,
+    censored: Annotated[bool, typer.Option("--censored", metavar="", help="Clip the released mean to its limits first. It can "
+                                           "cost a test all its power.")] = False,
+    seed: Annotated[int, typer.Option(help="Of the simulation of the null hypothesis.", min=0)] = 0,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+    traceback: Traceback = False,
+) -> None:
+    """Test the hypotheses that a partition release asks about, with critical values that account for parts, clipping and noise.
+
+    Bayes factors, likelihood ratios and criteria test that the coefficients are zero.
+    A posterior probability at b tests that the coefficient equals b.
+
+    Example: noisewise test incomes.nwr --level 0.05
+    """
+    talk = Talk.of(context)
+    import noisewise
+
+    found = noisewise.test(noisewise.load(file), levels=tuple(level or DEFAULT_LEVELS), alternative=alternative, rows=rows,
+                           censored=censored, seed=seed)
+    if not talk.quiet:
+        talk.line(visible(found.formula), style="bold")
+        talk.line(f"{found.parts} random parts · null hypotheses simulated with parts, clipping and noise, seed {seed}",
+                  style="dim")
+    talk.result(_table(found))
+    for one in found:
+        talk.explain(one.sentence)
+    if any(one.uncalibrated for one in found):
+        talk.explain("uncalibrated: the critical value of someone who ignores parts, clipping and noise; do not use it.",
+                     style="dim")
+    talk.document({"file": file, "alternative": alternative, "rows": rows, "censored": censored, "seed": seed,
+                   **found.to_dict()})
+
+
+def _table(found: TestResults) -> Table:
+    """One line for each test and level."""
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
+    table.add_column("hypothesis", style="bold", overflow="fold")
+    table.add_column("statistic", overflow="fold")
+    known = any(one.uncalibrated for one in found)
+    for heading in ("value", "p", "level", "rejects if", *["uncalibrated"] * known, "rejected"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for one in found:
+        head = (visible(one.hypothesis), one.measure, f"{one.statistic:.3g}", _p_value(one.p_value))
+        for place, (level, (below, above)) in enumerate(one.critical.items()):
+            ends = [f"{sign} {end:.3g}" for sign, end in (("≤", below), ("≥", above)) if end is not None and isfinite(end)]
+            plain = None if one.uncalibrated is None else one.uncalibrated.get(level)
+            table.add_row(*(head if place == 0 else ("", "", "", "")), f"{level:g}", " or ".join(ends) or "never",
+                          *["–" if plain is None else f"≥ {plain:.3g}"] * known, "yes" if one.rejects(level) else "no")
+    return table
+
+
+def _p_value(value: float) -> str:
+    return f"{value:.4f}" if value >= 0.0001 else "< 0.0001"
