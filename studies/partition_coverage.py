@@ -49,6 +49,8 @@ BOUNDS, TRUTHS = (1.0, 3.0), (1.3, 2.7)
 """Declared for the first slope in the study of quantiles, and where it is."""
 ROUND = 2.0
 """A slope that is itself a candidate for the centre: the hardest case for the search, in question ``round``."""
+SMALL = 6.0
+"""So many standard deviations from zero at most, in question ``small``: candidates for a centre crowd there."""
 
 
 @dataclass(frozen=True)
@@ -80,6 +82,7 @@ def quantile_cells() -> list[Cell]:
               for rows in (50, 1000) for epsilon in (1.0, 10.0) for bounds in both]
     found += [Cell("quantiles", 100, 100, epsilon=3.0, question=bounds, mechanism="gaussian") for bounds in both]
     found += [Cell("quantiles", 100, rows, epsilon=epsilon, question="round") for rows in (100, 1000) for epsilon in (1.0, 3.0)]
+    found += [Cell("quantiles", parts, 100, epsilon=epsilon, question="small") for parts in (100, 200) for epsilon in (1.0, 3.0)]
     return found + [Cell("quantiles", 100, rows, shape, 3.0, "found") for shape in ("heavy", "skewed") for rows in (50, 1000)]
 
 
@@ -165,7 +168,8 @@ def quantiles(cell: Cell, replicates: int, seed: int) -> list[Line]:
     plan = Plan.of(PREDICTORS, cell.parts, cell.rows, (PosteriorQuantile("x1", bounds),), cell.epsilon, mechanism=cell.mechanism)
     found, slopes = [], slopes_of(PREDICTORS)
     for _ in range(replicates):
-        slopes[0] = truth = ROUND if cell.question == "round" else rng.uniform(*TRUTHS)
+        slopes[0] = truth = {"round": ROUND, "small": rng.uniform(-SMALL, SMALL) * typical_sd(cell.parts * cell.rows)}.get(
+            cell.question, rng.uniform(*TRUTHS))
         moments = draw(rng, cell.parts, cell.rows, slopes, cell.shape)
         release = plan.release(moments, rng)
         [one] = nw.answer(release)

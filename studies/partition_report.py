@@ -9,14 +9,15 @@ that name makes from the files of results.
 from __future__ import annotations
 
 import argparse
+import math
 import statistics
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from noisewise.privacy.partition import centre_candidates
+from noisewise.parts.limits import centre_candidates
 from studies.page import filled, table
 from studies.partition_coverage import COMBINE, EPSILONS, LEVELS, RELEASES, RESULTS, TESTED
-from studies.report import LOW, percent
+from studies.report import LOW, NOMINAL, percent
 from studies.workers import read
 
 Line = dict[str, str]
@@ -52,7 +53,10 @@ def replicates(results: Path) -> list[str]:
               for name in ("probabilities", "quantiles", "hypotheses", "tests")}
     said = [f"{name}: {counts[name][0]:,}" + (f" to {counts[name][-1]:,}" if len(counts[name]) > 1 else "")
             for name in counts if counts[name]]
-    return ["Made-up tables in each cell: " + "; ".join(said) + "."]
+    errors = [f"{100 * math.sqrt(NOMINAL * (1.0 - NOMINAL) / counts[name][0]):.1f} ({name})"
+              for name in ("probabilities", "quantiles", "hypotheses") if counts[name]]
+    return ["Made-up tables in each cell: " + "; ".join(said) + ".", "Standard errors of a coverage of 95 %, in points: "
+            + ", ".join(errors) + "."]
 
 
 def headline(results: Path) -> list[str]:
@@ -62,12 +66,12 @@ def headline(results: Path) -> list[str]:
     silent = values(lines_of(results, "quantiles"), "missed_in_silence")
     said = []
     if means:
-        said.append(f"- Posterior probabilities: 95 % intervals cover in {percent(min(means))} to {percent(max(means))} of "
-                    f"tables ({len(means)} cells, means over five b).")
+        said.append(f"- Posterior probabilities: 95 % intervals cover in {percent(min(means))} to {percent(max(means))} % "
+                    f"of tables ({len(means)} cells, means over five b).")
     if quantiles:
         cover = values(quantiles, "coverage")
-        said.append(f"- Coefficients: {percent(min(cover))} to {percent(max(cover))} ({len(cover)} cells). Limits that missed "
-                    f"the coefficient without a word about it: at most {percent(max(silent))} of releases in a cell.")
+        said.append(f"- Coefficients: {percent(min(cover))} to {percent(max(cover))} % ({len(cover)} cells). Limits that missed "
+                    f"the coefficient without a word about it: at most {percent(max(silent))} % of releases in a cell.")
     tests = lines_of(results, "tests", shape="normal")
     for level in LEVELS:
         mine = [line for line in tests if float(line["level"]) == level]
@@ -87,8 +91,9 @@ def search(results: Path) -> list[str]:
     safe = min((size for size, _ in held if all(share >= SAFE for other, share in held if other >= size)), default=float("inf"))
     return ["- **Columns whose limits nobody knows, few parts, a small ε.** The search for the limits of a coefficient chooses "
             f"among {len(centre_candidates()):,} centres by counting parts. In the cells below it misses in more than "
-            f"{percent(1.0 - LOST)} of releases up to M ε = {lost:g}, and in at most {percent(1.0 - SAFE)} from M ε = {safe:g} "
-            "on. The answer knows this: its interval then spans all magnitudes, and its sentence says that the limits may have",
+            f"{percent(1.0 - LOST)} % of releases up to M ε = {lost:g}, and in at most {percent(1.0 - SAFE)} % from "
+            f"M ε = {safe:g} on. The answer knows this: its interval then spans all magnitudes, and its sentence says "
+            "that the limits may have",
             "  missed the coefficient. Declare bounds for such a release, or ask for a probability."]
 
 

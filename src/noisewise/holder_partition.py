@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from noisewise.errors import DeclarationError
 from noisewise.holder_ledger import released
-from noisewise.parts.limits import limits_about
+from noisewise.parts.limits import centre_candidates, limits_about, width_candidates
 from noisewise.parts.statistics import PartAnswers, on_scale
 from noisewise.privacy.ledger import BudgetLedger
-from noisewise.privacy.partition import STEPS, WIDTHS, PartitionMechanism, centre_candidates
+from noisewise.privacy.partition import STEPS, PartitionMechanism
 from noisewise.privacy.sensitivity.partition import PartitionSensitivity
 from noisewise.progress import Tick
 from noisewise.release.model import today
@@ -184,5 +184,5 @@ def _location_limits(question: PosteriorQuantile, answers: PartAnswers, mechanis
     location, _, usable = answers.location_and_scale(question)
     usable = usable & np.isfinite(location)
     centre = mechanism.select(place, np.where(usable, location, np.inf), centre_candidates())
-    distance = mechanism.select(place + 1, np.where(usable, np.abs(location - centre), np.inf), WIDTHS)
+    distance = mechanism.select(place + 1, np.where(usable, np.abs(location - centre), np.inf), width_candidates())
     return limits_about(centre, distance)

@@ -14,8 +14,8 @@ from noisewise.answers.noise import MeanNoise
 from noisewise.answers.planning import PlannedParts, powers, probability_errors
 from noisewise.errors import DeclarationError
 from noisewise.holder_partition import plan_partition
-from noisewise.parts.limits import limits_about
-from noisewise.privacy.partition import WIDTHS, PartitionMechanism, centre_candidates
+from noisewise.parts.limits import centre_candidates, limits_about, width_candidates
+from noisewise.privacy.partition import PartitionMechanism
 from noisewise.privacy.sensitivity.bounds import rank_scores
 from noisewise.release.parts import LARGEST_COUNT
 from noisewise.results.partition_plan import Expected, PartitionPlan, PlanLine
@@ -173,7 +173,7 @@ def _width(question: PosteriorQuantile, plan: PlannedParts, mechanism: Partition
         medians = spread * random.standard_normal(plan.parts)
         medians += LOCATION - medians.mean()
         centre = _selected(medians, centre_candidates(), mechanism.epsilon * question.centre_share, random)
-        distance = _selected(np.abs(medians - centre), WIDTHS, mechanism.epsilon * question.width_share, random)
+        distance = _selected(np.abs(medians - centre), width_candidates(), mechanism.epsilon * question.width_share, random)
         lower, upper = limits_about(centre, distance)
         clipped = np.clip(medians, lower, upper)
         variances.append(1.0 / (1.0 - plan.loss) + ((upper - lower) * noise) ** 2)

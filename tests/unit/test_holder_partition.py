@@ -16,9 +16,9 @@ from noisewise import holder_partition
 from noisewise.data import part_grams
 from noisewise.data.split import GivenSplit
 from noisewise.errors import BudgetError, DataError, DeclarationError, FormulaError, NoisewiseError, PrivacyError
-from noisewise.parts.limits import limits_about
+from noisewise.parts.limits import centre_candidates, limits_about, width_candidates
 from noisewise.parts.statistics import on_scale
-from noisewise.privacy.partition import STEPS, WIDTHS, PartitionMechanism, centre_candidates
+from noisewise.privacy.partition import STEPS, PartitionMechanism
 
 ROWS = 400
 FORMULA = "stay ~ age + ward"
@@ -186,7 +186,7 @@ def test_no_table_is_refused_for_what_is_in_it(case: str, unit: Any) -> None:
 def test_whatever_is_selected_there_are_limits_that_doubles_can_tell_apart() -> None:
     """At a small epsilon a far centre and a tiny distance are often selected together; the budget is spent by then."""
     for centre in centre_candidates()[[0, 1, 1980, -1]]:
-        for distance in WIDTHS[[0, 60, -1]]:
+        for distance in width_candidates()[[0, 60, -1]]:
             lower, upper = limits_about(float(centre), float(distance))
             found = on_scale(np.array([lower, (lower + upper) / 2, upper, np.nan, np.inf, -np.inf]), (lower, upper), STEPS)
             assert found.tolist() == [0, STEPS // 2, STEPS, STEPS // 2, STEPS, 0]

@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from noisewise.answers.noise import SHARP, MeanNoise
 from noisewise.answers.probabilities import information_loss
-from noisewise.parts.limits import previous_candidates, sought
+from noisewise.parts.limits import centre_candidates, previous_candidates, sought, width_candidates
 from noisewise.release.partition import Number, PartitionRelease
 from noisewise.schema.partition import part_design
 from noisewise.schema.questions import PosteriorQuantile
@@ -36,6 +36,9 @@ WIDEST, WIDEST_DECLARED = 1e6, 3.0
 """Times the upper limit of the scale, which may have been found too small."""
 FINE_MEDIANS, COARSE_MEDIANS, FINE_SCALES, COARSE_SCALES = 141, 70, 35, 28
 SIZES: Final = 28
+NEGLIGIBLE: Final = 15.0
+"""What has so much less log probability than the best does not matter."""
+ROWS_OF_TOTALS, COLUMNS_OF_TOTALS = 40, 12
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,9 +132,10 @@ def _clipped(median: Array, spread: Array, lower: float, upper: float, parts: in
 
 
 def _search(release: PartitionRelease, question: PosteriorQuantile, location: Number, median: Array, spread: Array) -> Array:
-    """The log probability that the search chose this centre and this distance, up to a constant (P5 of partition.md).
+    """The log probability that the search chose this centre and this distance (P5 of partition.md).
 
     Scores are counts of parts. Given the whole table's median they scatter: the counts up to a point with what is not linear.
+    What one candidate has is divided by what all have together: where many candidates crowd, one of them is chosen more easily.
     """
     from scipy.special import ndtr
 
@@ -153,15 +157,69 @@ def _search(release: PartitionRelease, question: PosteriorQuantile, location: Nu
         return (_log_kept(release.parts * (0.5 - now[0]), release.parts * now[1], rate)
                 + _log_kept(release.parts * (last[0] - 0.5), release.parts * last[1], rate))
 
-    return (chosen(up_to(centre), up_to(before), question.centre_share)
-            + chosen(about(distance), about(nearer), question.width_share))
+    one = (chosen(up_to(centre), up_to(before), question.centre_share)
+           + chosen(about(distance), about(nearer), question.width_share))
+    rates = question.centre_share * release.epsilon / 2.0, question.width_share * release.epsilon / 2.0
+    return one - _of_all(one, median, spread, centre, release.parts, rates)
+
+
+def _of_all(one: Array, median: Array, spread: Array, centre: float, parts: int, rates: tuple[float, float]) -> Array:
+    """log of the sum over all candidates, at some of the points where it matters and interpolated between these."""
+    matters = one > one.max() - NEGLIGIBLE
+    rows, columns = _spaced(matters.any(axis=1), ROWS_OF_TOTALS), _spaced(matters.any(axis=0), COLUMNS_OF_TOTALS)
+    medians, spreads = (found.ravel() for found in np.meshgrid(median[rows], spread[columns], indexing="ij"))
+    totals = (_all_centres(medians, spreads, parts, rates[0])
+              + _all_widths(medians - centre, spreads, parts, rates[1])).reshape(len(rows), len(columns))
+    across = np.array([np.interp(np.arange(one.shape[1]), columns, line) for line in totals])
+    return np.array([np.interp(np.arange(one.shape[0]), rows, line) for line in across.T]).T
+
+
+def _spaced(flags: npt.NDArray[np.bool_], count: int) -> npt.NDArray[np.intp]:
+    places = np.flatnonzero(flags)
+    return np.unique(np.rint(np.linspace(places[0], places[-1], count)).astype(np.intp))
+
+
+def _all_centres(median: Array, spread: Array, parts: int, rate: float) -> Array:
+    """Candidates that are as good as zero, or far beyond all parts, count together."""
+    from scipy.special import logsumexp, ndtr
+
+    candidates = centre_candidates()
+    small, large = 1e-3 * spread.min(), np.abs(median).max() + 12.0 * spread.max()
+    inner, outer = np.abs(candidates) < small, np.abs(candidates) > large
+    kept = np.concatenate([[-2.0 * large], candidates[~inner & ~outer], [2.0 * large]])
+    kept = np.unique(np.concatenate([kept, [0.0]]))
+    times = np.ones(len(kept))
+    times[0] = times[-1] = np.count_nonzero(outer) / 2.0
+    times[kept == 0.0] = 1.0 + np.count_nonzero(inner & (candidates != 0.0))
+    with np.errstate(over="ignore", divide="ignore"):
+        away = (kept[:, None] - median) / spread
+        share = np.asarray(ndtr(away), dtype=np.float64)
+        variance = share * (1.0 - share) - np.exp(-(away**2)) / (2.0 * np.pi)
+        before = np.concatenate([np.zeros((1, len(median))), share[:-1]])
+        before_variance = np.concatenate([np.zeros((1, len(median))), variance[:-1]])
+        crowd = (kept == 0.0) | (np.arange(len(kept)) == len(kept) - 1)  # their own predecessors are like themselves
+        before[crowd], before_variance[crowd] = share[crowd], variance[crowd]
+        found = _log_kept(parts * (0.5 - share), parts * variance, rate) + _log_kept(
+            parts * (before - 0.5), parts * before_variance, rate)
+        return np.asarray(logsumexp(found, axis=0, b=times[:, None]))
+
+
+def _all_widths(distance: Array, spread: Array, parts: int, rate: float) -> Array:
+    from scipy.special import logsumexp, ndtr
+
+    widths = width_candidates()[:, None]
+    share = ndtr((widths - distance) / spread) - ndtr((-widths - distance) / spread)
+    before = np.concatenate([np.zeros((1, len(distance))), share[:-1]])
+    found = _log_kept(parts * (0.5 - share), parts * share * (1.0 - share), rate) + _log_kept(
+        parts * (before - 0.5), parts * before * (1.0 - before), rate)
+    return np.asarray(logsumexp(found, axis=0))
 
 
 def _log_kept(mean: Array, variance: Array, rate: float) -> Array:
     """log E exp(−rate max(X, 0)) of a normal X."""
     from scipy.special import log_ndtr
 
-    variance = np.maximum(variance, 1e-6)
+    variance, rate = np.maximum(variance, 1e-6), min(rate, 1e6)  # a file may state any epsilon
     sd = np.sqrt(variance)
     return np.asarray(np.logaddexp(log_ndtr(-mean / sd),
                                    0.5 * rate**2 * variance - rate * mean + log_ndtr(mean / sd - rate * sd)))

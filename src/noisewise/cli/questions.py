@@ -27,7 +27,7 @@ Ask: TypeAlias = Annotated[list[str] | None, typer.Option("--ask", metavar="QUES
     "With kind partition: a question such as \"posterior-probability of=age at=0\", \"posterior-quantile of=age\", "
     "\"bayes-factor of=age,ward\" or \"likelihood-ratio of=age\"; may be repeated."))]
 QuestionFile: TypeAlias = Annotated[Path | None, typer.Option("--questions", metavar="FILE", show_default=False, help=(
-    "With kind partition: a TOML file with questions, one \\[[questions]] table each."))]
+    "With kind partition: a TOML file with questions, one [\\[questions]] table each."))]
 
 Reader: TypeAlias = Callable[[str, str], Any]
 EXAMPLE: Final = 'for example "posterior-probability of=age at=0"'

@@ -5,6 +5,10 @@ from __future__ import annotations
 import math
 from typing import Final
 
+import numpy as np
+import numpy.typing as npt
+
+from noisewise.schema.decimal_numbers import decimal_numbers
 from noisewise.schema.questions import Limits
 
 DISTANCES: Final = 3.0
@@ -14,6 +18,17 @@ NARROWEST: Final = 2.0**-36
 WIDTH_RATIO: Final = math.sqrt(2.0)
 """Of two candidates for a distance that follow each other. Candidates for a centre are decimal numbers of two digits."""
 SMALLEST_CENTRE: Final = 1e-9
+CENTRE_DIGITS: Final = 2
+
+
+def centre_candidates() -> npt.NDArray[np.float64]:
+    """Where the centre of the parts' medians is looked for, in order."""
+    return decimal_numbers(CENTRE_DIGITS)
+
+
+def width_candidates() -> npt.NDArray[np.float64]:
+    """Where their typical distance from it is looked for: from 1e-9 to 1e9, by factors of √2."""
+    return np.array([2.0 ** (power / 2) for power in range(-60, 61)])
 
 
 def limits_about(centre: float, distance: float) -> Limits:

@@ -47,14 +47,15 @@ class PartAnswers:
         fits = self.fits(self._prior)
         location, scale = fits.combination(contrast_row(self._design, question.of))
         scale = np.where(scale > 0.0, scale, 1.0)
-        found = [np.where(fits.usable, stdtr(fits.degrees, (point - location) / scale), 0.5) for point in question.at]
+        known = fits.usable & np.isfinite(location)
+        found = [np.where(known, stdtr(fits.degrees, (point - location) / scale), 0.5) for point in question.at]
         return np.array(found)
 
     def location_and_scale(self, question: PosteriorQuantile) -> tuple[Array, Array, npt.NDArray[np.bool_]]:
         """Of each part's posterior with its likelihood raised to the number of parts; and which parts are usable."""
         fits = self.fits(self._prior, float(len(self._moments[0])))
         location, scale = fits.combination(contrast_row(self._design, question.of))
-        return location, scale, fits.usable
+        return location, scale, fits.usable & np.isfinite(location)
 
     def unexplained(self, question: BayesFactor | Criterion) -> Array:
         return unexplained_shares(self.fits(FLAT), hypothesis_matrix(self._design, question))

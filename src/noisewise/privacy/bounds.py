@@ -10,7 +10,6 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
 from typing import Final, Literal, TypeAlias
 
 import numpy as np
@@ -21,13 +20,12 @@ from noisewise.privacy.calibration import check_epsilon
 from noisewise.privacy.cost import Cost
 from noisewise.privacy.mechanisms import Selection
 from noisewise.privacy.sensitivity.bounds import BoundSensitivity, Counts, rank_scores, target
+from noisewise.schema.decimal_numbers import decimal_numbers
 
 Side: TypeAlias = Literal["lower", "upper"]
 SIDES: Final[tuple[Side, Side]] = ("lower", "upper")
 Grid: TypeAlias = npt.NDArray[np.float64]
 
-EXPONENTS: Final = range(-9, 13)
-"""Decades of the candidates: from 1e-9 up to, not including, 1e13, with both signs, and zero."""
 MOST_DIGITS: Final = 4
 LARGEST_TAIL: Final = 0.25
 PROBABILITY: Final = 0.99
@@ -43,17 +41,7 @@ def candidates(digits: int) -> Grid:
     if isinstance(digits, bool) or not isinstance(digits, int) or not 1 <= digits <= MOST_DIGITS:
         raise DeclarationError(f"bounds have 1 to {MOST_DIGITS} significant digits", found=repr(digits),
                                remedy="3 is the default")
-    return _decimal_numbers(digits)
-
-
-@lru_cache(maxsize=MOST_DIGITS)
-def _decimal_numbers(digits: int) -> Grid:
-    # Through texts, so that each is the double nearest to the decimal number, as in a table that was read from text.
-    positive = [float(f"{number}e{exponent - digits + 1}")
-                for exponent in EXPONENTS for number in range(10 ** (digits - 1), 10**digits)]
-    grid = np.array([*(-value for value in reversed(positive)), 0.0, *positive])
-    grid.flags.writeable = False
-    return grid
+    return decimal_numbers(digits)
 
 
 def cells_beyond(counts: Counts, side: Side) -> Counts:

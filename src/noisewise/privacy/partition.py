@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from noisewise.errors import PrivacyError
-from noisewise.privacy.bounds import Grid, candidates
+from noisewise.privacy.bounds import Grid
 from noisewise.privacy.calibration import (
     analytic_gaussian_sigma,
     check_delta,
@@ -38,9 +38,6 @@ if TYPE_CHECKING:
 
 STEPS: Final = round(1 / STATISTIC_GRID)
 """A value between 0 and 1 is a whole number of so many steps."""
-CENTRE_DIGITS: Final = 2
-WIDTHS: Final[Grid] = np.array([2.0 ** (power / 2) for power in range(-60, 61)])
-"""Candidates for a typical distance: from 1e-9 to 1e9, by factors of √2."""
 MECHANISMS: Final = ("k-norm", "gaussian")
 
 
@@ -122,11 +119,6 @@ class PartitionMechanism:
         else:
             pieces = Cost.approximate(self.noise_epsilon, 0.0).pieces
         return Cost(self.epsilon, self.delta, pieces + tuple(Piece("approximate", (each, 0.0)) for each in self.selections))
-
-
-def centre_candidates() -> Grid:
-    """Where the centre of the parts' medians is looked for: decimal numbers of two digits."""
-    return candidates(CENTRE_DIGITS)
 
 
 def _divided(epsilon: float, shares: tuple[float, ...]) -> tuple[tuple[float, ...], float]:

@@ -15,7 +15,15 @@ from noisewise.schema.basis import Basis
 from noisewise.schema.columns import is_finite_number
 from noisewise.schema.design import Design
 from noisewise.schema.formula import parse_formula
-from noisewise.schema.questions import BayesFactor, Contrast, Criterion, PosteriorProbability, PosteriorQuantile, Question
+from noisewise.schema.questions import (
+    BayesFactor,
+    Contrast,
+    Criterion,
+    PosteriorProbability,
+    PosteriorQuantile,
+    Question,
+    written,
+)
 from noisewise.schema.schema import Schema
 
 MOST_PARTS: Final = 100_000

@@ -138,11 +138,29 @@ def test_a_part_that_cannot_be_fitted_is_marked_and_does_not_touch_the_others(na
     with np.errstate(all="ignore"):
         fits = fit_parts(*moments([good[0], unusable(name), good[1]]), TERMS, prior)
         alone = fit_parts(*moments([good[0], made(parts=1, seed=9)[0], good[1]]), TERMS, prior)
-    fine = {"normal-inverse-gamma": ("constant", "singular", "perfect"), "zellner": ("perfect",), "flat": ()}  # by their prior
-    assert fits.usable.tolist() == [True, name in fine[prior.name], True]
+    fine = {"normal-inverse-gamma": ("perfect",), "zellner": ("perfect",), "flat": ()}[prior.name]  # by their prior
+    assert fits.usable.tolist() == [True, name in ("constant", "singular", *fine), True]
     assert np.isfinite(fits.location).all() and np.isfinite(fits.spread).all()
     for found, expected in ((fits.location, alone.location), (fits.spread, alone.spread), (fits.rest, alone.rest)):
         assert np.array_equal(found[[0, 2]], expected[[0, 2]])
+
+
+@pytest.mark.parametrize("prior", [PartPrior(), ZELLNER], ids=lambda prior: prior.name)
+def test_columns_that_follow_from_one_another_leave_the_other_coefficients_as_they_are(prior: PartPrior) -> None:
+    """A constant column is the intercept again: its slope is unknown, that of the other column is not."""
+    x, y = unusable("constant")
+    with np.errstate(all="ignore"):
+        fits = fit_parts(*moments([(x, y)]), TERMS, prior)
+        without = fit_parts(*moments([(x[:, [0, 2]], y)]), (TERMS[0], TERMS[2]), prior)
+    known, scale = fits.combination(np.array([0.0, 0.0, 1.0]))
+    expected, expected_scale = without.combination(np.array([0.0, 1.0]))
+    assert known[0] == pytest.approx(expected[0], rel=1e-9) and scale[0] == pytest.approx(expected_scale[0], rel=1e-6)
+    for unknown in ([0.0, 1.0, 0.0], [0.0, 1.0, 1.0]):
+        assert np.isnan(fits.combination(np.array(unknown))[0][0])
+    if prior.name == "flat":
+        share = unexplained_shares(fits, np.array([[0.0, 0.0, 1.0]]))
+        assert share[0] == pytest.approx(unexplained_shares(without, np.array([[0.0, 1.0]]))[0], rel=1e-9)
+        assert np.isnan(unexplained_shares(fits, np.array([[0.0, 1.0, 0.0]]))[0])
 
 
 @pytest.mark.parametrize("hypothesis", [[[0, 1, 0]], [[0, 1, 0], [0, 0, 1]], [[0, 1, -2]], [[0, 1, 1], [0, 2, -1]]])

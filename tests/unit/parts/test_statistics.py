@@ -12,9 +12,8 @@ from scipy.stats import norm
 from scipy.stats import t as student
 from tests.unit.parts.part_tables import made, moments
 
-from noisewise.parts.limits import limits_about, previous_candidates, sought
+from noisewise.parts.limits import centre_candidates, limits_about, previous_candidates, sought, width_candidates
 from noisewise.parts.statistics import PartAnswers, hypothesis_statistic, log_bayes_factors, on_scale, transformed
-from noisewise.privacy.partition import WIDTHS, centre_candidates
 from noisewise.schema import Schema
 from noisewise.schema.partition import PartPrior, part_design
 from noisewise.schema.questions import BayesFactor, Criterion, PosteriorProbability, PosteriorQuantile, Question
@@ -158,9 +157,9 @@ def test_limits_and_their_search_agree_on_the_candidates() -> None:
     """The analyst knows, without the privacy code, which candidate comes before another."""
     centres = centre_candidates()
     for place in range(1, len(centres), 7):
-        before, nearer = previous_candidates(float(centres[place]), float(WIDTHS[40]))
+        before, nearer = previous_candidates(float(centres[place]), float(width_candidates()[40]))
         assert before == pytest.approx(centres[place - 1], rel=1e-12)
-        assert nearer == pytest.approx(WIDTHS[39])
+        assert nearer == pytest.approx(width_candidates()[39])
         centre, distance = sought(*limits_about(float(centres[place]), 0.125 * abs(float(centres[place])) + 1e-9))
         assert centre == pytest.approx(centres[place], rel=1e-12)
         assert distance == pytest.approx(0.125 * abs(centre) + 1e-9, rel=1e-6)

@@ -13,12 +13,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from noisewise.errors import PrivacyError
+from noisewise.parts.limits import centre_candidates, width_candidates
 from noisewise.privacy.accounting import compose
 from noisewise.privacy.calibration import log_delta_of_gaussian
 from noisewise.privacy.cost import Cost
 from noisewise.privacy.mechanisms import Selection
 from noisewise.privacy.noise import smallest_cube
-from noisewise.privacy.partition import STEPS, WIDTHS, PartitionMechanism, centre_candidates
+from noisewise.privacy.partition import STEPS, PartitionMechanism
 from noisewise.privacy.sensitivity.partition import PartitionSensitivity
 from noisewise.schema.basis import STATISTIC_GRID
 
@@ -155,7 +156,7 @@ def scores_of(values: npt.NDArray[np.float64], grid: npt.NDArray[np.float64], mo
     return seen[0]
 
 
-GRIDS = {"centre": centre_candidates()[::37], "width": WIDTHS, "tiny": np.array([-1.0, 0.0, 1.0])}
+GRIDS = {"centre": centre_candidates()[::37], "width": width_candidates(), "tiny": np.array([-1.0, 0.0, 1.0])}
 
 
 @pytest.mark.parametrize("name", GRIDS)
