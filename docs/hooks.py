@@ -22,7 +22,9 @@ PAGES = {
     "proofs/bounds.md": "src/noisewise/privacy/sensitivity/bounds.md",
     "proofs/partition.md": "src/noisewise/privacy/sensitivity/partition.md",
     "proofs/moments.md": "src/noisewise/privacy/sensitivity/moments.md",
+    "proofs/microdata.md": "src/noisewise/privacy/sensitivity/microdata.md",
     "proofs/wishart.md": "src/noisewise/privacy/wishart.md",
+    "proofs/binary.md": "src/noisewise/privacy/binary.md",
     "proofs/calibration.md": "src/noisewise/privacy/calibration.md",
     "changelog.md": "CHANGELOG.md",
 }

@@ -13,6 +13,7 @@ import numpy as np
 
 from noisewise.data import gram_sum
 from noisewise.errors import DataError, DeclarationError, FormulaError, ReleaseFormatError, ResultError
+from noisewise.release.binary import BinarySynthesis
 from noisewise.release.format import decode, encode
 from noisewise.results import Posterior
 from noisewise.schema import Basis, Design, Schema
@@ -165,6 +166,18 @@ def _posteriors() -> list[bytes]:
     return [path.read_bytes()]
 
 
+def binary(data: bytes) -> None:
+    """A file of synthetic yes-or-no rows: accepted ones can be shown and written again, to the same effect."""
+    found = BinarySynthesis.decode(data)
+    found.describe()
+    assert BinarySynthesis.decode(found.encode()) == found
+
+
+def _binaries() -> list[bytes]:
+    made = BinarySynthesis("smoker", ("no", "yes"), 1000, 20, (8, 7), 31, 1.0, "replace-one", {}, "-", "2026-01-01", "-")
+    return [made.encode()]
+
+
 TARGETS = {
     "release": Target(release, ReleaseFormatError, _golden),
     "document": Target(document, ReleaseFormatError, lambda: [bytes(range(64)), bytes(reversed(range(200)))]),
@@ -173,6 +186,7 @@ TARGETS = {
     "schema": Target(schema, DeclarationError, _schemas),
     "rows": Target(rows, DataError, _rows),
     "posterior": Target(posterior, ResultError, _posteriors),
+    "binary": Target(binary, ReleaseFormatError, _binaries),
 }
 
 

@@ -14,22 +14,29 @@ from noisewise.answers.test import test
 from noisewise.errors import NoisewiseError
 from noisewise.holder import release
 from noisewise.holder_audit import audit
+from noisewise.holder_binary import synthesize_binary
 from noisewise.holder_bounds import private_bounds
 from noisewise.holder_planning import suggest_parts
+from noisewise.posterior.binary import fit_binary
 from noisewise.posterior.compare import compare_methods
 from noisewise.posterior.fit import fit
 from noisewise.posterior.fit_many import fit_many
 from noisewise.posterior.prior import Prior
+from noisewise.posterior.sums.fit import fit_sum
 from noisewise.privacy.ledger import Ledger
 from noisewise.release import PartitionRelease, Release, combine, load
+from noisewise.release.binary import BinarySynthesis
 from noisewise.results import Comparison, PointEstimate, Posterior
 from noisewise.schema import Schema
 from noisewise.schema.questions import BayesFactor, Criterion, PosteriorProbability, PosteriorQuantile
 from noisewise.selection.compare import compare
+from noisewise.synthetic.combining import combine_synthetic
+from noisewise.synthetic.sets import synthesize
 from noisewise.version import __version__
 
 __all__ = [
     "BayesFactor",
+    "BinarySynthesis",
     "Comparison",
     "Criterion",
     "Ledger",
@@ -46,13 +53,18 @@ __all__ = [
     "answer",
     "audit",
     "combine",
+    "combine_synthetic",
     "compare",
     "compare_methods",
     "fit",
+    "fit_binary",
     "fit_many",
+    "fit_sum",
     "load",
     "private_bounds",
     "release",
     "suggest_parts",
+    "synthesize",
+    "synthesize_binary",
     "test",
 ]

@@ -6,6 +6,7 @@ and summed; then the budget is charged; then, and only then, noise is drawn.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -21,6 +22,7 @@ from noisewise.privacy.mechanisms import SymmetricMechanism, SymmetricWishart, c
 from noisewise.privacy.sensitivity.averaged import averaged_sensitivity, check_group
 from noisewise.privacy.sensitivity.gram import GramSensitivity, gram_sensitivity
 from noisewise.progress import Tick
+from noisewise.release.microdata import MicrodataRelease
 from noisewise.release.model import KINDS, Distribution, EntryNoise, GramPart, Release, today
 from noisewise.release.partition import PartitionRelease
 from noisewise.release.single import SingleRelease
@@ -29,8 +31,12 @@ from noisewise.schema.partition import PartPrior
 from noisewise.schema.questions import Question
 from noisewise.version import __version__
 
-SINGLE_KINDS: Final = ("partition",)
+SINGLE_KINDS: Final = ("partition", "microdata")
 """Kinds of release that are no matrices."""
+OPTIONS_OF: Final[Mapping[str, str]] = {
+    "copies": "microdata", "shares": "microdata", "output": "microdata",
+    "parts": "partition", "questions": "partition", "prior": "partition",
+}
 Questions: TypeAlias = Sequence[Question | Mapping[str, Any]] | Question | Mapping[str, Any] | None
 
 
@@ -51,6 +57,25 @@ def release(
     edition: str = ...,
     progress: Tick | bool | None = ...,
 ) -> PartitionRelease: ...
+
+
+@overload
+def release(
+    data: Any,
+    schema: Schema,
+    *,
+    kind: Literal["microdata"],
+    copies: int | None = ...,
+    shares: Mapping[str, float] | None = ...,
+    output: str | os.PathLike[str] | None,
+    epsilon: float,
+    delta: float | None = ...,
+    mechanism: str | None = ...,
+    ledger: BudgetLedger | None = ...,
+    edition: str = ...,
+    threads: int | None = ...,
+    progress: Tick | bool | None = ...,
+) -> MicrodataRelease: ...
 
 
 @overload
@@ -85,6 +110,9 @@ def release(
     delta: float | None = None,
     mechanism: str | None = None,
     average: int | None = None,
+    copies: int | None = None,
+    shares: Mapping[str, float] | None = None,
+    output: str | os.PathLike[str] | None = None,
     parts: int | None = None,
     questions: Questions = None,
     prior: PartPrior | Mapping[str, Any] | str | None = None,
@@ -114,6 +142,10 @@ def release(
     ``average=k`` averages the rows in random groups of k first (with a ``delta``, under replace-one, where a row is a unit): for
     methods that need nearly normal predictors. It costs information and noise.
 
+    ``kind="microdata"`` publishes every row with noise in each cell, to ``output`` (``"patients.nwr"``) and to a Parquet file
+    beside it: far less precise than the others at the same epsilon. ``copies`` of each row share the budget, and ``shares`` says
+    how the columns divide it, ``{"age": 2}``: twice the share of any other column. It returns a `MicrodataRelease`.
+
     With a ``ledger`` (`Ledger.open`) the budget of the table is charged before any noise is drawn, and what it does not cover is
     refused. Asking for the same release again returns the stored one and costs nothing; give another ``edition`` when the rows
     have changed.
@@ -137,15 +169,20 @@ def release(
         raise DeclarationError("rows are averaged in releases of kind gram only", found=repr(kind), remedy="leave average out")
     if blocks is not None and kind != "moments":
         raise DeclarationError("blocks are those of a release of kind moments", found=repr(kind), remedy="leave blocks out")
-    if kind != "partition" and not (parts is None and questions is None and prior is None):
-        raise DeclarationError("parts, questions and a prior are those of a release of kind partition", found=repr(kind),
-                               remedy="leave them out")
+    if kind == "microdata":
+        from noisewise.holder_microdata import release_microdata
+
+        _refuse_other_options(kind, terms=terms, formula=formula, parts=parts, questions=questions, prior=prior)
+        return release_microdata(data, schema, epsilon=epsilon, delta=delta, mechanism=mechanism, copies=copies, shares=shares,
+                                 output=output, ledger=ledger, edition=edition, threads=threads, progress=progress)
+    _refuse_other_options(kind, copies=copies, shares=shares, output=output)
     if kind == "partition":
         from noisewise.holder_partition import release_partition
 
-        _refuse_terms(terms)
+        _refuse_other_options(kind, terms=terms)
         return release_partition(data, schema, formula=formula, questions=questions, parts=parts, prior=prior, epsilon=epsilon,
                                  delta=delta, mechanism=mechanism, ledger=ledger, edition=edition, progress=progress)
+    _refuse_other_options(kind, parts=parts, questions=questions, prior=prior)
     if kind == "moments":
         from noisewise.holder_moments import release_moments
 
@@ -170,10 +207,12 @@ def release(
     return released(ledger, blank, chosen.cost(), edition, read)
 
 
-def _refuse_terms(terms: str | None) -> None:
-    if terms is not None:
-        raise DeclarationError("a release of kind partition has the terms of its formula", found=repr(terms),
-                               remedy="leave terms out")
+def _refuse_other_options(kind: str, **options: object) -> None:
+    for name, value in options.items():
+        if value is not None:
+            only = f": it belongs to kind {OPTIONS_OF[name]}" if name in OPTIONS_OF else ""
+            raise DeclarationError(f"{name} is no option of a release of kind {kind}{only}", found=repr(value)[:80],
+                                   remedy=f"leave {name} out" + ("; save(path) writes the release" if name == "output" else ""))
 
 
 def _filled(blank: Release, noisy: npt.NDArray[np.float64]) -> Release:

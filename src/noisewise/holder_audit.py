@@ -44,6 +44,7 @@ def audit(
     terms: str | None = None,
     formula: str | None = None,
     average: int | None = None,
+    copies: int | None = None,
     parts: int | None = None,
     questions: Questions = None,
     prior: PartPrior | Mapping[str, Any] | str | None = None,
@@ -80,7 +81,7 @@ def audit(
     if epsilon is None:
         raise PrivacyError("an audit of a release needs its epsilon", found="None",
                            remedy="give epsilon, and a delta if it has one")
-    request = Request(schema, epsilon, delta, kind, mechanism, terms, formula, average, parts, questions, prior)
+    request = Request(schema, epsilon, delta, kind, mechanism, terms, formula, average, copies, parts, questions, prior)
     return audit_requests([request], draws=draws, confidence=confidence, end_to_end=end_to_end, longest=None, progress=progress)
 
 
@@ -149,6 +150,9 @@ def standard_requests(epsilons: Sequence[float] = EPSILONS, delta: float = DELTA
             yield Request(two, epsilon, delta, kind="adassp", formula="b ~ a")
             yield Request(one, epsilon, kind="bounds")
         yield Request(_schema("replace-one", 2), epsilon, delta, average=4)
+        yield Request(_schema("replace-one", 1), epsilon, kind="microdata")
+        yield Request(_schema("replace-one", 2), epsilon, delta, kind="microdata", copies=2)
+        yield Request(_answers(), epsilon, kind="microdata")
     for epsilon in epsilons:
         for adjacency in ("replace-one", "add-remove"):
             counts = {"a": {"bounds": [-1, 1]}, "count": {"bounds": [0, 5]}}
@@ -166,6 +170,10 @@ def partition_request(adjacency: str, epsilon: float, delta: float | None, point
     schema = Schema.from_dict({"adjacency": adjacency, "unit": unit, "columns": {name: {"bounds": "unknown"} for name in "ab"}})
     question = {"ask": "posterior-probability", "of": "a", "at": list(points)}
     return Request(schema, epsilon, delta, kind="partition", formula="b ~ a", parts=40, questions=[question])
+
+
+def _answers() -> Schema:
+    return Schema.from_dict({"adjacency": "replace-one", "columns": {"answer": {"levels": ["no", "yes", "perhaps"]}}})
 
 
 def _schema(adjacency: str, columns: int, unit: object = "row") -> Schema:

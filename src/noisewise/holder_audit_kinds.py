@@ -19,6 +19,7 @@ import numpy.typing as npt
 from noisewise.errors import DeclarationError
 from noisewise.holder import plan, release
 from noisewise.holder_adassp import plan_adassp
+from noisewise.holder_audit_microdata import microdata_subject, noisy_rows
 from noisewise.holder_moments import check_response, plan_moments
 from noisewise.privacy.adassp import AdasspMechanism
 from noisewise.privacy.audit import canaries as search
@@ -55,12 +56,15 @@ class Request:
     terms: str | None = None
     formula: str | None = None
     average: int | None = None
+    copies: int | None = None
     parts: int | None = None
     questions: Any = None
     prior: Any = None
 
     def release(self, rows: Rows) -> Any:
         """A real release of a table, from beginning to end."""
+        if self.kind == "microdata":
+            return noisy_rows(self, rows)
         make: Callable[..., Any] = release
         return make(rows, self.schema, kind=self.kind, terms=self.terms, formula=self.formula, epsilon=self.epsilon,
                     delta=self.delta, mechanism=self.mechanism, average=self.average, parts=self.parts, questions=self.questions,
@@ -70,6 +74,7 @@ class Request:
         unit = self.schema.unit
         of = "one row" if unit.is_row else f"at most {unit.max_rows} rows"
         kind = self.kind if self.average is None else f"{self.kind}, averaged by {self.average}"
+        kind += f", {self.copies} copies" if self.copies is not None and self.copies > 1 else ""
         kind = kind if self.parts is None else f"{kind}, {self.parts} parts"
         return Released(kind, mechanism, self.schema.adjacency, of, float(self.epsilon), delta)
 
@@ -220,7 +225,8 @@ def _partition(request: Request, end_to_end: bool) -> Subject:
 
 
 KINDS: Final[Mapping[str, Callable[[Request, bool], Subject]]] = {
-    "gram": _gram, "moments": _moments, "adassp": _adassp, "bounds": _bounds, "partition": _partition,
+    "gram": _gram, "moments": _moments, "adassp": _adassp, "bounds": _bounds, "microdata": microdata_subject,
+    "partition": _partition,
 }
 
 

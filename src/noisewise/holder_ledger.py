@@ -109,7 +109,7 @@ def once(ledger: BudgetLedger | None, *, cost: Cost, description: str, request: 
 
 def _description(blank: Release | SingleRelease, edition: str) -> str:
     if isinstance(blank, SingleRelease):
-        return f"{blank.kind} release of {blank.title()}" + (f", edition {edition}" if edition else "")
+        return f"{blank.kind} release of {blank.title_before_reading()}" + (f", edition {edition}" if edition else "")
     names = blank.basis.names[1:]
     shown = ", ".join(names[:MOST_NAMES]) + (f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else "")
     return f"{blank.kind_in_file} release of {blank.formula or shown}" + (f", edition {edition}" if edition else "")

@@ -10,9 +10,10 @@ import pytest
 
 import noisewise
 
-NAMES = ["BayesFactor", "Comparison", "Criterion", "Ledger", "NoisewiseError", "PartitionRelease", "PointEstimate", "Posterior",
-         "PosteriorProbability", "PosteriorQuantile", "Prior", "Release", "Schema", "__version__", "answer", "audit", "combine",
-         "compare", "compare_methods", "fit", "fit_many", "load", "private_bounds", "release", "suggest_parts", "test"]
+NAMES = ["BayesFactor", "BinarySynthesis", "Comparison", "Criterion", "Ledger", "NoisewiseError", "PartitionRelease",
+         "PointEstimate", "Posterior", "PosteriorProbability", "PosteriorQuantile", "Prior", "Release", "Schema", "__version__",
+         "answer", "audit", "combine", "combine_synthetic", "compare", "compare_methods", "fit", "fit_binary", "fit_many",
+         "fit_sum", "load", "private_bounds", "release", "suggest_parts", "synthesize", "synthesize_binary", "test"]
 HEAVY = ["formulaic", "jax", "matplotlib", "opendp", "pandas", "pyarrow", "pydantic", "scipy"]
 
 

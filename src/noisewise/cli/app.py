@@ -13,6 +13,7 @@ from noisewise.cli.bounds import bounds
 from noisewise.cli.check import check
 from noisewise.cli.compare import compare
 from noisewise.cli.demo import demo
+from noisewise.cli.estimate import estimate
 from noisewise.cli.fit import fit
 from noisewise.cli.ledger import ledger_app
 from noisewise.cli.options import Quiet, Traceback
@@ -21,11 +22,12 @@ from noisewise.cli.plan_budget import budget
 from noisewise.cli.release import release
 from noisewise.cli.schema import schema_app
 from noisewise.cli.show import show
+from noisewise.cli.synthesize import synthesize, synthesize_binary
 from noisewise.cli.talk import Switches
 from noisewise.cli.test import test
 
-ORDER: Final = ("demo", "schema", "bounds", "plan", "ledger", "release", "audit", "show", "answer", "test", "fit", "check",
-                "compare")
+ORDER: Final = ("demo", "schema", "bounds", "plan", "ledger", "release", "synthesize-binary", "audit", "show", "answer", "test",
+                "fit", "check", "compare", "estimate", "synthesize")
 """The way of the data, which is also the order in which a new user needs them."""
 
 
@@ -78,6 +80,7 @@ plan_app.command()(budget)
 app.add_typer(plan_app, name="plan")
 app.add_typer(ledger_app, name="ledger")
 app.command()(release)
+app.command(name="synthesize-binary")(synthesize_binary)
 app.command()(audit)
 app.command()(show)
 app.command()(answer)
@@ -85,3 +88,5 @@ app.command()(test)
 app.command()(fit)
 app.command()(check)
 app.command()(compare)
+app.command()(estimate)
+app.command()(synthesize)

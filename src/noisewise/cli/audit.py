@@ -10,6 +10,7 @@ import typer
 from noisewise.cli.guard import FAILED, guarded
 from noisewise.cli.options import AsJson, Quiet, Traceback
 from noisewise.cli.questions import Ask, read_questions
+from noisewise.cli.release_microdata import Copies
 from noisewise.cli.talk import Talk
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ def audit(
     mechanism: Annotated[str | None, typer.Option(help="gaussian, laplace, wishart or wishart-paper; by default as --delta says.",
                                                   show_default=False)] = None,
     kind: Annotated[str, typer.Option(help="gram; moments or adassp with a --formula; partition with a --formula, --parts and "
-                                      "--ask; or bounds.")] = "gram",
+                                      "--ask; microdata; or bounds.")] = "gram",
     terms: Annotated[str | None, typer.Option(help="More columns of the release, for example \"age:ward + I(age**2)\".",
                                               show_default=False)] = None,
     formula: Annotated[str | None, typer.Option(help="With --kind moments, adassp or partition: what for.",
@@ -39,6 +40,7 @@ def audit(
     ask: Ask = None,
     average: Annotated[int | None, typer.Option(help="Rows are averaged in groups of so many.", min=1,
                                                 show_default=False)] = None,
+    copies: Copies = None,
     draws: Annotated[int, typer.Option(help="How many releases are drawn of each; more say more.", min=100)] = 8000,
     confidence: Annotated[float, typer.Option(help="All bounds of the table hold together with this probability.")] = 0.99,
     end_to_end: Annotated[bool, typer.Option("--end-to-end", metavar="", help="Make every release from rows, as `noisewise "
@@ -60,7 +62,8 @@ def audit(
     """
     talk = Talk.of(context)
     report = _report(schema, epsilon, delta, one_run, talk, kind=kind, mechanism=mechanism, terms=terms, formula=formula,
-                     average=average, parts=parts, ask=ask, draws=draws, confidence=confidence, end_to_end=end_to_end)
+                     average=average, copies=copies, parts=parts, ask=ask, draws=draws, confidence=confidence,
+                     end_to_end=end_to_end)
     talk.result(_table(report))
     _explain(talk, report)
     talk.document({"confidence": report.confidence, "findings": report.rows(), "left_out": list(report.left_out)})
@@ -69,8 +72,8 @@ def audit(
 
 
 def _report(schema: Path | None, epsilon: float | None, delta: float | None, one_run: bool, talk: Talk, *, kind: str,
-            mechanism: str | None, terms: str | None, formula: str | None, average: int | None, parts: int | None,
-            ask: list[str] | None, draws: int, confidence: float, end_to_end: bool) -> AuditReport:
+            mechanism: str | None, terms: str | None, formula: str | None, average: int | None, copies: int | None,
+            parts: int | None, ask: list[str] | None, draws: int, confidence: float, end_to_end: bool) -> AuditReport:
     import noisewise
     from noisewise.holder_audit import audit_one_run
 
@@ -82,8 +85,8 @@ def _report(schema: Path | None, epsilon: float | None, delta: float | None, one
         raise typer.BadParameter("--epsilon goes with the --schema of a release")
     declared = None if schema is None else noisewise.Schema.load(schema)
     return noisewise.audit(declared, epsilon=epsilon, delta=delta, kind=kind, mechanism=mechanism, terms=terms, formula=formula,
-                           average=average, parts=parts, questions=read_questions(ask), draws=draws, confidence=confidence,
-                           end_to_end=end_to_end, progress=talk.progress)
+                           average=average, copies=copies, parts=parts, questions=read_questions(ask), draws=draws,
+                           confidence=confidence, end_to_end=end_to_end, progress=talk.progress)
 
 
 def _table(report: AuditReport) -> Table:

@@ -102,7 +102,7 @@ def _compare(formula: str, together: Release, settings: dict[str, Any]) -> Compa
 
 def _export(talk: Talk, formula: str, together: Release, found: Comparison, path: Path) -> None:
     from noisewise.selection.compare import synthetic_rows
-    from noisewise.synthetic.exact_moments import write_csv
+    from noisewise.synthetic.files import write_csv
 
     threshold = found.question.method == "thresholded"
     write_csv(path, synthetic_rows(formula, together, threshold=threshold, keep=found.question.kept, seed=found.info.seed or 0))

@@ -15,7 +15,7 @@ def csv_text(table: pandas.DataFrame) -> str:
     >>> csv_text(pandas.DataFrame({"mean": [1.0]}, index=pandas.Index(["=cmd()"], name="term")))
     "term,mean\\n'=cmd(),1.0\\n"
     """
-    from noisewise.synthetic.exact_moments import harmless
+    from noisewise.synthetic.files import harmless
 
     def plain(value: Any) -> Any:
         return harmless(value) if isinstance(value, str) else value

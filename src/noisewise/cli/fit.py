@@ -12,6 +12,7 @@ import typer
 from noisewise.cli.csv_text import csv_text
 from noisewise.cli.families import meaning, ratios_document, read_steps, tell_ratios
 from noisewise.cli.files import check_results, write_text
+from noisewise.cli.fit_rows import fit_rows, published_rows
 from noisewise.cli.guard import guarded
 from noisewise.cli.numbers import aligned, decimals_for, fixed
 from noisewise.cli.options import AsJson, Quiet, Traceback
@@ -86,6 +87,15 @@ def fit(
     check_interval(interval)
     check_results((plot, save, csv), files)
     check_endings({"--plot": plot}, save)
+    written = {"plot": plot, "save": save, "csv": csv}
+    rows = published_rows(files, family=family, site=site, compare=compare)
+    if rows is not None:
+        of_rows = fit_rows(formula, rows, method, draws=draws, chains=chains, seed=seed, progress=talk.progress)
+        _write(of_rows, interval, plot, save, csv)
+        tell_fit(talk, of_rows, interval)
+        _tell_files(talk, written)
+        talk.document({**fit_document(of_rows, interval), "sites": [], "files": written})
+        return
     found = Sites.load(files)
     together = found.together()
     check_point_options(together, plot, save)
@@ -94,7 +104,6 @@ def fit(
     settings: dict[str, Any] = {"draws": draws, "chains": chains, "seed": seed, "progress": talk.progress}
     if site is not None:
         settings["site"] = site
-    written = {"plot": plot, "save": save, "csv": csv}
     if compare:
         document = _compare(talk, formula, together, interval, plot, csv, settings)
     else:
@@ -115,9 +124,13 @@ def fit(
                 document["ratios"] = ratios_document(posterior, interval, steps)
             if posterior.sites is not None:
                 document |= sites_document(posterior.sites, found.holders, interval)
+    _tell_files(talk, written)
+    talk.document({**document, "sites": found.documents(), "files": written})
+
+
+def _tell_files(talk: Talk, written: Mapping[str, Path | None]) -> None:
     for path in filter(None, written.values()):
         talk.note(f"Wrote {path}")
-    talk.document({**document, "sites": found.documents(), "files": written})
 
 
 def _check_comparison(context: typer.Context, save: Path | None, site: str | None) -> None:

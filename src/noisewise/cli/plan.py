@@ -10,6 +10,7 @@ import typer
 
 from noisewise.cli.guard import guarded
 from noisewise.cli.options import AsJson, Quiet, Traceback
+from noisewise.cli.plan_microdata import microdata
 from noisewise.cli.plan_moments import moments
 from noisewise.cli.plan_partition import partition
 from noisewise.cli.talk import Talk
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 plan_app = typer.Typer(no_args_is_help=True, help="Compare noise and prices before anything is spent.")
 plan_app.command()(moments)
+plan_app.command()(microdata)
 plan_app.command()(partition)
 
 MEAN_SQUARE: Final = 1 / 3

@@ -16,6 +16,7 @@ from noisewise.cli.guard import guarded
 from noisewise.cli.ledger_of_release import Budget, next_batch, open_budget, refuse_batch_twice
 from noisewise.cli.options import TABLE, AsJson, Force, Quiet, Traceback
 from noisewise.cli.questions import Ask, QuestionFile, read_prior, read_questions
+from noisewise.cli.release_microdata import Copies, Shares, read_shares, release_rows
 from noisewise.cli.release_partition import refuse_batches, room_for_questions, tell_partition
 from noisewise.cli.table import open_table
 from noisewise.cli.talk import Talk
@@ -50,7 +51,8 @@ def release(
                                               show_default=False)] = None,
     kind: Annotated[str, typer.Option(help="gram serves every formula; moments logistic, probit and Poisson regressions of the "
                                       "response of --formula; adassp only --formula, by a point estimate; partition answers "
-                                      "questions about --formula and needs no bounds.")] = "gram",
+                                      "questions about --formula and needs no bounds; microdata publishes rows, with far more "
+                                      "noise.")] = "gram",
     formula: Annotated[str | None, typer.Option(help="With --kind moments, adassp or partition: response and predictors, for "
                                                 "example \"stay ~ age + ward\".", show_default=False)] = None,
     block: Blocks = None,
@@ -61,6 +63,8 @@ def release(
     prior: Annotated[str | None, typer.Option(help="With kind partition: of the coefficients in each part. flat (default), "
                                               "\"zellner g=10000\", \"normal-inverse-gamma scale=1 shape=1 rate=1\".",
                                               show_default=False)] = None,
+    copies: Copies = None,
+    share: Shares = None,
     average: Annotated[int | None, typer.Option(help="Average the rows in random groups of so many, for methods that need nearly "
                                                 "normal predictors. It costs precision; the default method does not need it.",
                                                 min=1, show_default=False)] = None,
@@ -102,6 +106,20 @@ def release(
     refuse_batches(kind, append)
     declared = noisewise.Schema.load(schema)
     blocks, asked, chosen_prior = read_blocks(block), read_questions(ask, questions), read_prior(prior)
+    if kind == "microdata":
+        if append is not None:
+            raise typer.BadParameter("rows are published in a file of their own: give --output", param_hint="'--append'")
+        for name, value in (("terms", terms), ("formula", formula), ("block", blocks), ("average", average), ("parts", parts),
+                            ("ask", asked), ("prior", prior)):
+            if value is not None:
+                raise typer.BadParameter("it is no option of kind microdata", param_hint=f"'--{name}'")
+        check_release_target(target, force=force, room=65_536)
+        budget = open_budget(ledger, total_epsilon, total_delta, edition)
+        release_rows(talk, open_table(data), declared, target, epsilon=epsilon, delta=delta, mechanism=mechanism, copies=copies,
+                     shares=read_shares(share), ledger=budget, edition=edition, threads=threads)
+        if budget is not None:
+            budget.tell(talk)
+        return
     room = 65_536 + (room_for_questions(asked) if kind == "partition" else _room(declared, kind, terms, formula, blocks))
     if append is None:
         check_release_target(target, force=force, room=room)
@@ -110,7 +128,8 @@ def release(
     budget = open_budget(ledger, total_epsilon, total_delta, edition)
     edition = edition or ("" if append is None or budget is None else next_batch(target))
     settings: dict[str, Any] = {"kind": kind, "terms": terms, "formula": formula, "blocks": blocks, "parts": parts,
-                                "questions": asked, "prior": chosen_prior, "average": average}
+                                "questions": asked, "prior": chosen_prior, "average": average, "copies": copies,
+                                "shares": read_shares(share)}
     made: Release | PartitionRelease = noisewise.release(
         open_table(data), declared, epsilon=epsilon, delta=delta, mechanism=mechanism, ledger=budget, edition=edition,
         threads=threads, progress=talk.progress, **settings)

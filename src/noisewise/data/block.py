@@ -37,8 +37,11 @@ class Panel:
         """Panels that hold the upper triangle but for its corner.
 
         The second operand starts one column before the first (after it for the first panel): if both started at the same
-        place, NumPy would call the symmetric product, which takes up to eight times as long for a few columns.
+        place, NumPy would call the symmetric product, which takes up to eight times as long for a few columns. Of the constant
+        alone there is nothing but the corner, and so no panel.
         """
+        if size == 1:
+            return ()
         panels = []
         for start in range(0, size, PANEL):
             rows, columns = slice(start, min(start + PANEL, size)), slice(start - 1 if start else 1, size)

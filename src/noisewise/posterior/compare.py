@@ -26,6 +26,8 @@ CAUTIONS: Final[dict[str, str]] = {
     "normal-x-nuts": "assumes normal predictors; with others its intervals can be too short",
     "fixed-s": "takes the noisy matrix of the predictors for exact: its intervals are too short",
     "fast": "takes the noisy matrix of the predictors for exact, and is a normal approximation: its intervals are not calibrated",
+    "simex": "extrapolates to no noise by a quadratic curve: it falls short where the noise is large, and its intervals do too",
+    "naive": "takes noisy rows for exact: slopes are far too small and intervals too short",
     "clt-gibbs": "assumes normal predictors; with others its intervals can be too short",
 }
 """What is known against a method's intervals, in one sentence each; see the documentation's calibration page."""

@@ -15,11 +15,13 @@ from noisewise.posterior.glm.families import FAMILIES as GLM_FAMILIES
 from noisewise.posterior.glm.fit import GlmModel
 from noisewise.posterior.glm.fit import sample as sample_glm
 from noisewise.posterior.methods import DEFAULT, METHODS
+from noisewise.posterior.microdata import fit as microdata
 from noisewise.posterior.prior import Prior, ResolvedPrior
 from noisewise.posterior.request import Request, Sampled
 from noisewise.posterior.sites import random_sites
 from noisewise.progress import Tick, progress_bar
 from noisewise.release.combine import Releases, combine
+from noisewise.release.microdata import MicrodataRelease
 from noisewise.release.model import Release
 from noisewise.results import FitInfo, PointEstimate, Posterior, PriorSummary
 from noisewise.schema import Design
@@ -72,7 +74,9 @@ def fit(
     - ``collapsed`` assumes that they are normal;
     - ``laplace`` is a normal approximation of ``conditional-flat``: instant, without JAX;
     - ``normal-x``, ``normal-x-nuts``, ``fixed-s``, ``fast``, ``clt-gibbs``: the methods of the literature, for comparison;
-    - ``adassp``, for releases of that kind: a `PointEstimate` without posterior or intervals.
+    - ``adassp``, for releases of that kind: a `PointEstimate` without posterior or intervals;
+    - ``rows`` (default for releases of kind microdata) takes the noise of every published cell into account, with numbers that
+      are jointly normal given the categories; ``simex`` and ``naive``, for comparison, correct for it by extrapolation, or not.
 
     ``family``: ``gaussian`` (default) is linear regression. ``logistic`` and ``probit`` need a response with two declared levels
     and give the probability of the second; ``poisson`` (log link) needs a count with bounds from 0. They assume that numeric
@@ -86,10 +90,17 @@ def fit(
     ``progress``: True or False, or None for a bar on a terminal.
     """
     check_family(family)
-    if method not in (adassp.METHOD, *METHODS):
-        raise FitError("the method is not known", found=repr(method), remedy="known are " + ", ".join((*METHODS, adassp.METHOD)))
+    known = (*METHODS, adassp.METHOD, *microdata.METHODS)
+    if method not in known:
+        raise FitError("the method is not known", found=repr(method), remedy="known are " + ", ".join(known))
     draws, chains = whole("draws", draws, 1), whole("chains", chains, 1)
     seed = secrets.randbelow(2**31) if seed is None else whole("seed", seed, 0)
+    if isinstance(release, MicrodataRelease):
+        microdata.check_request(family, method, site)
+        return _fit_rows(formula, release, method, prior, draws, chains, seed, progress)
+    if method in microdata.METHODS:
+        raise FitError(f"the method {method!r} is for releases of kind microdata", found="another kind",
+                       remedy="leave method out")
     together = release if isinstance(release, Release) else combine(release)
     if family != GAUSSIAN:
         check_glm(family, method, site)
@@ -131,6 +142,21 @@ def _fit_glm(formula: str, release: Release, family: str, prior: Prior | None, d
     return posterior
 
 
+def _fit_rows(formula: str, release: MicrodataRelease, method: str, prior: Prior | None, draws: int, chains: int, seed: int,
+              progress: Tick | bool | None) -> Posterior:
+    """Published rows: a linear regression by methods of their own."""
+    started = time.perf_counter()
+    chosen = microdata.ROWS if method == DEFAULT else method
+    design = microdata.design_of(formula, release)
+    with progress_bar(progress, "Sampling", "steps of all chains") as tick:
+        sampled, resolved = microdata.sample_release(design, release, chosen, prior, draws=draws, chains=chains, seed=seed,
+                                                     tick=tick)
+    shown = linear_prior_summary(design, resolved) if chosen == microdata.ROWS else None
+    posterior = assemble(formula, chosen, release, design, shown, sampled, seed=seed, seconds=time.perf_counter() - started)
+    posterior.warn_if_bad(stacklevel=3)
+    return posterior
+
+
 def check_family(family: str) -> None:
     if family not in FAMILIES:
         raise FitError("the family is not known", found=repr(family), remedy="known are " + ", ".join(FAMILIES))
@@ -151,8 +177,8 @@ def _check_linear(release: Release) -> None:
                        remedy="give family=\"logistic\", \"probit\" or \"poisson\", or use a release of kind gram")
 
 
-def assemble(formula: str, method: str, release: Release, design: Design, prior: PriorSummary | None, sampled: Sampled, *,
-             seed: int, seconds: float, family: str = GAUSSIAN) -> Posterior:
+def assemble(formula: str, method: str, release: Release | MicrodataRelease, design: Design, prior: PriorSummary | None,
+             sampled: Sampled, *, seed: int, seconds: float, family: str = GAUSSIAN) -> Posterior:
     """Draws with everything that is to be known about them."""
     chains, draws, _ = sampled.samples.shape
     info = FitInfo(
@@ -163,7 +189,7 @@ def assemble(formula: str, method: str, release: Release, design: Design, prior:
         chains=chains,
         draws=draws,
         divergences=0 if sampled.diverging is None else int(sampled.diverging.sum()),
-        holders=release.holders,
+        holders=release.holders if isinstance(release, Release) else 1,
         seconds=seconds,
         doubts=sampled.doubts,
     )

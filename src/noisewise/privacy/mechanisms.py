@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, ClassVar, Final, Protocol
 import numpy as np
 
 from noisewise.errors import PrivacyError
+from noisewise.privacy.binary import smallest_alpha
 from noisewise.privacy.calibration import (
     analytic_gaussian_sigma,
     check_delta,
@@ -32,7 +33,9 @@ from noisewise.privacy.noise import (
     gaussian_integers,
     laplace_integers,
     noisy_max,
+    randomised_response,
     smallest_cube,
+    urn_draws,
     wishart_integers,
 )
 from noisewise.privacy.rounding import sqrt_round_up
@@ -283,6 +286,51 @@ class Selection:
         return Cost.approximate(self.epsilon, 0.0)
 
 
+@dataclass(frozen=True, kw_only=True)
+class BetaBinomial:
+    """Synthetic yes-or-no rows: beta-binomial numbers of ones, which a real number of ones makes likelier (binary.md).
+
+    Attributes:
+        adjacency: what neighbours are; the guarantee is the same for both (Y2, Y3).
+        epsilon: the guarantee, of all copies together.
+        rows: synthetic rows of a copy.
+        copies: how many there are.
+        alpha: pseudo-rows of each kind.
+    """
+
+    name: ClassVar[str] = "beta-binomial"
+    delta: ClassVar[float] = 0.0
+    unit_is_row: ClassVar[bool] = True
+    max_rows: ClassVar[int] = 1
+
+    adjacency: str
+    epsilon: float
+    rows: int
+    copies: int
+    alpha: int
+
+    @classmethod
+    def calibrate(cls, adjacency: str, epsilon: float, rows: int, copies: int) -> BetaBinomial:
+        """With the fewest pseudo-rows that guarantee epsilon."""
+        alpha = smallest_alpha(rows, epsilon, copies)
+        return cls(adjacency=adjacency, epsilon=float(epsilon), rows=rows, copies=copies, alpha=alpha)
+
+    def perturb(self, ones: int, zeros: int) -> tuple[int, ...]:
+        """The number of ones of each synthetic copy."""
+        return tuple(urn_draws(self.alpha + ones, self.alpha + zeros, self.rows) for _ in range(self.copies))
+
+    def statement(self, unit: str | None = None) -> str:
+        """The guarantee in one sentence; `unit` is there for likeness."""
+        return (
+            f"{_neighbours(self, unit)} changes the probability of any result by at most a factor exp(epsilon), "
+            f"with epsilon = {_exactly(self.epsilon)} and delta = 0 ({self.adjacency}, beta-binomial synthesis)."
+        )
+
+    def cost(self) -> Cost:
+        """What it costs: a pure epsilon composes as such."""
+        return Cost.approximate(self.epsilon, 0.0)
+
+
 SymmetricMechanism = SymmetricGaussian | SymmetricLaplace | SymmetricWishart
 MECHANISMS: Final = ("gaussian", "laplace", "wishart", "wishart-paper")
 
@@ -373,6 +421,22 @@ def smallest_cube_scale(numbers: int) -> float:
 def check_sd(sd: float) -> None:
     """Refuse noise that the grid of the statistic cannot hold; to be asked before anything is read or charged."""
     check_scale(sd / STATISTIC_GRID)
+
+
+def add_cell_noise(distribution: str, cells: NDArray[np.int64], scale: float, step: float) -> NDArray[np.int64]:
+    """Noise on cells that are whole multiples of a step: a piece of the mechanism of published rows."""
+    draw = {"gaussian": gaussian_integers, "laplace": laplace_integers}[distribution]
+    return draw(cells, scale / step)
+
+
+def check_cell_scale(scale: float, step: float) -> None:
+    """Refuse noise that cells on this grid cannot hold; to be asked before anything is read or charged."""
+    check_scale(scale / step)
+
+
+def answer(codes: NDArray[np.int64], levels: int, keep_units: int) -> NDArray[np.int64]:
+    """Randomised response on the cells of a category: the other piece of it."""
+    return randomised_response(codes, levels, keep_units)
 
 
 def gaussian_statement(sensitivity: Neighbours, epsilon: float, delta: float, unit: str | None) -> str:

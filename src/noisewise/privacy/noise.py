@@ -7,6 +7,11 @@ Wishart noise, for which OpenDP has no sampler, is made of its discrete Gaussian
 
 One of several candidates is selected by OpenDP's permute-and-flip, which is exact too (B2 of sensitivity/bounds.md).
 
+Beta-binomial numbers, for which OpenDP has no sampler either, come from an urn with whole numbers of balls (Y1 of binary.md).
+
+Randomised response is drawn with whole numbers from the operating system's random bytes (R4 of sensitivity/microdata.md): OpenDP
+has it for one cell at a time only, which takes some hundred times as long.
+
 Before anything is drawn we check what OpenDP does not: it takes a scale of zero, which adds no noise, and clamps what
 leaves 64 bits.
 """
@@ -14,6 +19,7 @@ leaves 64 bits.
 from __future__ import annotations
 
 import math
+import os
 import secrets
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
@@ -37,6 +43,9 @@ NORMAL_VARIANCE = (1 << 208) + (1 << 108) - 16
 
 LARGEST_NORMALS = 2**22
 """As many normal variables may be drawn for one Wishart matrix: some minutes."""
+
+LARGEST_URN_DRAWS = 10**7
+"""So many balls may be drawn from urns for one request: half a minute."""
 
 MOST_AT_ANY_SCALE = 4
 """Noise on so many numbers together is drawn soon whatever its scale: the smallest cube is accepted once in 384 times."""
@@ -120,6 +129,44 @@ def noisy_max(scores: NDArray[np.int64], scale: float) -> int:
     check_scale(scale)
     _check_values(scores)
     return int(_selection(float(scale))(scores.tolist()))
+
+
+def urn_draws(white: int, black: int, draws: int) -> int:
+    """How many of so many balls are white, if each is put back with one more of its colour (Pólya): beta-binomial, exactly."""
+    if not (white > 0 and black > 0 and 0 < draws <= LARGEST_URN_DRAWS):
+        raise PrivacyError("an urn has balls of both colours, and balls are drawn", found=f"{draws} draws",
+                           remedy="calibrate the mechanism")
+    drawn = 0
+    for total in range(white + black, white + black + draws):
+        drawn += secrets.randbelow(total) < white + drawn
+    return drawn
+
+
+def randomised_response(codes: NDArray[np.int64], levels: int, keep_units: int) -> NDArray[np.int64]:
+    """Keep each code with probability keep_units/2**53, exactly; else take one of the other levels, all equally likely."""
+    _check_values(codes)
+    if not (levels >= 2 and 0 < keep_units < 2**53 <= keep_units * levels):
+        raise PrivacyError("a level is kept with a probability from one over the number of levels to below 1",
+                           found=f"{keep_units} of 2**53, {levels} levels", remedy="calibrate the mechanism")
+    if codes.size and not 0 <= int(codes.min()) <= int(codes.max()) < levels:
+        raise PrivacyError("a code is the place of one of the levels", remedy="map the cells to their levels first")
+    kept = _random_bits(codes.size, 53) < np.uint64(keep_units)
+    other = _random_below(codes.size, levels - 1)
+    return np.where(kept, codes, other + (other >= codes))
+
+
+def _random_bits(count: int, bits: int) -> NDArray[np.uint64]:
+    """Uniform whole numbers of so many bits."""
+    return np.frombuffer(os.urandom(8 * count), dtype=np.uint64) >> np.uint64(64 - bits)
+
+
+def _random_below(count: int, limit: int) -> NDArray[np.int64]:
+    """Uniform whole numbers below a limit: those of as many bits as it has, and what is too large is drawn again."""
+    bits = max(1, (limit - 1).bit_length())
+    found = _random_bits(count, bits)
+    while (again := found >= np.uint64(limit)).any():
+        found[again] = _random_bits(int(again.sum()), bits)
+    return found.astype(np.int64)
 
 
 def check_normals(size: int, degrees: int) -> None:

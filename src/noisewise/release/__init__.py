@@ -9,12 +9,13 @@ from noisewise.release.adassp import AdasspPart, SmallestEigenvalue
 from noisewise.release.batches import append
 from noisewise.release.combine import combine
 from noisewise.release.files import load
+from noisewise.release.microdata import MicrodataRelease
 from noisewise.release.model import EntryNoise, GramPart, Release
 from noisewise.release.moments import BlockSums, MomentsPart
 from noisewise.release.partition import PartitionRelease
 from noisewise.release.single import SingleRelease
 
 __all__ = [
-    "AdasspPart", "BlockSums", "EntryNoise", "GramPart", "MomentsPart", "PartitionRelease", "Release", "SingleRelease",
-    "SmallestEigenvalue", "append", "combine", "load",
+    "AdasspPart", "BlockSums", "EntryNoise", "GramPart", "MicrodataRelease", "MomentsPart", "PartitionRelease", "Release",
+    "SingleRelease", "SmallestEigenvalue", "append", "combine", "load",
 ]

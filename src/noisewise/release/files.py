@@ -23,7 +23,8 @@ def load(path: str | os.PathLike[str]) -> Release | SingleRelease:
 
     data = read(path)
     try:
-        return decode(data)
+        found = decode(data)
+        return found.placed_at(path) if isinstance(found, SingleRelease) else found
     except ReleaseFormatError as error:
         raise ReleaseFormatError(
             f"{os.fspath(path)}: {error.rule}", found=error.found, remedy=error.remedy

@@ -33,7 +33,7 @@ AVERAGED_KIND: Final = "averaged-gram"
 """What a file calls a ``gram`` release with averaged parts: a reader of version 1.0 refuses it and cannot misread it."""
 
 KIND_VERSIONS: Final[Mapping[str, str]] = {
-    "gram": "1.0", AVERAGED_KIND: "1.1", "adassp": "1.1", "moments": "1.3", "partition": "1.4",
+    "gram": "1.0", AVERAGED_KIND: "1.1", "adassp": "1.1", "moments": "1.3", "partition": "1.4", "microdata": "1.4",
 }
 """The version of the format that brought each kind that a file can state."""
 

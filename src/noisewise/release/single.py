@@ -130,6 +130,10 @@ class SingleRelease(ABC):
         return {"kind": self.kind, "schema": self.schema.to_dict(), "epsilon": self.epsilon, "delta": self.delta,
                 "mechanism": self.mechanism, **self.asked(), "edition": edition}
 
+    def placed_at(self, path: str | os.PathLike[str]) -> Self:
+        """The release that was read from this path: for kinds with further files beside it."""
+        return self
+
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write a file, by custom ending in ``.nwr``; an older one is replaced whole or left as it was."""
         from noisewise.release.files import save
@@ -145,7 +149,7 @@ class SingleRelease(ABC):
     def __eq__(self, other: object) -> bool:
         if type(other) is not type(self):
             return NotImplemented
-        return all(_equal(getattr(self, one.name), getattr(other, one.name)) for one in fields(self))
+        return all(_equal(getattr(self, one.name), getattr(other, one.name)) for one in fields(self) if one.compare)
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -155,6 +159,10 @@ class SingleRelease(ABC):
     @abstractmethod
     def title(self) -> str:
         """What it is of, in a few words."""
+
+    def title_before_reading(self) -> str:
+        """The same for a ledger, which is charged before anything is known of the rows."""
+        return self.title()
 
 
 def whole_number(value: object, what: str, least: int = 1, most: int = LARGEST_COUNT) -> int:

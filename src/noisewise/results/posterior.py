@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from noisewise.schema import Design
 
 Reference = Mapping[str, float] | Mapping[str, Mapping[str, float]]
-INDEPENDENT = ("laplace", "fast", "model-averaging")
+INDEPENDENT = ("laplace", "fast", "model-averaging", "simex", "naive")
 """Methods whose draws are independent; the sigma of "fast" is a constant."""
 
 

@@ -11,11 +11,7 @@ So a table of any length passes through little memory.
 
 from __future__ import annotations
 
-import contextlib
-import os
-import secrets
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -29,8 +25,6 @@ if TYPE_CHECKING:
 Array = npt.NDArray[np.float64]
 
 BLOCK: Final = 2**16
-FORMULA_STARTS: Final = ("=", "+", "-", "@", "\t", "\r")
-"""A cell that starts so is a formula to spreadsheet programs, which run it when they open a CSV file."""
 
 
 def exact_moment_rows(matrix: npt.ArrayLike, rows: int, names: Sequence[str], seed: int = 0, *,
@@ -47,45 +41,6 @@ def exact_moment_rows(matrix: npt.ArrayLike, rows: int, names: Sequence[str], se
     centres = np.zeros(len(moments)) if means is None else np.asarray(means, dtype=np.float64)
     root = _checked_root(moments, rows, names, centres)
     return _batches(root, rows, list(names), seed, centres)
-
-
-def write_csv(path: str | os.PathLike[str], batches: Iterator[pa.RecordBatch]) -> Path:
-    """The rows as a CSV file, written whole or not at all, every number with all its digits.
-
-    Where a column's name would be a formula to a spreadsheet program, an apostrophe is put before it.
-    """
-    import pyarrow as pa
-    from pyarrow import csv
-
-    target = Path(os.path.realpath(path))
-    unfinished = target.parent / f".{secrets.token_hex(8)}.unfinished"
-    try:
-        first = next(batches)
-        names = [harmless(name) for name in first.schema.names]
-        with open(unfinished, "xb") as file:
-            with csv.CSVWriter(file, pa.schema([(name, pa.float64()) for name in names])) as writer:
-                writer.write_batch(first.rename_columns(names))
-                for batch in batches:
-                    writer.write_batch(batch.rename_columns(names))
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(unfinished, target)
-    except OSError as error:
-        raise ResultError("the table could not be written; a file that was there before is unchanged",
-                          found=f"{os.fspath(path)!r}: {error.strerror or error}", remedy="choose another folder") from error
-    finally:
-        with contextlib.suppress(OSError):
-            unfinished.unlink()
-    return Path(path)
-
-
-def harmless(name: str) -> str:
-    """A column's name that no spreadsheet program takes for a formula.
-
-    >>> harmless("=1+1"), harmless("age")
-    ("'=1+1", 'age')
-    """
-    return f"'{name}" if name.lstrip(" ").startswith(FORMULA_STARTS) else name
 
 
 def _checked_root(moments: Array, rows: int, names: Sequence[str], means: Array) -> Array:

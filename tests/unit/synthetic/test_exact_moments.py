@@ -16,7 +16,8 @@ from noisewise.selection.evidence import Evidence
 from noisewise.selection.moments import Moments
 from noisewise.selection.subsets import memberships
 from noisewise.synthetic import exact_moments
-from noisewise.synthetic.exact_moments import exact_moment_rows, harmless, write_csv
+from noisewise.synthetic.exact_moments import exact_moment_rows
+from noisewise.synthetic.files import harmless, write_csv
 
 Array = NDArray[np.float64]
 ROWS = 1000

@@ -149,6 +149,7 @@ def test_releases_that_cannot_be_used_are_refused() -> None:
         model("y ~ x", averaged)
 
 
+@pytest.mark.slow  # two samplers are compiled for it
 def test_fit_and_fit_many_give_the_same_posterior() -> None:
     # Where the noise hides the predictors, trajectories of one length do not reach the tails that NUTS finds.
     releases = [released(seed, 20_000, 3.0) for seed in (51, 52)]

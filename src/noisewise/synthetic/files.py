@@ -1,0 +1,103 @@
+"""Tables as files: CSV or Parquet, block by block, each written whole or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from noisewise.errors import ResultError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+FORMULA_STARTS: Final = ("=", "+", "-", "@", "\t", "\r")
+"""A cell that starts so is a formula to spreadsheet programs, which run it when they open a CSV file."""
+FORMATS: Final = ("parquet", "csv")
+
+
+def harmless(name: str) -> str:
+    """A text that no spreadsheet program takes for a formula.
+
+    >>> harmless("=1+1"), harmless("age")
+    ("'=1+1", 'age')
+    """
+    return f"'{name}" if name.lstrip(" ").startswith(FORMULA_STARTS) else name
+
+
+def write_csv(path: str | os.PathLike[str], batches: Iterator[pa.RecordBatch]) -> Path:
+    """The rows as a CSV file, written whole or not at all, every number with all its digits.
+
+    Where a column's name, or a text in it, would be a formula to a spreadsheet program, an apostrophe is put before it.
+    """
+    from pyarrow import csv
+
+    return _write(path, (_harmless_batch(batch) for batch in batches), lambda file, schema: csv.CSVWriter(file, schema))
+
+
+def write_parquet(path: str | os.PathLike[str], batches: Iterator[pa.RecordBatch]) -> Path:
+    """The rows as a Parquet file, written whole or not at all."""
+    from pyarrow import parquet
+
+    return _write(path, batches, lambda file, schema: parquet.ParquetWriter(file, schema))
+
+
+def write_tables(
+    folder: str | os.PathLike[str], tables: Sequence[Callable[[], Iterator[pa.RecordBatch]]], format: str
+) -> list[Path]:
+    """One file for each table, numbered from 1, in a folder that is made if it is not there."""
+    if format not in FORMATS:
+        raise ResultError("tables are written as parquet or csv", found=repr(format))
+    target = Path(folder)
+    digits = max(len(str(len(tables))), 2)
+    paths = [target / f"synthetic-{number:0{digits}d}.{format}" for number in range(1, len(tables) + 1)]
+    try:
+        target.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ResultError("the folder could not be made", found=f"{folder}: {error.strerror or error}",
+                          remedy="choose another one") from error
+    taken = next((path for path in target.glob("synthetic-*.*")), None)
+    if taken is not None:
+        raise ResultError("tables of two syntheses in one folder could be taken for those of one", found=str(taken),
+                          remedy="choose an empty folder")
+    write = write_csv if format == "csv" else write_parquet
+    return [write(path, table()) for path, table in zip(paths, tables, strict=True)]
+
+
+def _harmless_batch(batch: pa.RecordBatch) -> pa.RecordBatch:
+    import pyarrow as pa
+
+    columns = []
+    for column in batch.columns:
+        if pa.types.is_string(column.type):
+            encoded = column.dictionary_encode()
+            texts = pa.array([harmless(text) for text in encoded.dictionary.to_pylist()], pa.string())
+            column = texts.take(encoded.indices)
+        columns.append(column)
+    return pa.RecordBatch.from_arrays(columns, names=[harmless(name) for name in batch.schema.names])
+
+
+def _write(path: str | os.PathLike[str], batches: Iterable[pa.RecordBatch], opened: Callable[[Any, Any], Any]) -> Path:
+    target = Path(os.path.realpath(path))
+    unfinished = target.parent / f".{secrets.token_hex(8)}.unfinished"
+    try:
+        remaining = iter(batches)
+        first = next(remaining)
+        with open(unfinished, "xb") as file:
+            with opened(file, first.schema) as writer:
+                writer.write_batch(first)
+                for batch in remaining:
+                    writer.write_batch(batch)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(unfinished, target)
+    except OSError as error:
+        raise ResultError("the table could not be written; a file that was there before is unchanged",
+                          found=f"{os.fspath(path)!r}: {error.strerror or error}", remedy="choose another folder") from error
+    finally:
+        with contextlib.suppress(OSError):
+            unfinished.unlink()
+    return Path(path)

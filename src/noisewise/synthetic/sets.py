@@ -1,0 +1,163 @@
+"""`synthesize`: synthetic tables from a release, each from a draw of its own from the posterior (MODIPS)."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from noisewise.errors import FitError
+from noisewise.posterior.fit import whole
+from noisewise.release.combine import Releases, combine
+from noisewise.release.model import Release
+from noisewise.schema import Categorical, Numeric, Schema
+from noisewise.synthetic.combining import CombinedEstimate, combine_synthetic
+from noisewise.synthetic.files import write_tables
+
+if TYPE_CHECKING:
+    import pandas
+    import pyarrow as pa
+
+    from noisewise.synthetic.row_law import RowLaw
+
+BLOCK: Final = 2**16
+FEWEST: Final = 2
+
+
+@dataclass(frozen=True, eq=False)
+class SyntheticData:
+    """Synthetic tables of one release: ``[k]`` (a pandas DataFrame), ``len`` and iteration; each is made when it is asked for.
+
+    ``rows`` of each table; ``release_rows``, as many as the release is of (noisy, where that is private).
+    """
+
+    schema: Schema
+    laws: tuple[RowLaw, ...]
+    rows: int
+    release_rows: float
+    seed: int
+
+    def __len__(self) -> int:
+        return len(self.laws)
+
+    def __getitem__(self, number: int) -> pandas.DataFrame:
+        import pyarrow as pa
+
+        if not -len(self) <= number < len(self):
+            raise IndexError(f"there are {len(self)} synthetic tables")
+        table: pandas.DataFrame = pa.Table.from_batches(self.batches(number % len(self))).to_pandas()
+        return table
+
+    def __iter__(self) -> Iterator[pandas.DataFrame]:
+        return (self[number] for number in range(len(self)))
+
+    def batches(self, number: int) -> Iterator[pa.RecordBatch]:
+        """The rows of a table, in blocks: the same ones every time."""
+        for block, start in enumerate(range(0, self.rows, BLOCK)):
+            rng = np.random.default_rng([self.seed, number, block])
+            yield self._batch(self.laws[number], min(BLOCK, self.rows - start), rng)
+
+    def _batch(self, law: RowLaw, count: int, rng: np.random.Generator) -> pa.RecordBatch:
+        import pyarrow as pa
+
+        levels, numbers = law.scaled_rows(count, rng)
+        arrays = []
+        for column in self.schema.columns:
+            if isinstance(column, Numeric):
+                value = column.centre + column.half_width * numbers[column.name]
+                arrays.append(pa.array(np.clip(value, float(column.lower), float(column.upper))))
+            else:
+                assert isinstance(column, Categorical)
+                alike = all(type(level) is type(column.levels[0]) for level in column.levels)
+                texts = list(column.levels) if alike else [str(level) for level in column.levels]
+                arrays.append(pa.array(texts).take(pa.array(levels[column.name])))
+        return pa.RecordBatch.from_arrays(arrays, names=list(self.schema.names))
+
+    def cut_off(self, rows: int = 10_000) -> dict[str, float]:
+        """The share of each number's values that lie outside the declared bounds before they are put on them."""
+        outside = {column.name: 0.0 for column in self.schema.columns if isinstance(column, Numeric)}
+        for number, law in enumerate(self.laws):
+            _, numbers = law.scaled_rows(max(rows // len(self), 100), np.random.default_rng([self.seed, number]))
+            for name, value in numbers.items():
+                outside[name] += float(np.mean(np.abs(value) > 1.0)) / len(self)
+        return outside
+
+    def estimate(
+        self, analysis: Callable[[pandas.DataFrame], tuple[npt.ArrayLike, npt.ArrayLike]], *, names: Sequence[str] | None = None
+    ) -> CombinedEstimate:
+        """Run an analysis on every table and combine the results.
+
+        ``analysis`` takes a DataFrame and returns estimates and their variances (squared standard errors).
+        """
+        found = [analysis(table) for table in self]
+        estimates, variances = (np.array([one[part] for one in found], dtype=float) for part in (0, 1))
+        return combine_synthetic(estimates, variances, names=names, rows_ratio=self.rows / self.release_rows)
+
+    def save(self, folder: str | os.PathLike[str], *, format: str = "parquet") -> list[Path]:
+        """Write one file for each table into a folder: ``synthetic-01.parquet``, ...; ``format`` is ``parquet`` or ``csv``."""
+        return write_tables(folder, [partial(self.batches, number) for number in range(len(self))], format)
+
+    def __repr__(self) -> str:
+        return f"<SyntheticData: {len(self)} tables of {self.rows:,} rows, {', '.join(self.schema.names)}>"
+
+
+def synthesize(release: Releases, *, sets: int = 20, rows: int | None = None, seed: int | None = None) -> SyntheticData:
+    """Synthetic tables from a release of kind ``gram``; this costs no further privacy.
+
+    Each of the ``sets`` tables has ``rows`` rows (by default as many as the release is of) and comes from a draw of its own from
+    the posterior of the rows' distribution, which knows of the privacy noise. Means and covariances of the declared columns are
+    kept, and nothing else: numbers are normal given the categories. Values are within declared bounds and levels.
+
+    Analyse every table as if it were real and combine the results with `SyntheticData.estimate` or `combine_synthetic`: one table
+    alone says nothing about its own uncertainty.
+
+    >>> import noisewise as nw
+    >>> random = np.random.default_rng(1)
+    >>> age = random.uniform(20, 80, 5000)
+    >>> table = {"age": age, "stay": 2 + 0.1 * age + random.normal(0, 1, 5000)}
+    >>> schema = nw.Schema.from_dict({"adjacency": "replace-one", "columns": {
+    ...     "age": {"bounds": [0, 100]}, "stay": {"bounds": [0, 20]}}})
+    >>> made = nw.synthesize(nw.release(table, schema, epsilon=5, delta=1e-6), sets=5, seed=1)
+    >>> made
+    <SyntheticData: 5 tables of 5,000 rows, age, stay>
+    >>> mean = made.estimate(lambda t: (t["stay"].mean(), t["stay"].var() / len(t)))
+    >>> bool(abs(mean.estimate[0] - 7) < 0.3)
+    True
+    """
+    sets = whole("sets", sets, FEWEST)
+    seed = secrets.randbelow(2**31) if seed is None else whole("seed", seed, 0)
+    together = release if isinstance(release, Release) else combine(release)
+    _check(together)
+    from noisewise.synthetic.moment_posterior import NoisyMoments, draw_moments
+    from noisewise.synthetic.row_law import RowLaw
+    from noisewise.synthetic.structure import Structure
+
+    structure = Structure.of(together)
+    noisy = NoisyMoments.of(together.parts, structure)
+    size = float(noisy.matrix[0, 0])
+    if size < structure.size:
+        raise FitError("there are too few rows, as far as the release knows, to make others like them", found=f"{size:g}",
+                       remedy="this needs more rows, or a release with less noise")
+    count = whole("rows", round(size) if rows is None else rows, 1)
+    draws = draw_moments(noisy, structure, sets, seed)
+    laws = tuple(RowLaw.drawn(moments, structure, np.random.default_rng([seed, number])) for number, moments in enumerate(draws))
+    return SyntheticData(together.schema, laws, count, size, seed)
+
+
+def _check(release: Release) -> None:
+    if release.kind != "gram":
+        raise FitError("synthetic rows are made from a release of kind gram", found=f"kind {release.kind}",
+                       remedy="ask the data holder for one")
+    if release.clipped_norm is not None:
+        raise FitError("rows were shortened to a norm, so that the released moments are not those of the columns",
+                       found="a norm bound", remedy="ask the data holder for a release without norm_bound")
+    if any(part.average > 1 for part in release.parts):
+        raise FitError("rows were averaged in groups, so that the released moments are not those of rows",
+                       found="an averaged release", remedy="ask the data holder for a release without average")

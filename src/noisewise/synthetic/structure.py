@@ -1,0 +1,164 @@
+"""What is known about a table's moments before any number is seen: which entries are equal, fixed or bounded.
+
+The columns are the constant, then what is declared: numbers between −1 and 1, a category with two levels as −1 and +1, one with
+more levels as 0/1 columns of all levels but the first. W = Σ aaᵀ over the rows a. Then
+
+- the square of a −1/+1 column is the number of rows; that of a 0/1 column is its own sum; two 0/1 columns of one category are
+  never 1 together;
+- no table of counts has a negative cell: neither a level's count, nor that of two levels of different categories;
+- a number's squares sum up to no more than the number of rows, and its sum over the rows of a level is at most their count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from noisewise.errors import FitError
+from noisewise.release.model import Release
+from noisewise.schema import Categorical, Numeric
+from noisewise.schema.columns import Column
+
+Array = npt.NDArray[np.float64]
+
+CONSTANT: Final = 0
+
+
+@dataclass(frozen=True)
+class Direction:
+    """Entries of W (row ≤ column) that move together: ``pair`` (i, j) is moved, and with it the others."""
+
+    entries: tuple[tuple[int, int], ...]
+    pair: tuple[int, int]
+    corner: bool = False
+
+    def matrix(self, size: int) -> Array:
+        result = np.zeros((size, size))
+        for i, j in self.entries:
+            result[i, j] = result[j, i] = 1.0
+        return result
+
+
+@dataclass(frozen=True)
+class Structure:
+    """The columns of W: ``places`` of each declared column, all of them among the released ones at ``released``."""
+
+    columns: tuple[Column, ...]
+    places: tuple[tuple[int, ...], ...]
+    released: tuple[int, ...]
+
+    @classmethod
+    def of(cls, release: Release) -> Structure:
+        """Those of a release; powers and products that it has beside its declared columns are left out."""
+        names, released, places = release.basis.names, [CONSTANT], []
+        for column in release.schema.columns:
+            own = [column.name]
+            if isinstance(column, Categorical) and not column.two_level:
+                own = [f"{column.name}[{level}]" for level in column.levels[1:]]
+            if not all(name in names for name in own):
+                raise FitError("rows are made of all declared columns, and one of them is not in the release",
+                               found=repr(column.name), remedy="ask the data holder for a release of kind gram")
+            places.append(tuple(range(len(released), len(released) + len(own))))
+            released += [names.index(name) for name in own]
+        return cls(release.schema.columns, tuple(places), tuple(released))
+
+    @property
+    def size(self) -> int:
+        return len(self.released)
+
+    @cached_property
+    def numbers(self) -> tuple[int, ...]:
+        """The places of columns of numbers."""
+        return tuple(own[0] for column, own in zip(self.columns, self.places, strict=True) if isinstance(column, Numeric))
+
+    @cached_property
+    def categories(self) -> tuple[tuple[Categorical, tuple[int, ...]], ...]:
+        """Columns with levels, and their places."""
+        found = zip(self.columns, self.places, strict=True)
+        return tuple((column, own) for column, own in found if isinstance(column, Categorical))
+
+    @cached_property
+    def signs(self) -> tuple[int, ...]:
+        """The places of −1/+1 columns."""
+        return tuple(own[0] for column, own in self.categories if column.two_level)
+
+    @cached_property
+    def indicators(self) -> tuple[tuple[int, ...], ...]:
+        """The places of 0/1 columns, by category."""
+        return tuple(own for column, own in self.categories if not column.two_level)
+
+    def levels(self, column: Categorical, places: tuple[int, ...]) -> Array:
+        """(levels, columns): the 0/1 column of each level as a combination of the columns of W."""
+        result = np.zeros((len(column.levels), self.size))
+        if column.two_level:
+            result[:, CONSTANT], result[:, places[0]] = 0.5, (-0.5, 0.5)
+        else:
+            result[0, CONSTANT] = 1.0
+            result[0, list(places)] = -1.0
+            result[np.arange(1, len(column.levels)), list(places)] = 1.0
+        return result
+
+    def directions(self, corner: bool) -> list[Direction]:
+        """All that can change; ``corner``: also the number of rows."""
+        tied = {place for own in self.indicators for place in own}
+        never = {(i, j) for own in self.indicators for i in own for j in own if i < j}
+        found = [Direction(((0, 0), *((s, s) for s in self.signs)), (0, 0), corner=True)] if corner else []
+        for i in range(self.size):
+            for j in range(i + 1, self.size):
+                if (i, j) not in never:
+                    found.append(Direction(((i, j), (j, j)) if i == CONSTANT and j in tied else ((i, j),), (i, j)))
+        return found + [Direction(((i, i),), (i, i)) for i in self.numbers]
+
+    def obey(self, matrix: Array) -> Array:
+        """The matrix with fixed and tied entries as they must be: 0, or those of the first row."""
+        result = matrix.copy()
+        for own in self.indicators:
+            result[np.ix_(own, own)] = np.diag(matrix[CONSTANT, list(own)])
+        for s in self.signs:
+            result[s, s] = matrix[CONSTANT, CONSTANT]
+        return result
+
+    def bounds(self) -> Array:
+        """(bounds, columns, columns): symmetric F with Σ F∘W ≥ 0 for every table."""
+        return np.array(list(self._bounds())).reshape(-1, self.size, self.size)
+
+    def _bounds(self) -> Iterator[Array]:
+        one = np.eye(self.size)
+        for i in self.numbers:
+            yield np.outer(one[0], one[0]) - np.outer(one[i], one[i])
+        of = [self.levels(column, places) for column, places in self.categories]
+        for k, own in enumerate(of):
+            for level in own:
+                count = _both(level, one[0])
+                yield count
+                for i in self.numbers:
+                    yield count + _both(level, one[i])
+                    yield count - _both(level, one[i])
+                for others in of[:k]:
+                    yield from (_both(level, other) for other in others)
+
+    def independent(self, matrix: Array) -> Array:
+        """Moments of independent columns that are roughly as the matrix says, well inside of all bounds."""
+        n = max(float(matrix[0, 0]), 1.0)
+        mean = np.zeros(self.size)
+        mean[0] = 1.0
+        for i in self.numbers:
+            mean[i] = np.clip(matrix[0, i] / n, -0.9, 0.9)
+        for column, places in self.categories:
+            share = np.clip(self.levels(column, places) @ matrix[:, 0] / n, 0.2 / len(column.levels), 1.0)
+            share /= share.sum()
+            mean[list(places)] = 2.0 * share[1] - 1.0 if column.two_level else share[1:]
+        result = np.outer(mean, mean)
+        for i in self.numbers:
+            result[i, i] = mean[i] ** 2 + np.clip(matrix[i, i] / n - mean[i] ** 2, 0.01 * (1.0 - mean[i] ** 2),
+                                                  0.9 * (1.0 - mean[i] ** 2))
+        return self.obey(n * result)
+
+
+def _both(first: Array, second: Array) -> Array:
+    return (np.outer(first, second) + np.outer(second, first)) / 2.0

@@ -1,0 +1,188 @@
+"""The results of the study of thesis 001 as a page of the documentation.
+
+    python -m studies.paper_001_report [--results studies/results/paper_001] [-o docs/paper-001.md]
+
+The words of the page are in ``studies/paper_001_page.md``; a line ``{{name}}`` there stands for what the function of that name
+makes from the files of results.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import cache, partial
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from studies.page import Pieces, filled, table, write_page
+from studies.paper_001 import EPSILONS, MIXING, RESULTS, THEIRS, VERSIONS
+from studies.report import HIGH, LOW
+from studies.workers import read
+
+PRINTED: Final = {
+    1: {5.0: (0.0280, 0.0495), 2.5: (0.0403, 0.0565), 2.0: (0.0745, 0.0796), 1.5: (0.1379, 0.1072), 1.0: (0.1338, 0.0959),
+        0.5: (0.8162, 0.2609), 0.25: (3.1700, 0.4698)},
+    2: {5.0: (0.0366, 0.0566), 2.5: (0.0498, 0.0660), 2.0: (0.1041, 0.0958), 1.5: (0.1416, 0.1122), 1.0: (0.5135, 0.2125),
+        0.5: (1.0955, 0.2846), 0.25: (6.1115, 0.7127)},
+}
+"""Tables 4.1 and 4.2: mean square error of both coefficients and relative error of the slope, for each number of copies and ε."""
+MEASURES: Final = ("squares", "relative")
+METHODS: Final = ("posterior", "simex", "naive")
+LIMIT: Final = 3.0
+"""Standard errors beyond which a printed figure is called different."""
+
+
+Line = dict[str, str]
+Key = tuple[str, int, float, str]
+
+
+@cache
+def cells_in(results: Path) -> dict[Key, Line]:
+    """The line of every version, number of copies, ε and method."""
+    names = ("posterior.csv", "comparators.csv", "plain.csv")
+    lines = [line for name in names if (results / name).exists() for line in read(results / name)]
+    return {(line["version"], int(line["copies"]), float(line["epsilon"]), line["method"]): line for line in lines}
+
+
+def figure(value: float) -> str:
+    return f"{value:.4f}" if value < 10 else f"{value:.1f}"
+
+
+def with_error(line: Line, name: str) -> str:
+    return f"{figure(float(line[name]))} ± {figure(float(line[f'{name}_sd']) / math.sqrt(int(line['repeats'])))}"
+
+
+def away(printed: float, line: Line, name: str) -> float:
+    """How many standard errors of a mean of 50 repeats a printed figure is away from ours."""
+    return (printed - float(line[name])) / (float(line[f"{name}_sd"]) / math.sqrt(THEIRS))
+
+
+def percent(line: Line) -> str:
+    return f"{float(line['coverage']):.1%}"
+
+
+def headings(first: str, others: Sequence[str]) -> list[str]:
+    return [f"{first}: {others[0]}", *others[1:]]
+
+
+def thesis_table(results: Path, copies: int) -> list[str]:
+    """Printed beside measured."""
+    found, body = cells_in(results), []
+    for epsilon in EPSILONS:
+        line, printed = found["thesis", copies, epsilon, "posterior"], PRINTED[copies][epsilon]
+        own = [f"{epsilon:g}"]
+        for value, name in zip(printed, MEASURES, strict=True):
+            first = figure(float(line[f"{name}_first"]))
+            own += [f"{value:.4f}", first, with_error(line, name), f"{away(value, line, name):+.1f}"]
+        body.append([*own, percent(line), f"{float(line['width']):.2f}"])
+    count = found["thesis", copies, EPSILONS[0], "posterior"]["repeats"]
+    head = ["printed", f"{THEIRS} repeats", f"{count} repeats", "off by"]
+    return table(["ε", *headings("MSE", head), *headings("slope", head), "coverage", "width"], body)
+
+
+def plain_table(results: Path) -> list[str]:
+    """The thesis' sampler, from two starts."""
+    found, body = cells_in(results), []
+    for copies in (1, 2):
+        for epsilon in EPSILONS:
+            own = [found["thesis", copies, epsilon, method] for method in
+                   ("posterior", "Algorithm 6 from truth", "Algorithm 6 from zero")]
+            body.append([str(copies), f"{epsilon:g}", *(text for place, name in enumerate(MEASURES) for text in (
+                f"{PRINTED[copies][epsilon][place]:.4f}", *(figure(float(line[name])) for line in own))),
+                *(percent(line) for line in own[1:]), f"{float(own[1]['ess']):.0f}"])
+    three = ["printed", "ours", "from the truth", "from 0"]
+    return table(["copies", "ε", *headings("MSE", three), *headings("slope", three), "coverage: from the truth", "from 0",
+                  "effective draws of 1000"], body)
+
+
+def version_table(results: Path, version: str) -> list[str]:
+    """The posterior, SIMEX and least squares."""
+    found, body = cells_in(results), []
+    for copies in (1, 2):
+        for epsilon in sorted({key[2] for key in found if key[0] == version}, reverse=True):
+            own = [found[version, copies, epsilon, method] for method in METHODS]
+            body.append([str(copies), f"{epsilon:g}", *(figure(float(line[name])) for name in MEASURES for line in own),
+                         *map(percent, own), f"{float(own[0]['width']):.2f}"])
+    three = ["posterior", "SIMEX", "naive"]
+    return table(["copies", "ε", *headings("MSE", three), *headings("slope", three), *headings("coverage", three),
+                  "width of posterior's"], body)
+
+
+def claims(results: Path) -> list[str]:
+    """What the tables say, counted."""
+    found = cells_in(results)
+    offs = {(epsilon, copies, name): away(PRINTED[copies][epsilon][place], found["thesis", copies, epsilon, "posterior"], name)
+            for epsilon in EPSILONS for copies in (1, 2) for place, name in enumerate(MEASURES)}
+    near = sum(abs(value) <= LIMIT for value in offs.values())
+    far = sorted({epsilon for (epsilon, *_), value in offs.items() if abs(value) > LIMIT}, reverse=True)
+    where = ", ".join(f"{epsilon:g}" for epsilon in far)
+    lines = [f"- Of the {len(offs)} printed figures {near} are within {LIMIT:g} standard errors of what 50 repeats give. The "
+             f"others are at ε = {where}: see [below](#chains-that-do-not-mix)."]
+    for version in VERSIONS:
+        shown = {method: [float(line["coverage"]) for key, line in found.items() if key[0] == version and key[3] == method]
+                 for method in METHODS}
+        own, inside = shown["posterior"], sum(LOW <= value <= HIGH for value in shown["posterior"])
+        less = sum(value < LOW for value in own)
+        others = ", ".join(f"those of {name} in {min(shown[method]):.0%} to {max(shown[method]):.0%}"
+                           for method, name in (("simex", "SIMEX"), ("naive", "least squares on noisy rows")))
+        lines.append(f"- `{version}`: the posterior's 95 % intervals hold the slope in {min(own):.1%} to {max(own):.1%} of "
+                     f"repeats ({inside} of {len(own)} cells within 93–97 %, {less} below), {others}.")
+    one, two = (np.array([float(found["thesis", copies, epsilon, "posterior"]["squares"]) for epsilon in EPSILONS])
+                for copies in (1, 2))
+    lines.append("- Mean square error of two copies over that of one at the same ε: "
+                 + ", ".join(f"{ratio:.2f} (ε = {epsilon:g})" for epsilon, ratio in zip(EPSILONS, two / one, strict=True)) + ".")
+    return lines
+
+
+def mixing(results: Path) -> list[str]:
+    """Effective draws of the slope, medians over repeats."""
+    path = results / "mixing.csv"
+    if not path.exists():
+        return ["This part has not been run yet."]
+    lines, body = read(path), []
+    for copies in (1, 2):
+        for epsilon in MIXING:
+            own = {name: [line for line in lines if (int(line["copies"]), float(line["epsilon"]), line["sampler"])
+                          == (copies, epsilon, name)] for name in ("Algorithm 6", "ours")}
+            if all(own.values()):
+                sweep, second = ([float(np.median([float(line[what]) for line in part])) for part in own.values()]
+                                 for what in ("per_sweep", "per_second"))
+                body.append([str(copies), f"{epsilon:g}", *(f"{value:.4f}" for value in sweep),
+                             *(f"{value:.1f}" for value in second), f"{second[1] / second[0]:.1f}"])
+    return table(["copies", "ε", "per sweep: Algorithm 6", "ours", "per second: Algorithm 6", "ours", "ratio"], body)
+
+
+def diagnostics(results: Path) -> list[str]:
+    """Of the posteriors in the tables."""
+    body = []
+    for version in VERSIONS:
+        own = [line for key, line in cells_in(results).items() if key[0] == version and key[3] == "posterior"]
+        worst = max(own, key=lambda line: float(line["unsettled"]))
+        sizes = [float(line["ess"]) for line in own]
+        body.append([f"`{version}`", f"{min(sizes):.0f} to {max(sizes):.0f}",
+                     f"{min(float(line['low_ess']) for line in own):.0f}",
+                     f"{float(worst['unsettled']):.1%}", f"ε = {float(worst['epsilon']):g}, {worst['copies']} copies"])
+    return table(["version", "median effective draws of 1000", "worst percent, worst cell", "R̂ above 1.05, worst cell",
+                  "which is"], body)
+
+
+PIECES: Final[Pieces] = {
+    "claims": claims,
+    "one_copy": partial(thesis_table, copies=1),
+    "two_copies": partial(thesis_table, copies=2),
+    **{version: partial(version_table, version=version) for version in VERSIONS},
+    "plain": plain_table,
+    "mixing": mixing,
+    "diagnostics": diagnostics,
+}
+
+
+def write_report(results: Path, output: Path) -> None:
+    words = (Path(__file__).parent / "paper_001_page.md").read_text(encoding="utf-8")
+    output.write_text(filled(words, PIECES, results), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    write_page("001", PIECES, RESULTS)

@@ -1,0 +1,31 @@
+"""Releases of simulated tables with noise from a seed: for studies and tests only, and never for real rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from noisewise.holder import _blank, plan
+from noisewise.release.model import Release
+from noisewise.schema import Basis, Numeric, Schema
+from studies.tables import simulated_noise
+
+
+def simulated_release(rows: Mapping[str, npt.NDArray[Any]], schema: Schema, rng: np.random.Generator, *, epsilon: float,
+                      delta: float | None = None) -> Release:
+    """What ``noisewise.release`` would give, kind gram, with noise of the same law from a generator that can be repeated."""
+    basis = Basis.of(schema)
+    blank = _blank(schema, None, basis, plan(basis, epsilon, delta))
+    values = {name: np.clip(cells, *(float(end) for end in (column.lower, column.upper)))
+              if isinstance(column := schema.column(name), Numeric) else cells for name, cells in rows.items()}
+    a = basis.evaluate(values)
+    part = blank.parts[0]
+    matrix = a.T @ a + simulated_noise(rng, part.noise, basis.size)
+    count = len(a) if schema.rows_are_public else None
+    if count is not None:
+        matrix[0, 0] = count
+    return replace(blank, parts=(replace(part, matrix=matrix, rows=count),))
