@@ -150,9 +150,6 @@ def standard_requests(epsilons: Sequence[float] = EPSILONS, delta: float = DELTA
             yield Request(two, epsilon, delta, kind="adassp", formula="b ~ a")
             yield Request(one, epsilon, kind="bounds")
         yield Request(_schema("replace-one", 2), epsilon, delta, average=4)
-        yield Request(_schema("replace-one", 1), epsilon, kind="microdata")
-        yield Request(_schema("replace-one", 2), epsilon, delta, kind="microdata", copies=2)
-        yield Request(_answers(), epsilon, kind="microdata")
     for epsilon in epsilons:
         for adjacency in ("replace-one", "add-remove"):
             counts = {"a": {"bounds": [-1, 1]}, "count": {"bounds": [0, 5]}}
@@ -162,6 +159,10 @@ def standard_requests(epsilons: Sequence[float] = EPSILONS, delta: float = DELTA
         for adjacency in ("replace-one", "add-remove"):
             yield partition_request(adjacency, epsilon, None)
             yield partition_request(adjacency, epsilon, delta)
+    for epsilon in epsilons:
+        yield Request(_schema("replace-one", 1), epsilon, kind="microdata")
+        yield Request(_schema("replace-one", 2), epsilon, delta, kind="microdata", copies=2)
+        yield Request(_answers(), epsilon, kind="microdata")
 
 
 def partition_request(adjacency: str, epsilon: float, delta: float | None, points: Sequence[float] = (-0.2, 0.0, 0.2),
