@@ -146,6 +146,7 @@ def test_options_of_published_rows_are_refused_elsewhere(nw: Any, table: Path, d
 
 
 def test_audit(nw: Any, declared: Path) -> None:
-    result = nw("audit", "-s", declared, "-e", 8, "--kind", "microdata", "--copies", 2, "--draws", 200)
-    assert result.exit_code == 0, result.output
-    assert "microdata, 2 copies" in " ".join(result.stdout.split())
+    options = ("audit", "-s", declared, "-e", 8, "--kind", "microdata", "--copies", 2, "--draws", 200)
+    result = nw(*options)
+    assert result.exit_code == 0 and "Nothing contradicts the claims" in " ".join(result.stdout.split()), result.output
+    assert nw.json(*options)["findings"][0]["kind"] == "microdata, 2 copies"  # a narrow table may cut it

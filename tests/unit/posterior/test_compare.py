@@ -103,7 +103,8 @@ def test_too_few_draws_for_an_effective_number(few_methods: None) -> None:
 
 
 def test_every_caution_is_of_a_method() -> None:
-    assert set(CAUTIONS) == set(methods_module.METHODS) - {DEFAULT}
+    of_rows = {"simex", "naive"}  # which have no release of noisy sums to be compared on
+    assert set(CAUTIONS) == (set(methods_module.METHODS) | of_rows) - {DEFAULT}
 
 
 def test_the_default_of_fit_is_the_one_that_is_marked() -> None:
