@@ -62,6 +62,7 @@ def test_draws_of_a_comparator_have_its_mean_and_spread() -> None:
     assert drawn[..., :-1].std(axis=(0, 1)) == pytest.approx(sd, rel=0.05)
 
 
+@pytest.mark.slow  # two samplers are compiled for it
 def test_the_thesis_case_by_its_own_sampler_and_by_ours() -> None:
     """n = 500, beta (2, 2), sd 1, sigma 0.5 and its noise at epsilon = 5, two copies (thesis 001, section 4.1)."""
     generator = np.random.default_rng(3)
