@@ -182,7 +182,6 @@ def _location_limits(question: PosteriorQuantile, answers: PartAnswers, mechanis
     if question.bounds is not None:
         return question.bounds
     location, _, usable = answers.location_and_scale(question)
-    usable = usable & np.isfinite(location)
     centre = mechanism.select(place, np.where(usable, location, np.inf), centre_candidates())
     distance = mechanism.select(place + 1, np.where(usable, np.abs(location - centre), np.inf), width_candidates())
     return limits_about(centre, distance)

@@ -439,12 +439,13 @@ def answer(codes: NDArray[np.int64], levels: int, keep_units: int) -> NDArray[np
     return randomised_response(codes, levels, keep_units)
 
 
-def gaussian_statement(sensitivity: Neighbours, epsilon: float, delta: float, unit: str | None) -> str:
+def gaussian_statement(sensitivity: Neighbours, epsilon: float, delta: float, unit: str | None,
+                       noise: str = "Gaussian noise") -> str:
     """The guarantee of Gaussian noise in one sentence; `unit` names the unit column, if there is one."""
     return (
         f"{_neighbours(sensitivity, unit)} changes the probability of any result of this release by at most "
         f"a factor exp(epsilon) and a further delta, with epsilon = {_exactly(epsilon)} and "
-        f"delta = {_exactly(delta)} ({sensitivity.adjacency}, Gaussian noise)."
+        f"delta = {_exactly(delta)} ({sensitivity.adjacency}, {noise})."
     )
 
 

@@ -16,8 +16,9 @@ import numpy as np
 from noisewise.errors import PrivacyError
 from noisewise.privacy.calibration import analytic_gaussian_sigma, check_delta, check_epsilon, widen_for_grid
 from noisewise.privacy.cost import Cost, Piece
-from noisewise.privacy.mechanisms import add_cell_noise, answer, check_cell_scale
+from noisewise.privacy.mechanisms import add_cell_noise, answer, check_cell_scale, gaussian_statement, pure_statement
 from noisewise.privacy.rounding import round_up, sqrt_round_up
+from noisewise.privacy.sensitivity.bounds import BoundSensitivity
 from noisewise.privacy.sensitivity.microdata import (
     CELL_GRID,
     CELL_RANGE,
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 MECHANISMS: Final = ("gaussian", "laplace")
+ONE_ROW: Final = BoundSensitivity(adjacency="replace-one", unit_is_row=True)
+"""Whom the guarantee is about; no other neighbours have a proof."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,10 +81,10 @@ class MicrodataMechanism:
     def statement(self) -> str:
         """The guarantee in one sentence."""
         kinds = [f"{self.distribution.capitalize()} noise" if self.scales else "", "randomised response" if self.levels else ""]
-        further = f" and a further delta, with epsilon = {_exactly(self.epsilon)} and delta = {_exactly(self.delta)}" \
-            if self.delta else f", with epsilon = {_exactly(self.epsilon)} and delta = 0"
-        return (f"Replacing any one row changes the probability of any result of this release by at most a factor exp(epsilon)"
-                f"{further} (replace-one, {', '.join(kind for kind in kinds if kind)}).")
+        noise = ", ".join(filter(None, kinds))
+        if self.delta:
+            return gaussian_statement(ONE_ROW, self.epsilon, self.delta, None, noise)
+        return pure_statement(ONE_ROW, self.epsilon, noise, None)
 
     def cost(self) -> Cost:
         """R6. What it costs, in a form that composes: one piece for all numbers, one for each category."""
@@ -161,8 +164,3 @@ def _check_cells(cells: NDArray[np.int64], columns: int, largest: int | None = N
     if not fits or (largest is not None and cells.size and not -largest <= int(cells.min()) <= int(cells.max()) <= largest):
         raise PrivacyError("noise is added to scaled cells within [-1, 1] on their grid, and to codes of levels",
                            remedy="scale and clip the cells first")
-
-
-def _exactly(value: float) -> str:
-    """A number without rounding: a statement may not promise more than was spent."""
-    return repr(value).removesuffix(".0")

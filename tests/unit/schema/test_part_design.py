@@ -75,4 +75,5 @@ def test_questions_that_the_formula_cannot_answer_are_refused(question: Any, mes
 
 
 def test_the_intercept_may_be_asked_about_in_probabilities() -> None:
-    part_design(SCHEMA, "y ~ x", (PosteriorProbability("Intercept + 20*x", 0.0), PosteriorQuantile("Intercept")))
+    asked = (PosteriorProbability("Intercept + 20*x", 0.0), PosteriorQuantile("Intercept"))
+    assert part_design(SCHEMA, "y ~ x", asked).terms == ("Intercept", "x")
