@@ -57,8 +57,8 @@ def release_microdata(
     made_now = False
 
     def read() -> Callable[[], MicrodataRelease]:
-        from noisewise.data.gram import count_workers
         from noisewise.data.microdata import open_rows
+        from noisewise.data.passes import count_workers
 
         count_workers(threads, 1, in_order=False)  # here, because the rows are passed over after the charge
         _refuse_existing(target)

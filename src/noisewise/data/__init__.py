@@ -12,6 +12,7 @@ warning ever depends on a value: errors name columns and types only.
     block       8192 rows at a time -> their exact Gram matrix
     exact       partial sums in whole numbers of 2**-40
     units       at most k rows of each privacy unit
+    passes      one pass over all rows: threads here, or where the rows are
     gram        all of it, put together
     counts      cells at and between the points of a public grid, for private bounds
     groups      random groups of rows, and the exact matrix of their sums

@@ -17,8 +17,8 @@ import numpy as np
 from noisewise.data.block import Block
 from noisewise.data.columns import numbers, require_columns, wanted_columns
 from noisewise.data.exact import BLOCK_ROWS
-from noisewise.data.gram import blas, count_workers
 from noisewise.data.groups import LARGEST_GROUP, AveragedGramSum, Groups, GroupSums, random_groups
+from noisewise.data.passes import blas, count_workers
 from noisewise.data.plan import Matrix, Plan
 from noisewise.data.progress import reporting
 from noisewise.data.reading import batches, count_rows, readable_twice

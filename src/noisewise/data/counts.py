@@ -16,7 +16,7 @@ from noisewise.data.columns import numbers, require_columns
 from noisewise.data.progress import reporting
 from noisewise.data.sources import open_source
 from noisewise.data.sources.base import Wanted
-from noisewise.data.units import UnitLimit
+from noisewise.data.units import limit_units
 from noisewise.progress import Tick
 from noisewise.schema.schema import Unit
 
@@ -50,7 +50,7 @@ def grid_counts(
     if unit.column is not None:
         wanted.append(Wanted(unit.column, "unit"))
     require_columns(opened, wanted)
-    limit = None if unit.column is None else UnitLimit(unit.max_rows)
+    opened, limit = limit_units(opened, unit, wanted)
     totals = {name: np.zeros(2 * len(grid) + 1, dtype=np.int64) for name in columns}
     rows = 0
     with reporting(progress, opened.rows) as counter:

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from noisewise.data.columns import Codes, LevelReader, require_columns, wanted_columns
 from noisewise.data.exact import BLOCK_ROWS
-from noisewise.data.gram import RowWorker, pass_over_rows
+from noisewise.data.passes import RowWorker, pass_over_rows
 from noisewise.data.plan import Plan, ScaledNumber
 from noisewise.data.reading import batches
 from noisewise.data.sources import open_source

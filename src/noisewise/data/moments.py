@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from noisewise.data.columns import Codes
 from noisewise.data.exact import ONE, ExactSum, Integers, Total
-from noisewise.data.gram import RowWorker, pass_over_rows
+from noisewise.data.passes import RowWorker, sum_over_rows
 from noisewise.data.plan import Matrix, NormBound, Plan
 from noisewise.data.sources.base import slices
 from noisewise.data.units import UnitLimit
@@ -52,12 +52,8 @@ def moments_sum(
     """
     plan = _plan(basis)
     products = Products(tuple(MomentBlock.named(name) for name in blocks), basis.size - 2)
-
-    def worker(limit: UnitLimit | None) -> _MomentsWorker:
-        return _MomentsWorker(plan, schema.unit.column, limit, basis.names, products)
-
-    parts = pass_over_rows(source, schema, plan, worker, threads=threads, progress=progress)
-    return MomentsSum(reduce(ExactSum.merge, parts), products)
+    worker = partial(_MomentsWorker, plan, schema.unit.column, basis.names, products)
+    return MomentsSum(sum_over_rows(source, schema, plan, worker, threads=threads, progress=progress), products)
 
 
 def _plan(basis: Basis) -> Plan:
@@ -147,7 +143,7 @@ def _rounded_product(values: Sequence[Matrix]) -> Matrix:
 
 
 class _MomentsWorker(RowWorker[ExactSum]):
-    def __init__(self, plan: Plan, unit: str | None, limit: UnitLimit | None, names: tuple[str, ...], products: Products) -> None:
+    def __init__(self, plan: Plan, unit: str | None, names: tuple[str, ...], products: Products, limit: UnitLimit | None) -> None:
         super().__init__(plan, unit, limit)
         self.names = names
         self.products = products

@@ -19,12 +19,12 @@ import numpy as np
 import numpy.typing as npt
 
 from noisewise.data.columns import DROPPED, Codes, LevelReader, numbers, require_columns, wanted_columns
-from noisewise.data.gram import blas
+from noisewise.data.passes import blas
 from noisewise.data.progress import reporting
 from noisewise.data.reading import batches, count_rows, readable_twice
 from noisewise.data.sources import open_source
 from noisewise.data.split import LARGEST_BALANCED, BalancedSplit, RowSplit, Split, UnitSplit
-from noisewise.data.units import UnitLimit
+from noisewise.data.units import limit_units
 from noisewise.progress import Tick
 from noisewise.schema.columns import DROP, Categorical, Numeric, Unbounded
 from noisewise.schema.design import Design
@@ -73,7 +73,7 @@ def part_moments(source: Any, schema: Schema, design: Design, parts: int, *, spl
         rows = opened.rows if opened.rows is not None else count_rows(opened, wanted, progress)
         balanced = rows <= LARGEST_BALANCED * parts
         split = _split(schema, parts, rows if balanced else None)
-    limit = None if schema.unit.column is None else UnitLimit(schema.unit.max_rows)
+    opened, limit = limit_units(opened, schema.unit, wanted)
     sums = _PartSums(parts, recipe)
     total = 0
     with reporting(progress, opened.rows) as counter, blas().limit(limits=1, user_api="blas"), np.errstate(all="ignore"):

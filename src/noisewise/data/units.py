@@ -6,6 +6,9 @@ another unit's rows. So adding, removing or replacing all rows of one unit chang
 what the sensitivity counts. A random choice would protect no better, and would need a second pass or k stored rows per unit.
 It matters for the analysis, though: if a file is sorted by date, the first k visits of each person are analysed.
 
+A database or a cluster has no such order: in which order it hands out the rows of one unit may depend on how many rows others
+have. Such a source chooses k rows of each unit itself, by a rule that looks at that unit's own rows alone (`UnorderedSource`).
+
 Rows without an identifier count as one unit together: a fixed public rule that needs no exception.
 
 Memory: one counter per unit, so it grows with the number of distinct units (about 100 bytes each), unlike the rest of the
@@ -14,14 +17,26 @@ pass. Rows are read by one thread, in order.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
+from noisewise.data.sources.base import Source, UnorderedSource, Wanted
+from noisewise.schema.schema import Unit
+
 if TYPE_CHECKING:
     import pyarrow as pa
+
+
+def limit_units(source: Source, unit: Unit, wanted: Sequence[Wanted]) -> tuple[Source, UnitLimit | None]:
+    """The source, and who is to say which of its rows count: nobody where a row is a unit, or where the source sees to it."""
+    if unit.column is None:
+        return source, None
+    if isinstance(source, UnorderedSource):
+        return source.with_few_rows_of_each(unit.column, unit.max_rows, wanted), None
+    return source, UnitLimit(unit.max_rows)
 
 
 class UnitLimit:

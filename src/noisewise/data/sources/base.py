@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, Protocol, Self, TypeAlias, TypeVar, runtime_checkable
 
 from noisewise.errors import DataError
+from noisewise.progress import Tick
 from noisewise.schema.columns import Level
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from noisewise.data.exact import ExactSum
+    from noisewise.data.passes import RowWorker
+
+    Sum = TypeVar("Sum", bound=ExactSum)
 
 BATCH_ROWS: Final = 65_536
 """Rows handed out at a time; large enough for speed, small enough for the cache."""
@@ -69,6 +75,27 @@ class Source(Protocol):
 
     def tasks(self, wanted: Sequence[Wanted]) -> Sequence[Task]:
         """The rows, in independent pieces; each yields record batches that have the wanted columns."""
+        ...
+
+
+@runtime_checkable
+class UnorderedSource(Source, Protocol):
+    """A source that may hand out rows in another order each time, or in one that depends on other rows."""
+
+    def with_few_rows_of_each(self, unit: str, max_rows: int, wanted: Sequence[Wanted]) -> Self:
+        """The same rows, but at most ``max_rows`` of each unit.
+
+        Which of them is decided by the wanted cells of that unit's rows alone: not by their order, and not by other units.
+        """
+        ...
+
+
+@runtime_checkable
+class ClusterSource(UnorderedSource, Protocol):
+    """Rows on many machines, which are summed up there. Its tasks bring the rows here, for what must see all of them."""
+
+    def sum_up(self, wanted: Sequence[Wanted], worker: Callable[[], RowWorker[Sum]], progress: Tick | bool | None) -> Sum:
+        """Give all rows to workers on the machines that hold them, and add up what they have summed up."""
         ...
 
 
