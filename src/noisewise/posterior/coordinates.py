@@ -11,7 +11,9 @@ the matrix stays symmetric Gaussian noise in these coordinates.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -58,5 +60,16 @@ class Coordinates:
 
     def to_user(self, working: Array) -> Array:
         """Coefficients and sigma in the user's units from draws of (g, ±sigma), whatever the leading axes."""
-        beta = working[..., :-1] @ self.slope.T + self.offset
-        return np.concatenate([beta, self.half_width * np.abs(working[..., -1:])], axis=-1)
+        user: Array = in_user_units(working, self.arrays, np)
+        return user
+
+    @property
+    def arrays(self) -> dict[str, Array]:
+        """What `in_user_units` needs."""
+        return {"slope": self.slope, "offset": self.offset, "half_width": np.array(self.half_width)}
+
+
+def in_user_units(working: Any, coordinates: Mapping[str, Any], xp: Any) -> Any:
+    """`Coordinates.to_user`, for NumPy and for JAX."""
+    beta = working[..., :-1] @ coordinates["slope"].T + coordinates["offset"]
+    return xp.concatenate([beta, coordinates["half_width"] * xp.abs(working[..., -1:])], axis=-1)

@@ -9,8 +9,9 @@ from __future__ import annotations
 import secrets
 import time
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
@@ -18,11 +19,12 @@ import numpy.typing as npt
 
 from noisewise.errors import ConvergenceWarning, FitError
 from noisewise.posterior.conditional import ConditionalModel, weighted_model
-from noisewise.posterior.coordinates import Coordinates
+from noisewise.posterior.coordinates import Coordinates, in_user_units
 from noisewise.posterior.fit import GAUSSIAN, assemble, check_family, check_glm, linear_prior_summary, whole
 from noisewise.posterior.glm.families import FAMILIES as GLM_FAMILIES
 from noisewise.posterior.glm.fit import GlmModel
-from noisewise.posterior.kernels.batch import sample_batch
+from noisewise.posterior.kernels.batch import Shown, sample_batch
+from noisewise.posterior.kernels.jax_setup import on_accelerator
 from noisewise.posterior.latent import LatentModel
 from noisewise.posterior.methods import DEFAULT, default_model
 from noisewise.posterior.prior import Prior, ResolvedPrior
@@ -40,6 +42,8 @@ Array = npt.NDArray[np.float64]
 METHODS: Final = (DEFAULT, "conditional-flat")
 LOT: Final = 1024
 """At most so many regressions side by side: memory is bounded by it."""
+ACCELERATOR_LOT: Final = 16 * LOT
+"""On a GPU, which is as fast with thousands side by side as with some hundred."""
 LATENT_LOT: Final = 256
 WIDE_LOT: Final = 8
 """Of regressions with so many columns that LAPACK has to factorise: see ``kernels.small_linear``."""
@@ -76,7 +80,9 @@ class Job:
         """So many like it are sampled side by side."""
         if self.latent:
             return LATENT_LOT
-        return WIDE_LOT if isinstance(self.model, GlmModel) else LOT
+        if isinstance(self.model, GlmModel):
+            return WIDE_LOT
+        return ACCELERATOR_LOT if on_accelerator() else LOT
 
 
 def fit_many(
@@ -114,15 +120,18 @@ def fit_many(
     first, second = np.random.SeedSequence(seed).spawn(2)
     lot_seeds, job_seeds = _seeds(first, len(lots)), _seeds(second, len(jobs))
     sampled: dict[int, Sampled] = {}
+    worst: dict[int, float] = {}
     with progress_bar(progress, "Sampling", "lots of regressions") as tick:
         for number, lot in enumerate(lots):
-            found = _sample([jobs[index] for index in lot], lot_seeds[number], chains, draws, [job_seeds[index] for index in lot])
+            found, r_hats = _sample([jobs[index] for index in lot], lot_seeds[number], chains, draws,
+                                    [job_seeds[index] for index in lot])
             sampled.update(zip(lot, found, strict=True))
+            worst.update(zip(lot, r_hats, strict=True))
             tick(number + 1, len(lots))
     seconds = (time.perf_counter() - started) / len(jobs)
     posteriors = [assemble(job.formula, method, job.release, job.design, job.prior, sampled[index], seed=seed, seconds=seconds,
                            family=family) for index, job in enumerate(jobs)]
-    _warn(posteriors)
+    _warn(posteriors, worst)
     return posteriors
 
 
@@ -143,29 +152,54 @@ def _jobs(formulas: str | Sequence[str], releases: Release | Sequence[Release | 
         raise FitError("formulas and releases are equally many, or there is one of either",
                        found=f"{len(texts)} formulas and {len(tables)} releases")
     texts, tables = texts * (count // len(texts)), tables * (count // len(tables))
-    jobs: list[Job] = []
-    for text, release in zip(texts, tables, strict=True):
-        last = jobs[-1] if jobs else None
-        same = last is not None and last.formula == text and last.release.schema == release.schema \
-            and last.release.columns == release.columns
-        design = last.design if last is not None and same else Design.of(text, release.basis, release.terms)
-        jobs.append(_linear_job(text, release, design, prior, method) if family == GAUSSIAN else
-                    _glm_job(text, release, design, prior, family))
-    return jobs
+    same = _same_regressions(texts, tables, prior, family)
+    make = _glm_job if family != GAUSSIAN else _linear_job
+    return [make(text, release, regression, method) for text, release, regression in zip(texts, tables, same, strict=True)]
 
 
-def _linear_job(formula: str, release: Release, design: Design, prior: Prior | None, method: str) -> Job:
+@dataclass(frozen=True)
+class Regression:
+    """What regressions of one formula have in common, whatever numbers were released."""
+
+    design: Design
+    prior: Prior | None
+    family: str
+
+    @cached_property
+    def resolved(self) -> ResolvedPrior:
+        return ResolvedPrior.of(self.design, self.prior)
+
+    @cached_property
+    def coordinates(self) -> Coordinates:
+        return Coordinates.of(self.design)
+
+    @cached_property
+    def prior_summary(self) -> PriorSummary:
+        return linear_prior_summary(self.design, self.resolved)
+
+
+def _same_regressions(texts: Sequence[str], tables: Sequence[Release], prior: Prior | None, family: str) -> list[Regression]:
+    """One for each job; neighbours of the same formula and the same released columns share it."""
+    found: list[Regression] = []
+    for index, (text, release) in enumerate(zip(texts, tables, strict=True)):
+        before = tables[index - 1]
+        same = index > 0 and text == texts[index - 1] and release.terms == before.terms \
+            and release.schema == before.schema and release.columns == before.columns
+        found.append(found[-1] if same else Regression(Design.of(text, release.basis, release.terms), prior, family))
+    return found
+
+
+def _linear_job(formula: str, release: Release, shared: Regression, method: str) -> Job:
     if release.kind != "gram":
         raise FitError("many linear regressions at once need releases of kind gram", found=release.kind)
-    resolved = ResolvedPrior.of(design, prior)
     choose = default_model if method == DEFAULT else weighted_model
-    return Job(formula, release, design, linear_prior_summary(design, resolved),
-               choose(release.parts, Coordinates.of(design), resolved))
+    model = choose(release.parts, shared.coordinates, shared.resolved)
+    return Job(formula, release, shared.design, shared.prior_summary, model)
 
 
-def _glm_job(formula: str, release: Release, design: Design, prior: Prior | None, family: str) -> Job:
-    model = GlmModel.of(release, design, GLM_FAMILIES[family], prior)
-    return Job(formula, release, design, model.prior_summary(design), model)
+def _glm_job(formula: str, release: Release, shared: Regression, method: str) -> Job:
+    model = GlmModel.of(release, shared.design, GLM_FAMILIES[shared.family], shared.prior)
+    return Job(formula, release, shared.design, model.prior_summary(shared.design), model)
 
 
 def _lots(jobs: list[Job]) -> list[list[int]]:
@@ -180,33 +214,42 @@ def _lots(jobs: list[Job]) -> list[list[int]]:
     return lots
 
 
-def _sample(jobs: list[Job], seed: int, chains: int, draws: int, own_seeds: list[int]) -> list[Sampled]:
+def _sample(jobs: list[Job], seed: int, chains: int, draws: int, own_seeds: list[int]) -> tuple[list[Sampled], list[float]]:
+    """What each job has given, and its largest R-hat."""
     models = [job.model for job in jobs]
     data = {key: np.stack([model.data[key] for model in models]) for key in models[0].data}
     if "copies" in data:  # so many matrices are factorised side by side
         data["copies"] = np.zeros((len(models), len(models) * chains))
     pairs = [model.start() for model in models]
+    shown = _shown(models)
     found = sample_batch(models[0].log_density, data, np.stack([start for start, _ in pairs]),
                          np.stack([scale for _, scale in pairs]), seed=seed, chains=chains, draws=draws,
-                         steps=LATENT_STEPS if jobs[0].latent else STEPS)
+                         steps=LATENT_STEPS if jobs[0].latent else STEPS, shown=shown)
     results = []
     for index, model in enumerate(models):
         if isinstance(model, GlmModel):
             results.append(model.sampled(found.draws[index], found.diverging[index], bool(found.converged[index])))
             continue
-        working = found.draws[index]
+        samples = found.draws[index]
         if isinstance(model, LatentModel):
-            working = model.coefficients(working, own_seeds[index])
+            samples = model.coordinates.to_user(model.coefficients(samples, own_seeds[index]))
         doubts = () if found.converged[index] else ("the search for the posterior's mode did not settle",)
-        results.append(Sampled(model.coordinates.to_user(working), found.diverging[index], doubts))
-    return results
+        results.append(Sampled(samples, found.diverging[index], doubts))
+    r_hats = found.r_hat if shown is not None else [plain_r_hat(result.samples) for result in results]
+    return results, [float(np.max(r_hat)) for r_hat in r_hats]
 
 
-def _warn(posteriors: list[Posterior]) -> None:
+def _shown(models: Sequence[ConditionalModel | LatentModel | GlmModel]) -> Shown | None:
+    """The parameters of `ConditionalModel` are coefficients and sigma already: they are put into the user's units in one go."""
+    arrays = [model.coordinates.arrays for model in models if isinstance(model, ConditionalModel)]
+    return Shown(in_user_units, {key: np.stack([each[key] for each in arrays]) for key in arrays[0]}) if arrays else None
+
+
+def _warn(posteriors: list[Posterior], r_hats: Mapping[int, float]) -> None:
     """One warning for all: which fits have problems that show at a glance; `diagnose` looks closer, and takes longer."""
     bad = [index for index, posterior in enumerate(posteriors)
            if posterior.info.doubts or posterior.info.divergences > DIVERGENCE_LIMIT * posterior.samples[..., 0].size
-           or np.any(plain_r_hat(posterior.samples) > FAR_APART)]
+           or r_hats[index] > FAR_APART]
     if bad:
         shown = ", ".join(map(str, bad[:8])) + (", …" if len(bad) > 8 else "")
         warnings.warn(f"{len(bad)} of {len(posteriors)} fits are not to be trusted yet (positions {shown}): see diagnose() of "

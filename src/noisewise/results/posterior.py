@@ -57,7 +57,7 @@ class Posterior:
 
     def __post_init__(self) -> None:
         family_of(self.info.family)
-        samples = np.array(self.samples, dtype=np.float64, order="C")
+        samples = _frozen(self.samples, np.float64)
         terms = tuple(self.terms)
         if samples.ndim != 3 or 0 in samples.shape or samples.shape[2] != len(terms):
             raise ResultError(
@@ -69,14 +69,12 @@ class Posterior:
             )
         if not np.isfinite(samples).all() or (self.has_sigma and (samples[..., -1] < 0).any()):
             raise ResultError("draws are finite numbers and sigma is not negative")
-        samples.setflags(write=False)
         object.__setattr__(self, "samples", samples)
         object.__setattr__(self, "terms", terms)
         if self.diverging is not None:
-            diverging = np.array(self.diverging, dtype=np.bool_, order="C")
+            diverging = _frozen(self.diverging, np.bool_)
             if diverging.shape != samples.shape[:2]:
                 raise ResultError("diverging has the shape (chains, draws)", found=str(diverging.shape))
-            diverging.setflags(write=False)
             object.__setattr__(self, "diverging", diverging)
         if self.sites is not None and (self.sites.terms != terms or self.sites.between.shape[:2] != samples.shape[:2]):
             raise ResultError("the sites have the terms, chains and draws of their population", found=", ".join(self.sites.terms))
@@ -282,3 +280,12 @@ class Posterior:
         heading = html.escape(f"{self.info.formula} ({self._subtitle()})")
         notes = "".join(f"<li>{html.escape(problem)}</li>" for problem in self.diagnose())
         return f"<p><b>{heading}</b></p>{table}" + (f"<ul>{notes}</ul>" if notes else "")
+
+
+def _frozen(values: Any, kind: type) -> NDArray[Any]:
+    """An array that cannot be written to: a copy, unless it is one already."""
+    found: NDArray[Any] = np.asarray(values, dtype=kind, order="C")
+    if found.flags.writeable:
+        found = np.array(found)
+        found.setflags(write=False)
+    return found

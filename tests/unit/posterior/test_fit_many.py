@@ -11,8 +11,8 @@ from tests.unit.posterior.seeded_release import seeded_release
 import noisewise as nw
 import noisewise.posterior.fit_many as fit_many_module
 from noisewise.errors import ConvergenceWarning, FitError
-from noisewise.posterior.kernels.batch import BatchDraws, sample_batch
-from noisewise.results.diagnostics import ess_bulk
+from noisewise.posterior.kernels.batch import CHUNK, BatchDraws, Shown, sample_batch
+from noisewise.results.diagnostics import ess_bulk, plain_r_hat
 
 pytestmark = pytest.mark.filterwarnings("ignore::noisewise.errors.ConvergenceWarning")
 
@@ -39,6 +39,9 @@ def test_the_batch_sampler_gets_normal_distributions_right() -> None:
     found = sample_batch(normal_density, {"precision_root": roots, "mean": means}, np.zeros((6, 3)), np.ones((6, 3)), seed=2,
                          chains=4, draws=1500)
     assert found.converged.all() and not found.diverging.any()
+    halves = np.concatenate([found.draws[:, :, :7 * CHUNK], found.draws[:, :, -7 * CHUNK:]], axis=2)  # of 15 rounds
+    assert np.allclose(found.r_hat, [plain_r_hat(draws) for draws in halves], atol=2e-3)
+    assert not np.allclose(found.r_hat, 1.0, atol=2e-4)
     for k in range(6):
         covariance = np.linalg.inv(roots[k].T @ roots[k])
         draws = found.draws[k]
@@ -67,12 +70,16 @@ def quick_sampler(seeds: list[int], away: float = 0.0) -> Any:
     """In the place of the sampler: normal draws, the first chain of the second fit so far away; notes the seeds that it takes."""
 
     def sample(log_density: Any, data: Any, starts: Any, scales: Any, *, seed: int, chains: int, draws: int,
-               steps: tuple[int, int]) -> BatchDraws:
+               steps: tuple[int, int], shown: Shown | None) -> BatchDraws:
         seeds.extend(range(seed, seed + 20))  # one for each call of the compiled function
         shape = (len(starts), chains, draws)
         visited = starts[:, None, None] + 0.01 * np.random.default_rng(seed).normal(size=(*shape, starts.shape[1]))
         visited[1:2, 0] += away
-        return BatchDraws(visited, np.zeros(shape, dtype=bool), np.ones(len(starts), dtype=bool))
+        if shown is not None:
+            of_each = [{key: value[index] for key, value in shown.arrays.items()} for index in range(len(starts))]
+            visited = np.stack([shown.function(*pair, np) for pair in zip(visited, of_each, strict=True)])
+        r_hat = np.array([plain_r_hat(each) for each in visited])
+        return BatchDraws(visited, np.zeros(shape, dtype=bool), np.ones(len(starts), dtype=bool), r_hat)
 
     return sample
 

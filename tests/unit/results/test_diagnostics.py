@@ -102,3 +102,15 @@ def test_ranks_are_those_of_scipy(values: list[int]) -> None:
 
 
 _ALL = (diagnostics.r_hat, diagnostics.ess_bulk, diagnostics.ess_tail)
+
+
+def test_plain_r_hat_is_the_one_of_gelman_and_rubin() -> None:
+    generator = np.random.default_rng(3)
+    draws = generator.normal(size=(4, 301, 3)) + [5e3, 0.0, 0.0]
+    draws[0, :, 1] += 2.0
+    draws[..., 2] = np.arange(4.0)[:, None]  # each chain stays where it began
+    halves = np.concatenate([draws[:, :150, :2], draws[:, 150:300, :2]])
+    expected = np.sqrt((150 * halves.mean(axis=1).var(axis=0, ddof=1) / halves.var(axis=1, ddof=1).mean(axis=0) + 149) / 150)
+    found = diagnostics.plain_r_hat(draws)
+    np.testing.assert_allclose(found[:2], expected, rtol=1e-9)
+    assert found[0] < 1.02 and found[1] > 1.2 and found[2] == np.inf

@@ -27,19 +27,25 @@ CHUNK: Final = 100
 
 @dataclass(frozen=True)
 class BatchDraws:
-    """Draws (densities, chains, draws, parameters), which transitions diverged, and whether each mode was found."""
+    """Draws (densities, chains, draws, parameters), which transitions diverged, and whether each mode was found.
+
+    ``r_hat`` (densities, parameters) is that of the chains' halves without ranks, to whole rounds; NaN for a single round.
+    """
 
     draws: Array
     diverging: npt.NDArray[np.bool_]
     converged: npt.NDArray[np.bool_]
+    r_hat: Array
 
 
 def sample_batch(log_density: LogDensity, data: Mapping[str, Any], starts: Array, scales: Array, *, seed: int, chains: int,
-                 draws: int, warmup: int = 300, steps: tuple[int, int] = (3, 9),
+                 draws: int, warmup: int = 300, steps: tuple[int, int] = (3, 9), shown: Shown | None = None,
                  tick: Callable[[int, int], None] | None = None) -> BatchDraws:
     """Sample from ``log_density(x, data[k], jax.numpy)`` for every k along the first axis of the arrays in ``data``.
 
-    ``steps``: the least and the largest number of steps of a trajectory.
+    ``steps``: the least and the largest number of steps of a trajectory. ``shown``: what of a draw is kept, see `Shown`.
+
+    A device works on the next draws while the last ones are copied from it: its numbers are asked for one round late.
     """
     with double_precision():
         import jax
@@ -50,20 +56,94 @@ def sample_batch(log_density: LogDensity, data: Mapping[str, Any], starts: Array
         random = np.random.default_rng(seed)
         state: Any = (random.normal(size=(count, chains, size)), *first_step_sizes((count, chains), 0.5 * size**-0.25))
         rounds = [True] * -(-warmup // CHUNK) + [False] * -(-draws // CHUNK)
-        kept, diverging = [], []
+        run, show = _transitions(log_density), _show(_as_sampled if shown is None else shown.function)
+        kept = _Kept(draws)
         for index, adapting in enumerate(rounds):
             lengths = random.integers(steps[0], steps[1] + 1, CHUNK)
-            state, visited, diverged = _transitions(log_density)(state, jax.random.key(seed + index), lengths, adapting,
-                                                                point, scale, arrays)
+            state, visited, diverged = run(state, jax.random.key(seed + index), lengths, adapting, point, scale, arrays)
+            kept.take_last()
             if not adapting:
-                kept.append(np.asarray(visited))
-                diverging.append(np.asarray(diverged))
+                kept.expect(show(visited, point, scale, {} if shown is None else shown.arrays), diverged)
             if tick is not None:
-                tick((index + 1) * CHUNK, len(rounds) * CHUNK)
-    standard = np.moveaxis(np.concatenate(kept)[:draws], 0, 2)
-    point, scale = np.asarray(point), np.asarray(scale)
-    shifted = point[:, None, None] + np.einsum("kij,kcdj->kcdi", scale, standard, optimize=True)
-    return BatchDraws(shifted, np.moveaxis(np.concatenate(diverging)[:draws], 0, 2), np.asarray(converged))
+                tick(index * CHUNK, len(rounds) * CHUNK)
+        kept.finish()
+    return BatchDraws(kept.draws, kept.diverging, np.asarray(converged), kept.r_hat())
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What is kept of a draw x of density k: ``function(x, arrays[k], jax.numpy)``, computed where the draws are."""
+
+    function: Callable[..., Any]
+    arrays: Mapping[str, Any]
+
+
+def _as_sampled(x: Any, arrays: Mapping[str, Any], xp: Any) -> Any:
+    return x
+
+
+@cache
+def _show(function: Callable[..., Any]) -> Any:
+    """From a round's positions (draws, densities, chains, parameters) to what is kept of them, densities first; and of each
+    chain their mean and their mean squared distance from it."""
+    import jax
+    import jax.numpy as jnp
+
+    def of_density(visited: Any, point: Any, scale: Any, arrays: Any) -> Any:
+        return function(jnp.einsum("...j,ij->...i", visited, scale) + point, arrays, jnp)
+
+    @jax.jit
+    def show(visited: Any, point: Any, scale: Any, arrays: Any) -> Any:
+        shown = jax.vmap(of_density)(jnp.moveaxis(visited, 0, 2), point, scale, arrays)
+        return shown, jnp.mean(shown, axis=2), jnp.var(shown, axis=2)
+
+    return show
+
+
+class _Kept:
+    """Arrays of all draws, filled round by round, each when the next one has been sent off."""
+
+    def __init__(self, draws: int) -> None:
+        self._length, self._done = draws, 0
+        self._expected: Any = None
+        self._means: list[Array] = []
+        self._variances: list[Array] = []
+        self.draws: Array = np.empty(0)
+        self.diverging: npt.NDArray[np.bool_] = np.empty(0, dtype=bool)
+
+    def expect(self, shown: Any, diverged: Any) -> None:
+        self._expected = *shown, diverged
+
+    def take_last(self) -> None:
+        if self._expected is None:
+            return
+        (shown, mean, variance, diverged), self._expected = (np.asarray(part) for part in self._expected), None
+        if not self._done:
+            self.draws = np.empty((*shown.shape[:2], self._length, shown.shape[3]))
+            self.diverging = np.empty(self.draws.shape[:3], dtype=bool)
+        stop = min(self._done + CHUNK, self._length)
+        self.draws[:, :, self._done:stop] = shown[:, :, :stop - self._done]
+        self.diverging[:, :, self._done:stop] = np.moveaxis(diverged, 0, 2)[:, :, :stop - self._done]
+        self._means.append(mean)
+        self._variances.append(variance)
+        self._done = stop
+
+    def finish(self) -> None:
+        self.take_last()
+        self.draws.setflags(write=False)  # so that results can share them
+        self.diverging.setflags(write=False)
+
+    def r_hat(self) -> Array:
+        """From the rounds' means and variances: halves are made of whole rounds, an odd one in the middle is left out."""
+        half = len(self._means) // 2
+        if not half:
+            return np.full((len(self.draws), self.draws.shape[3]), np.nan)
+        halves = [slice(None, half), slice(-half, None)]
+        means = np.concatenate([np.mean(self._means[part], axis=0) for part in halves], axis=1)
+        spread = [np.mean(self._variances[part], axis=0) + np.var(self._means[part], axis=0) for part in halves]
+        within = np.mean(spread, axis=(0, 2))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.asarray(np.sqrt(1.0 + np.var(means, axis=1, ddof=1) / within))
 
 
 def find_modes(log_density: LogDensity, data: Mapping[str, Any], starts: Array, scales: Array) -> tuple[Any, Any, Any]:

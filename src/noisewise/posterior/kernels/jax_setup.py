@@ -35,6 +35,13 @@ def double_precision() -> AbstractContextManager[Any]:
     return context
 
 
+def on_accelerator() -> bool:
+    """Whether JAX computes on a GPU or the like."""
+    import jax
+
+    return bool(jax.default_backend() != "cpu")
+
+
 def as_numpy(tree: Any) -> Any:
     """Arrays as NumPy's again: given back to a compiled function, those that lie on a device would have it compiled anew."""
     import jax

@@ -1,0 +1,76 @@
+"""``fit_many`` on whatever JAX runs on: replicates a second, from some hundred to the largest batch that is worth it.
+
+    python benchmarks/gpu.py [--releases 1000 10000 100000] [--columns 5] [--method conditional-flat conditional]
+    JAX_PLATFORMS=cpu taskset -c 0,1 python benchmarks/gpu.py --releases 1000
+
+The first command on a machine with a GPU, the second beside it on two of its cores: their ratio is the figure (target: 50 at
+d = 5). Releases are simulated, so that nothing here draws privacy noise. Compilation is done before the clock starts.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+import warnings
+from dataclasses import replace
+
+import numpy as np
+
+import noisewise as nw
+from studies.simulated_release import simulated_release
+from studies.tables import simulated_noise
+
+ROWS = 10_000
+EPSILON = {"conditional-flat": 1.0, "conditional": 0.05}
+"""0.05: the noise hides the moments, and the default takes its longer way."""
+
+
+def made_releases(count: int, columns: int, epsilon: float) -> list[nw.Release]:
+    """One table, and the same noise mechanism so many times: what differs between replicates is the noise."""
+    rng = np.random.default_rng(1)
+    names = [f"x{index}" for index in range(columns)]
+    schema = nw.Schema.from_dict({"adjacency": "replace-one", "unit": "row",
+                                  "columns": {name: {"bounds": [-1, 1]} for name in (*names, "y")}})
+    x = rng.uniform(-1, 1, (ROWS, columns))
+    y = np.clip(0.1 + x @ np.linspace(-0.2, 0.2, columns) / columns**0.5 + rng.normal(0, 0.2, ROWS), -1, 1)
+    first = simulated_release({**dict(zip(names, x.T, strict=True)), "y": y}, schema, rng, epsilon=epsilon, delta=1e-6)
+    (part,) = first.parts
+    releases = []
+    for _ in range(count):
+        noise = simulated_noise(rng, part.noise, len(part.matrix))
+        noise[0, 0] = 0.0
+        releases.append(replace(first, parts=(replace(part, matrix=part.matrix + noise),)))
+    return releases
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="fit_many on this machine's accelerator.")
+    parser.add_argument("--releases", type=int, nargs="*", default=[1000, 10_000])
+    parser.add_argument("--columns", type=int, default=5)
+    parser.add_argument("--method", nargs="*", default=["conditional-flat"], choices=list(EPSILON))
+    parser.add_argument("--draws", type=int, default=1000)
+    parser.add_argument("--chains", type=int, default=4)
+    arguments = parser.parse_args()
+    warnings.simplefilter("ignore", nw.errors.ConvergenceWarning)
+    formula = "y ~ " + " + ".join(f"x{index}" for index in range(arguments.columns))
+    for method in arguments.method:
+        releases = made_releases(max(arguments.releases), arguments.columns, EPSILON[method])
+        for count in arguments.releases:
+            some = releases[:count]
+            nw.fit_many(formula, some, method=method, draws=100, chains=arguments.chains, seed=1, progress=False)
+            started = time.perf_counter()
+            many = nw.fit_many(formula, some, method=method, draws=arguments.draws, chains=arguments.chains, seed=1, progress=False)
+            seconds = time.perf_counter() - started
+            least = min(posterior.summary()["ess_bulk"].min() for posterior in many[:20])
+            print(f"{device()}: {method}, d = {arguments.columns}: {count:,} fits in {seconds:.2f} s, {count / seconds:.0f} a second; "
+                  f"least effective draws {least:.0f} of {arguments.draws * arguments.chains}", flush=True)
+
+
+def device() -> str:
+    import jax
+
+    return str(jax.devices()[0].device_kind)
+
+
+if __name__ == "__main__":
+    main()
