@@ -39,10 +39,10 @@ demo: $(VENV)/.installed
 	$(BIN)/noisewise demo
 
 test: $(VENV)/.installed-dev
-	$(TEST_ENV) $(BIN)/python -m pytest -n $(WORKERS)
+	$(TEST_ENV) $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup
 
 slow: $(VENV)/.installed-dev
-	$(TEST_ENV) $(BIN)/python -m pytest -n $(WORKERS) -m slow
+	$(TEST_ENV) $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup -m slow
 
 check: $(VENV)/.installed-dev
 	$(BIN)/ruff check

@@ -15,10 +15,10 @@ import warnings
 from dataclasses import replace
 
 import numpy as np
-
-import noisewise as nw
 from studies.simulated_release import simulated_release
 from studies.tables import simulated_noise
+
+import noisewise as nw
 
 ROWS = 10_000
 EPSILON = {"conditional-flat": 1.0, "conditional": 0.05}
@@ -57,13 +57,14 @@ def main() -> None:
         releases = made_releases(max(arguments.releases), arguments.columns, EPSILON[method])
         for count in arguments.releases:
             some = releases[:count]
-            nw.fit_many(formula, some, method=method, draws=100, chains=arguments.chains, seed=1, progress=False)
+            settings = {"method": method, "chains": arguments.chains, "seed": 1, "progress": False}
+            nw.fit_many(formula, some, draws=100, **settings)
             started = time.perf_counter()
-            many = nw.fit_many(formula, some, method=method, draws=arguments.draws, chains=arguments.chains, seed=1, progress=False)
+            many = nw.fit_many(formula, some, draws=arguments.draws, **settings)
             seconds = time.perf_counter() - started
             least = min(posterior.summary()["ess_bulk"].min() for posterior in many[:20])
-            print(f"{device()}: {method}, d = {arguments.columns}: {count:,} fits in {seconds:.2f} s, {count / seconds:.0f} a second; "
-                  f"least effective draws {least:.0f} of {arguments.draws * arguments.chains}", flush=True)
+            print(f"{device()}: {method}, d = {arguments.columns}: {count:,} fits in {seconds:.2f} s, {count / seconds:.0f} a "
+                  f"second; least effective draws {least:.0f} of {arguments.draws * arguments.chains}", flush=True)
 
 
 def device() -> str:

@@ -70,7 +70,7 @@ def collapsed_gradient(columns: int) -> Callable[[], object]:
     part, coordinates, prior = made_problem(columns)
     model = CollapsedModel.of([part], coordinates, prior)
     assert model.rotated
-    return compiled(jax_density(model.log_density, model.data), model.start(np.zeros(columns), 0.3)[0])
+    return compiled(jax_density(model.log_density, model.data), model.start()[0])
 
 
 def compiled(density: Callable[[np.ndarray], tuple[float, np.ndarray]], point: np.ndarray) -> Callable[[], object]:

@@ -23,6 +23,7 @@ PAGES = {
     "proofs/partition.md": "src/noisewise/privacy/sensitivity/partition.md",
     "proofs/moments.md": "src/noisewise/privacy/sensitivity/moments.md",
     "proofs/microdata.md": "src/noisewise/privacy/sensitivity/microdata.md",
+    "proofs/database.md": "src/noisewise/data/sources/database.md",
     "proofs/wishart.md": "src/noisewise/privacy/wishart.md",
     "proofs/binary.md": "src/noisewise/privacy/binary.md",
     "proofs/calibration.md": "src/noisewise/privacy/calibration.md",

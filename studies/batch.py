@@ -14,9 +14,7 @@ import numpy.typing as npt
 
 from noisewise.posterior.collapsed import CollapsedModel
 from noisewise.posterior.kernels import batch
-from noisewise.posterior.kernels.gradients import jax_density
-from noisewise.posterior.kernels.mode import find_mode
-from noisewise.posterior.kernels.nuts import sample_nuts
+from noisewise.posterior.kernels.diagonal_nuts import CAREFUL_ACCEPTANCE, sample_diagonal
 from noisewise.posterior.latent import LatentModel
 
 Array = npt.NDArray[np.float64]
@@ -27,11 +25,11 @@ def sample_batch(models: Sequence[Any], *, seed: int, draws: int = 1000, warmup:
                  tick: Callable[[int, int], None] | None = None) -> Array:
     """Draws in working units, one chain per model: (models, draws, parameters); for a latent S the coefficients and ±σ only."""
     kept: dict[int, Array] = {}
-    for kind in dict.fromkeys(type(model) for model in models):
-        members = [index for index, model in enumerate(models) if type(model) is kind]
+    for kind in dict.fromkeys(map(_kind, models)):
+        members = [index for index, model in enumerate(models) if _kind(model) == kind]
         for first in range(0, len(members), LOT):
             lot = members[first:first + LOT]
-            sample = _one_by_one if kind is CollapsedModel else _side_by_side
+            sample = _one_by_one if kind[0] is CollapsedModel else _side_by_side
             found = sample([models[index] for index in lot], None if starts is None else starts[lot], seed + first, draws, warmup)
             kept.update(zip(lot, found, strict=True))
             if tick is not None:
@@ -39,9 +37,16 @@ def sample_batch(models: Sequence[Any], *, seed: int, draws: int = 1000, warmup:
     return np.stack([kept[index] for index in range(len(models))])
 
 
+def _kind(model: Any) -> tuple[Any, ...]:
+    """Models with the same one have arrays of the same shapes, which can be stacked."""
+    return type(model), *((name, np.shape(value)) for name, value in sorted(model.data.items()))
+
+
 def _start(model: Any, start: Array | None) -> tuple[Array, Array]:
-    pair: tuple[Array, Array] = model.start() if start is None else (start, np.full(len(start), 0.05))
-    return pair
+    point, scale = model.start()
+    if start is None:
+        return point, scale
+    return start, scale if isinstance(model, CollapsedModel) else np.full(len(start), 0.05)
 
 
 def _side_by_side(models: list[Any], starts: Array | None, seed: int, draws: int, warmup: int) -> list[Array]:
@@ -58,7 +63,8 @@ def _side_by_side(models: list[Any], starts: Array | None, seed: int, draws: int
 def _one_by_one(models: list[Any], starts: Array | None, seed: int, draws: int, warmup: int) -> list[Array]:
     found = []
     for index, model in enumerate(models):
-        mode = find_mode(jax_density(model.log_density, model.data), *_start(model, None if starts is None else starts[index]))
-        result = sample_nuts(model.log_density, model.data, mode, seed=seed + index, chains=1, draws=draws, warmup=warmup)
+        result = sample_diagonal(model.log_density, model.data, *_start(model, None if starts is None else starts[index]),
+                                 seed=seed + index, chains=1, draws=draws, warmup=warmup,
+                                 acceptance=CAREFUL_ACCEPTANCE)
         found.append(result.draws[0])
     return found

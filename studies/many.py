@@ -167,11 +167,10 @@ class Units:
 
 def ours(method: str, parts: Sequence[Sequence[Any]], units: Units, length: Length, seed: int) -> Array:
     """``conditional``, ``conditional-flat`` or ``collapsed``, in the user's units."""
+    if method == "collapsed":
+        return _collapsed(parts, units, length, seed)
     models = [weighted_model(each, units.coordinates, units.prior, jax_density) for each in parts]
     points = conditional_modes(models)
-    if method == "collapsed":
-        rough = [model.coordinates.to_user(point) for model, point in zip(models, points, strict=True)]
-        return _collapsed(parts, units, rough, length, seed)
     latent = [index for index, model in enumerate(models) if method == "conditional" and needs_latent(model)]
     rest = [index for index in range(len(models)) if index not in latent]
     users = np.empty((len(models), length.draws, len(units.prior.sd) + 1))
@@ -221,17 +220,16 @@ def _one_by_one(models: Sequence[Any], begin: Sequence[tuple[Array, Array]], len
     return np.array(found)
 
 
-def _collapsed(parts: Sequence[Sequence[Any]], units: Units, rough: Sequence[Array], length: Length, seed: int) -> Array:
-    coordinates = units.coordinates
-    models = [CollapsedModel.of(each, coordinates, units.prior) for each in parts]
-    begin = [model.start(np.linalg.solve(coordinates.slope, user[:-1] - coordinates.offset), user[-1] / coordinates.half_width)
-             for model, user in zip(models, rough, strict=True)]
-    starts, scales = (np.array(part) for part in zip(*begin, strict=True))
+def _collapsed(parts: Sequence[Sequence[Any]], units: Units, length: Length, seed: int) -> Array:
+    models = [CollapsedModel.of(each, units.coordinates, units.prior) for each in parts]
+    starts, scales = (np.array(part) for part in zip(*(model.start() for model in models), strict=True))
     if len(starts[0]) > LARGE:
-        draws = _one_by_one(models, begin, length, seed)
+        working = [model.sample(seed=seed + index, chains=1, draws=length.draws, warmup=length.warmup).draws[0]
+                   for index, model in enumerate(models)]
     else:
         draws = hmc(models[0].log_density, [model.data for model in models], starts, scales, length, seed, len(parts[0]))
-    return np.array([coordinates.to_user(chain[:, :len(units.prior.sd) + 1]) for chain in draws])
+        working = [model.coefficients(chain) for model, chain in zip(models, draws, strict=True)]
+    return np.array([units.coordinates.to_user(chain) for chain in working])
 
 
 def hmc(density: Any, arrays: Sequence[Mapping[str, Array]], starts: Array, scales: Array, length: Length, seed: int,

@@ -150,12 +150,28 @@ def collapsed_replicates(case: Case, replicates: int, rng: np.random.Generator) 
         matrix = central_limit_matrix(rng, mean, factor @ factor.T, beta, sigma, rows, noise)
         model = CollapsedModel.of([SimulatedPart(matrix, None if noise.corner else ROWS, noise)], coordinates, prior)
         g: Array = np.linalg.solve(coordinates.slope, beta - coordinates.offset).astype(np.float64)
-        lower = np.linalg.cholesky(basis.T @ factor @ factor.T @ basis)
-        features = [basis.T @ mean, np.log(np.diag(lower)), lower[np.tril_indices(d, -1)]]
-        truths.append(np.concatenate([g, [sigma], *features, [np.log(rows)] if noise.corner else []]))
-        starts.append(model.start(g, sigma)[0])
+        truths.append(collapsed_parameters(model, g, sigma, basis.T @ mean, basis.T @ factor @ factor.T @ basis,
+                                           np.array([rows] if noise.corner else [])))
+        starts.append(model.start()[0])
         models.append(model)
     return Replicates(models, np.array(truths), np.array(starts), d + 1)
+
+
+def collapsed_parameters(model: CollapsedModel, g: Array, sigma: float, mean: Array, covariance: Array, rows: Array) -> Array:
+    """The parameters of a model that stand for these coefficients, moments of the predictors and numbers of rows (if private)."""
+    data = model.data
+    theta = data["effects"] @ g + data["effects_offset"]
+    level, slopes = theta[0], theta[1:]
+    cross = covariance @ slopes
+    joint = np.block([[covariance, cross[:, None]], [cross[None], slopes @ cross + sigma**2 / data["residual_norm2"]]])
+    means = data["mean_root"].shape[1]
+    t = np.linalg.solve(data["mean_root"], (np.append(mean, level + slopes @ mean) - data["centre"])[:means])
+    lower = np.linalg.cholesky(data["inverse_root"] @ joint @ data["inverse_root"].T)
+    log_diagonal = np.log(np.diag(lower))
+    if means == len(lower):
+        shift = np.outer(data["standard_centre"], data["noise_share"] * t)
+        lower, log_diagonal = lower + shift + shift.T, log_diagonal + np.diag(shift)
+    return np.concatenate([t, log_diagonal, lower[np.tril_indices(len(lower), -1)], np.log(rows)])
 
 
 def bartlett(rng: np.random.Generator, d: int) -> Array:
@@ -196,8 +212,12 @@ def mistold(model: Any, share: float = WRONG) -> Any:
 def quantities(models: Sequence[Any], truth: Array, draws: Array, coefficients: int) -> dict[str, Ranks]:
     """The ranks of coefficients and sigma in user's units, and of the log density."""
     shown = coefficients + 1
-    users = np.stack([model.coordinates.to_user(chain[:, :shown]) for model, chain in zip(models, draws, strict=True)])
-    true = np.stack([model.coordinates.to_user(x[:shown]) for model, x in zip(models, truth, strict=True)])
+
+    def user(model: Any, x: Array) -> Array:
+        working = model.coefficients(x) if isinstance(model, CollapsedModel) else x[..., :shown]
+        return np.asarray(model.coordinates.to_user(working))
+
+    users, true = (np.stack([user(model, x) for model, x in zip(models, each, strict=True)]) for each in (draws, truth))
     ranks = ranks_among(users, true)
     names = [f"beta{k}" for k in range(coefficients)] + ["sigma"]
     result = {name: ranks[:, k] for k, name in enumerate(names)}

@@ -17,6 +17,7 @@ from noisewise.holder_audit import audit
 from noisewise.holder_binary import synthesize_binary
 from noisewise.holder_bounds import private_bounds
 from noisewise.holder_planning import suggest_parts
+from noisewise.holder_query import query
 from noisewise.posterior.binary import fit_binary
 from noisewise.posterior.compare import compare_methods
 from noisewise.posterior.fit import fit
@@ -24,7 +25,7 @@ from noisewise.posterior.fit_many import fit_many
 from noisewise.posterior.prior import Prior
 from noisewise.posterior.sums.fit import fit_sum
 from noisewise.privacy.ledger import Ledger
-from noisewise.release import PartitionRelease, Release, combine, load
+from noisewise.release import PartitionRelease, Release, combine, load, load_many
 from noisewise.release.binary import BinarySynthesis
 from noisewise.results import Comparison, PointEstimate, Posterior
 from noisewise.schema import Schema
@@ -61,7 +62,9 @@ __all__ = [
     "fit_many",
     "fit_sum",
     "load",
+    "load_many",
     "private_bounds",
+    "query",
     "release",
     "suggest_parts",
     "synthesize",

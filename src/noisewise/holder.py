@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from noisewise.errors import DeclarationError, PrivacyError
 from noisewise.holder_ledger import check_ledger, released
+from noisewise.holder_query import suited_to
 from noisewise.privacy.ledger import BudgetLedger
 from noisewise.privacy.mechanisms import SymmetricMechanism, SymmetricWishart, choose_mechanism
 from noisewise.privacy.sensitivity.averaged import averaged_sensitivity, check_group
@@ -123,7 +124,8 @@ def release(
 ) -> Release | SingleRelease:
     """Release a noisy summary of a table under differential privacy.
 
-    ``data`` is a path (Parquet file, folder or glob; CSV), a pandas or polars DataFrame, an Arrow table or a dict of arrays. Only
+    ``data`` is a path (Parquet file, folder or glob; CSV), a DataFrame (pandas, polars or Spark), ``"spark:TABLE"``, a `query` of
+    a database, an Arrow table or a dict of arrays. Only
     what ``schema`` declares is read. ``terms`` adds columns to the statistic, such as ``"age:ward + I(age**2)"``: an analyst can
     use only what was released. With ``delta`` the noise is Gaussian; without it, Laplace, for pure epsilon. ``mechanism`` names
     another one: ``"laplace"``, ``"wishart"``, or ``"wishart-paper"`` with the degrees of freedom of the literature.
@@ -164,6 +166,7 @@ def release(
         raise DeclarationError("a release needs a Schema", found=type(schema).__name__,
                                remedy="use Schema.load(path) or Schema.from_dict({...})")
     check_ledger(ledger)
+    data = suited_to(data, schema)
     terms = terms.strip() if isinstance(terms, str) else terms
     if average is not None and kind != "gram":
         raise DeclarationError("rows are averaged in releases of kind gram only", found=repr(kind), remedy="leave average out")

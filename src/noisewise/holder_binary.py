@@ -11,6 +11,7 @@ from typing import Any
 
 from noisewise.errors import DeclarationError, PrivacyError
 from noisewise.holder_ledger import check_edition, check_ledger, neighbours, once
+from noisewise.holder_query import suited_to
 from noisewise.privacy.ledger import BudgetLedger
 from noisewise.privacy.mechanisms import BetaBinomial
 from noisewise.progress import Tick
@@ -51,6 +52,7 @@ def synthesize_binary(
     check_ledger(ledger)
     check_edition(edition)
     alone = _one_column(schema, column)
+    data = suited_to(data, alone)
     chosen = BetaBinomial.calibrate(alone.adjacency, epsilon, rows, copies)
     if copies > MOST_COPIES:
         raise PrivacyError(f"there are at most {MOST_COPIES} copies", found=str(copies))

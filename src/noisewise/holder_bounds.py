@@ -16,6 +16,7 @@ import numpy as np
 
 from noisewise.errors import DeclarationError, PrivacyError
 from noisewise.holder_ledger import check_edition, check_ledger, neighbours, once
+from noisewise.holder_query import suited_to
 from noisewise.privacy.bounds import (
     PROBABILITY,
     SIDES,
@@ -82,6 +83,7 @@ def private_bounds(
         "partition": dict(partition) if isinstance(partition, Mapping) else partition or {},
         "columns": {name: {"bounds": [0, 1]} for name in asked},  # in the place of bounds that are not known yet
     })
+    data = suited_to(data, people)
     chosen = _plan(asked, people, epsilon, tail, digits)
     blank = _blank(chosen, people, float(epsilon), tail, digits)
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeVar, cast
 
 from noisewise.errors import DeclarationError, PrivacyError
+from noisewise.holder_interrupts import finished_first
 from noisewise.privacy.cost import Cost
 from noisewise.privacy.ledger import BudgetLedger
 from noisewise.release.model import Release
@@ -22,6 +23,7 @@ DERIVED: Final = frozenset({"rows", "noise", "created", "library", "statistic", 
 """Of a part: what follows from the rest, the rows, the noise or the day. What is not listed is part of the request."""
 DERIVED_PRIVACY: Final = frozenset({"sensitivity", "statement"})
 MOST_NAMES: Final = 8
+KEPT: Final = "the ledger keeps the release; ask for it again, which costs nothing"
 
 
 def check_ledger(ledger: object) -> None:
@@ -90,7 +92,8 @@ def once(ledger: BudgetLedger | None, *, cost: Cost, description: str, request: 
          decode: Callable[[bytes], Made]) -> Made:
     """Make something that costs budget, or hand out what was made for the same request before.
 
-    ``read`` reads and sums the rows; what it returns draws the noise, and is called once, after the budget was charged.
+    ``read`` reads and sums the rows; what it returns draws the noise, and is called once, after the budget was charged. Ctrl-C
+    stops the reading, which costs nothing; from the charge on it waits for the record, and asking again gets what was recorded.
     """
     if ledger is None:
         return read()()
@@ -98,12 +101,13 @@ def once(ledger: BudgetLedger | None, *, cost: Cost, description: str, request: 
     if before is not None:
         return decode(before)
     perturb = read()
-    entry = ledger.charge(cost, description=description, request=request, partition=partition, neighbours=neighbours)
-    before = ledger.earlier(request)  # another process may have made it while the rows were read: then nothing was charged
-    if before is not None:
-        return decode(before)
-    made = perturb()
-    ledger.complete(entry, encode(made))
+    with finished_first(KEPT):
+        entry = ledger.charge(cost, description=description, request=request, partition=partition, neighbours=neighbours)
+        before = ledger.earlier(request)  # another process may have made it while the rows were read: then nothing was charged
+        if before is not None:
+            return decode(before)
+        made = perturb()
+        ledger.complete(entry, encode(made))
     return made
 
 

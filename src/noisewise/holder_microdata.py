@@ -19,6 +19,7 @@ from typing import Any, Final
 
 from noisewise.errors import DeclarationError, NoisewiseError, PrivacyError, ReleaseError, ReleaseWriteError
 from noisewise.holder_ledger import check_edition, check_ledger, released
+from noisewise.holder_scratch import scratch_folder
 from noisewise.privacy.ledger import BudgetLedger
 from noisewise.privacy.microdata import MicrodataMechanism, calibrate
 from noisewise.progress import Tick
@@ -60,9 +61,9 @@ def release_microdata(
         from noisewise.data.microdata import open_rows
         from noisewise.data.passes import count_workers
 
-        count_workers(threads, 1, in_order=False)  # here, because the rows are passed over after the charge
+        count_workers(threads, in_order=False)  # here, because the rows are passed over after the charge
         _refuse_existing(target)
-        source, rows = open_rows(data, schema)
+        source, rows = open_rows(data, schema, progress)
         _check_room(target, rows, chosen)
 
         def perturb() -> MicrodataRelease:
@@ -196,11 +197,11 @@ def _written(blank: MicrodataRelease, source: Any, expected: int | None, chosen:
 
     width = len(chosen.shares)
     try:
-        with tempfile.TemporaryDirectory(dir=target.parent, prefix=".noisewise-rows-", ignore_cleanup_errors=True) as folder:
-            shuffle = Shuffle(Path(folder) / "shuffle", chosen.copies * width)
+        with scratch_folder(target.parent) as folder:
+            shuffle = Shuffle(folder / "shuffle", chosen.copies * width)
             rows = pass_noisy_rows(source, blank.schema, chosen.perturb, lambda part: shuffle.add(part.reshape(len(part), -1)),
                                    copies=chosen.copies, expected=expected, threads=threads, progress=progress)
-            unfinished = Path(folder) / "rows.parquet"
+            unfinished = folder / "rows.parquet"
             with RowsWriter(unfinished, blank.schema, chosen.copies) as writer:
                 for block in shuffle.blocks():
                     writer.write(block.reshape(-1, chosen.copies, width))

@@ -205,3 +205,27 @@ def _other_schema(schema: Path, old: str, new: str, **more: float) -> Path:
     path = schema.parent / "other.nwr"
     noisewise.release(table, noisewise.Schema.load(changed), epsilon=100, delta=1e-6, progress=False).save(path)
     return path
+
+
+def test_a_folder_and_a_pattern_in_quotes_are_the_files_in_them(nw, sites, tmp_path: Path) -> None:
+    by_name = nw.json("fit", *sites, FORMULA, *QUICK)
+    for given in (tmp_path, "site-*.nwr"):
+        found = nw.json("fit", given, FORMULA, *QUICK)
+        assert found["terms"] == by_name["terms"] and [Path(site["file"]).name for site in found["sites"]] == [
+            "site-1.nwr", "site-2.nwr", "site-3.nwr"]
+    shown = nw.json("show", tmp_path)
+    assert len(shown["releases"]) == 3 and shown["differences"] == []
+    (tmp_path / "none").mkdir()
+    assert "holds no release files" in one_error(nw("fit", tmp_path / "none", FORMULA))
+
+
+def test_pooled_files_are_fitted_alike_and_have_no_sites(nw, sites, tmp_path: Path) -> None:
+    found = nw.json("fit", tmp_path, FORMULA, *QUICK, "--pool")
+    assert found["holders"] == 3 and found["sites"] == []
+    apart = {row["term"]: row for row in nw.json("fit", tmp_path, FORMULA, *QUICK)["terms"]}
+    for row in found["terms"]:
+        assert abs(row["mean"] - apart[row["term"]]["mean"]) < 0.1 * row["sd"]
+    for wrong in (("--sites",), ("--site", "random")):
+        assert "--pool" in nw("fit", tmp_path, FORMULA, "--pool", *wrong).stderr
+    shutil.copy(sites[0], tmp_path / "site-4.nwr")
+    assert "hold the same part" in one_error(nw("fit", tmp_path, FORMULA, "--pool"))

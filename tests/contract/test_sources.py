@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
+from tests.databases import duckdb_connection_query, duckdb_parquet_query, duckdb_query, postgres_query
 
 from noisewise.data import GramSum, gram_sum, open_source
 from noisewise.data.sources.base import Wanted
@@ -187,6 +188,10 @@ SOURCES: dict[str, Callable[[pa.Table, Path], Any]] = {
     "dictionary of nullable series": lambda table, _: dict(table.drop_columns("unused").to_pandas().convert_dtypes().items()),
     "dictionary of polars series": lambda table, _: pl.from_arrow(table).to_dict(),  # type: ignore[union-attr]
     "structured array": lambda table, _: _structured(table),
+    "PostgreSQL": postgres_query,
+    "DuckDB": duckdb_query,
+    "DuckDB, connection": duckdb_connection_query,
+    "DuckDB, Parquet": duckdb_parquet_query,
 }
 
 

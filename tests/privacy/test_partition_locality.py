@@ -261,14 +261,14 @@ def test_buffers_that_parts_share_would_be_noticed(monkeypatch: pytest.MonkeyPat
                      for table in (parts, with_victim(parts, "other rows", rng)))
 
     assert changed(*found()) == {VICTIM}
-    own = part_grams._PartSums._multiply
+    own = part_grams.PartSums._multiply
 
     def all_at_once(self: Any, part: int) -> None:
         for one, waiting in enumerate(self._filled):
             if waiting:
                 own(self, one)
 
-    monkeypatch.setattr(part_grams._PartSums, "_multiply", all_at_once)
+    monkeypatch.setattr(part_grams.PartSums, "_multiply", all_at_once)
     assert len(changed(*found())) > 1
 
 
@@ -277,7 +277,7 @@ def test_statistics_of_whole_batches_would_be_noticed(monkeypatch: pytest.Monkey
     rng = np.random.default_rng(15)
     parts = split_table(rng)
     firsts: list[npt.NDArray[np.float64]] = []
-    add = part_grams._PartSums.add
+    add = part_grams.PartSums.add
 
     def relative(self: Any, values: npt.NDArray[np.float64], belongs: npt.NDArray[np.int64]) -> None:
         firsts.append(values[0, 1:].copy())
@@ -293,5 +293,5 @@ def test_statistics_of_whole_batches_would_be_noticed(monkeypatch: pytest.Monkey
 
     one, other = (made(1, rng) for _ in range(2))
     assert changed(found(one), found(other)) == {0}
-    monkeypatch.setattr(part_grams._PartSums, "add", relative)
+    monkeypatch.setattr(part_grams.PartSums, "add", relative)
     assert len(changed(found(one), found(other))) > 1

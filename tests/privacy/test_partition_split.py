@@ -165,14 +165,14 @@ def test_the_values_are_not_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
     schema = Schema.from_dict({"adjacency": "replace-one", "columns": {
         "y": {"bounds": "unknown", "missing": 0}, "x": {"bounds": "unknown", "missing": 0}}})
     splits: list[list[int]] = []
-    add = part_grams._PartSums.add
+    add = part_grams.PartSums.add
 
     def noted(self: Any, rows: npt.NDArray[np.float64], belongs: npt.NDArray[np.int64]) -> None:
         splits.append(belongs.tolist())
         add(self, rows, belongs)
 
     monkeypatch.setattr(split, "balanced_parts", lambda rows, parts: balanced_parts(rows, parts, seeded(9)))
-    monkeypatch.setattr(part_grams._PartSums, "add", noted)
+    monkeypatch.setattr(part_grams.PartSums, "add", noted)
     for values in (np.zeros(30), np.full(30, np.nan), np.arange(30.0)):
         part_moments({"y": values, "x": values[::-1]}, schema, part_design(schema, "y ~ x", ()), 3, progress=False)
     assert splits[0] == splits[1] == splits[2]

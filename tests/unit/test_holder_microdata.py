@@ -303,7 +303,7 @@ def test_rows_that_change_between_the_readings_are_noticed(tmp_path: Path, monke
     from noisewise.data import microdata
 
     original = microdata.open_rows
-    monkeypatch.setattr(microdata, "open_rows", lambda data, schema: (original(data, schema)[0], ROWS - 1))
+    monkeypatch.setattr(microdata, "open_rows", lambda *given: (original(*given)[0], ROWS - 1))
     with pytest.raises(DataError, match="same number of rows"):
         made(tmp_path)
     assert not list(tmp_path.iterdir())

@@ -13,7 +13,8 @@ import noisewise
 NAMES = ["BayesFactor", "BinarySynthesis", "Comparison", "Criterion", "Ledger", "NoisewiseError", "PartitionRelease",
          "PointEstimate", "Posterior", "PosteriorProbability", "PosteriorQuantile", "Prior", "Release", "Schema", "__version__",
          "answer", "audit", "combine", "combine_synthetic", "compare", "compare_methods", "fit", "fit_binary", "fit_many",
-         "fit_sum", "load", "private_bounds", "release", "suggest_parts", "synthesize", "synthesize_binary", "test"]
+         "fit_sum", "load", "load_many", "private_bounds", "query", "release", "suggest_parts", "synthesize", "synthesize_binary",
+         "test"]
 HEAVY = ["formulaic", "jax", "matplotlib", "opendp", "pandas", "pyarrow", "pydantic", "scipy"]
 
 

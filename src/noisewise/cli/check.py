@@ -29,7 +29,8 @@ MOST_HOLDERS = 12
 def check(
     context: typer.Context,
     fitted: Annotated[Path, typer.Argument(metavar="FIT", show_default=False, help="What `noisewise fit --save` wrote (.npz).")],
-    files: Annotated[list[Path], typer.Argument(metavar="FILE", show_default=False, help="The release files of that fit.")],
+    files: Annotated[list[Path], typer.Argument(metavar="FILE", show_default=False,
+                                                help="The release files of that fit, or a folder of them.")],
     interval: Annotated[float, typer.Option(help="The probability that an interval holds.")] = 0.95,
     plot: Annotated[Path | None, typer.Option(help="Write a picture (.png, .svg or .pdf).", show_default=False)] = None,
     csv: Annotated[Path | None, typer.Option(help="Write the table as CSV.", show_default=False)] = None,
@@ -54,7 +55,7 @@ def check(
     if plot is not None and plot.suffix.lower() not in (".png", ".svg", ".pdf"):
         raise ResultError("a picture ends in .png, .svg or .pdf", found=str(plot), remedy="for example --plot check.png")
     posterior = noisewise.Posterior.load(fitted)
-    sites = Sites.load(files)
+    sites = Sites.load(files, talk.progress)
     found = posterior.check(sites.together(), holders=sites.holders, interval=interval)
     if csv is not None:
         write_text(csv, csv_text(found.table))

@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 def compare(
     context: typer.Context,
     files: Annotated[list[Path] | None, typer.Argument(
-        metavar="FILE", show_default=False, help="Release files: one, or one from each of several data holders.")] = None,
+        metavar="FILE", show_default=False,
+        help="Release files: one, or one from each of several data holders; or a folder of them.")] = None,
     *,
     formula: Annotated[str, typer.Argument(metavar="FORMULA", show_default=False,
                                            help="All terms in question, in quotes: \"stay ~ age + ward + sex\".")],
@@ -78,7 +79,7 @@ def compare(
     check_endings(pictures={"--plot": plot, "--models-plot": models_plot}, draws=save)
     if export_rows is not None and export_rows.suffix.lower() != ".csv":
         raise ResultError("rows are written as .csv", found=str(export_rows), remedy="for example --export-rows rows.csv")
-    sites = Sites.load(files)
+    sites = Sites.load(files, talk.progress)
     together = sites.together()
     settings: dict[str, Any] = {"prior": prior, "model_prior": model_prior, "keep": keep or (), "draws": draws, "seed": seed,
                                 "progress": talk.progress, **({"method": method} if method else {})}

@@ -14,7 +14,7 @@ from noisewise.errors import NoisewiseError, ReleaseWriteError, ResultError
 if TYPE_CHECKING:
     from noisewise.schema import Schema
 
-INPUT_ENDINGS: Final = (".parquet", ".pq", ".csv", ".csv.gz", ".toml")
+INPUT_ENDINGS: Final = (".parquet", ".pq", ".csv", ".csv.gz", ".duckdb", ".toml")
 
 
 def check_release_target(target: Path, *, force: bool, room: int) -> None:

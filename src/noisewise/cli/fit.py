@@ -34,7 +34,8 @@ if TYPE_CHECKING:
 def fit(
     context: typer.Context,
     files: Annotated[list[Path] | None, typer.Argument(
-        metavar="FILE", show_default=False, help="Release files: one, or one from each of several data holders.")] = None,
+        metavar="FILE", show_default=False,
+        help="Release files: one, or one from each of several data holders; or a folder of them.")] = None,
     *,
     formula: Annotated[str, typer.Argument(metavar="FORMULA", show_default=False, help="In quotes: \"stay ~ age + ward\".")],
     family: Annotated[str, typer.Option("--family", "-f", help="gaussian (a number), logistic or probit (two levels), poisson "
@@ -56,6 +57,8 @@ def fit(
                                                   "--per age=10. May be repeated.")] = None,
     sites: Annotated[bool, typer.Option("--sites", metavar="", help="Also show each file's rows, epsilon, delta and noise.")]
     = False,
+    pool: Annotated[bool, typer.Option("--pool", metavar="", help="Add up files with like noise per row while reading them: "
+                                       "thousands of files in little memory.")] = False,
     compare: Annotated[bool, typer.Option("--compare-methods", metavar="", help="Fit by every method, shown side by side.")]
     = False,
     as_json: AsJson = False,
@@ -72,15 +75,20 @@ def fit(
 
     Example: noisewise fit site-*.nwr "stay ~ age + ward" --sites --save stay.npz
 
+    Example: noisewise fit sites/ "stay ~ age + ward" --pool
+
     Example: noisewise fit patients.nwr "readmitted ~ age + ward" --family logistic --per age=10
     """
     talk = Talk.of(context)
     files = expand(files_before_formula(files or [], formula))
     if compare:
         _check_comparison(context, save, site)
+    if pool and (sites or site is not None):
+        raise typer.BadParameter("--pool adds up the sites, so it cannot go with --site and --sites")
     steps = read_steps(per)
     ratios = ratios or bool(steps)
     _check_family(family, ratios, compare)
+    import noisewise
     from noisewise.results.point_estimate import PointEstimate
     from noisewise.results.records import check_interval
 
@@ -96,10 +104,10 @@ def fit(
         _tell_files(talk, written)
         talk.document({**fit_document(of_rows, interval), "sites": [], "files": written})
         return
-    found = Sites.load(files)
-    together = found.together()
+    found = None if pool else Sites.load(files, talk.progress)
+    together = noisewise.load_many(files, pooled=True, progress=talk.progress) if found is None else found.together()
     check_point_options(together, plot, save)
-    if sites:
+    if sites and found is not None:
         talk.result(found.table())
     settings: dict[str, Any] = {"draws": draws, "chains": chains, "seed": seed, "progress": talk.progress}
     if site is not None:
@@ -122,10 +130,10 @@ def fit(
             document = fit_document(posterior, interval)
             if ratios:
                 document["ratios"] = ratios_document(posterior, interval, steps)
-            if posterior.sites is not None:
+            if posterior.sites is not None and found is not None:
                 document |= sites_document(posterior.sites, found.holders, interval)
     _tell_files(talk, written)
-    talk.document({**document, "sites": found.documents(), "files": written})
+    talk.document({**document, "sites": [] if found is None else found.documents(), "files": written})
 
 
 def _tell_files(talk: Talk, written: Mapping[str, Path | None]) -> None:

@@ -41,8 +41,8 @@ def guarded(*, holder: bool) -> Callable[[Callable[P, None]], Callable[P, None]]
             except NoisewiseError as error:
                 _explain(talk, error)
                 raise typer.Exit(FAILED) from None
-            except KeyboardInterrupt:
-                talk.fail("stopped by Ctrl-C" + ("; files are written whole or not at all" if holder else ""))
+            except KeyboardInterrupt as stop:
+                talk.fail("stopped by Ctrl-C" + (f"; {str(stop) or 'files are written whole or not at all'}" if holder else ""))
                 raise typer.Exit(INTERRUPTED) from None
             except BrokenPipeError:  # whoever was reading has gone: `noisewise show x.nwr | head -1`
                 raise

@@ -6,7 +6,7 @@ from typing import Annotated, Final
 
 import typer
 
-TABLE: Final = "The table: Parquet (file, folder or pattern) or CSV."
+TABLE: Final = "The table: Parquet (file, folder or pattern), CSV, or spark:NAME, a table or files of Spark."
 
 AsJson = Annotated[bool, typer.Option("--json", metavar="", help="Print one JSON document and nothing else on standard output.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", metavar="", help="Results, warnings and errors only.")]

@@ -15,10 +15,10 @@ from noisewise.cli.files import check_batch_target, check_release_target
 from noisewise.cli.guard import guarded
 from noisewise.cli.ledger_of_release import Budget, next_batch, open_budget, refuse_batch_twice
 from noisewise.cli.options import TABLE, AsJson, Force, Quiet, Traceback
+from noisewise.cli.query import QueryText, TrustQuery, open_rows
 from noisewise.cli.questions import Ask, QuestionFile, read_prior, read_questions
 from noisewise.cli.release_microdata import Copies, Shares, read_shares, release_rows
 from noisewise.cli.release_partition import refuse_batches, room_for_questions, tell_partition
-from noisewise.cli.table import open_table
 from noisewise.cli.talk import Talk
 from noisewise.errors import ReleaseError, ReleaseWriteError
 
@@ -42,6 +42,8 @@ def release(
     append: Annotated[Path | None, typer.Option("--append", help="Instead of --output: a release file to add this batch to. "
                                                 "Schema and terms must be those of the file, its people others.",
                                                 show_default=False)] = None,
+    query: QueryText = None,
+    trust_query: TrustQuery = False,
     delta: Annotated[float | None, typer.Option("--delta", "-d", help="With it Gaussian noise, for example 1e-6; without it "
                                                 "Laplace noise and pure epsilon.", show_default=False)] = None,
     mechanism: Annotated[str | None, typer.Option(help="gaussian, laplace, wishart or wishart-paper; by default as --delta says. "
@@ -115,7 +117,8 @@ def release(
                 raise typer.BadParameter("it is no option of kind microdata", param_hint=f"'--{name}'")
         check_release_target(target, force=force, room=65_536)
         budget = open_budget(ledger, total_epsilon, total_delta, edition)
-        release_rows(talk, open_table(data), declared, target, epsilon=epsilon, delta=delta, mechanism=mechanism, copies=copies,
+        rows = open_rows(data, query, trust_query, declared)
+        release_rows(talk, rows, declared, target, epsilon=epsilon, delta=delta, mechanism=mechanism, copies=copies,
                      shares=read_shares(share), ledger=budget, edition=edition, threads=threads)
         if budget is not None:
             budget.tell(talk)
@@ -131,8 +134,8 @@ def release(
                                 "questions": asked, "prior": chosen_prior, "average": average, "copies": copies,
                                 "shares": read_shares(share)}
     made: Release | PartitionRelease = noisewise.release(
-        open_table(data), declared, epsilon=epsilon, delta=delta, mechanism=mechanism, ledger=budget, edition=edition,
-        threads=threads, progress=talk.progress, **settings)
+        open_rows(data, query, trust_query, declared), declared, epsilon=epsilon, delta=delta, mechanism=mechanism, ledger=budget,
+        edition=edition, threads=threads, progress=talk.progress, **settings)
     if append is None:
         _keep(made, target, lambda: made.save(target))
     if isinstance(made, PartitionRelease):

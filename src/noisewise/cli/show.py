@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 @guarded(holder=False)
 def show(
     context: typer.Context,
-    files: Annotated[list[Path], typer.Argument(metavar="FILE", help="A release file (.nwr), or several to compare.",
-                                                show_default=False)],
+    files: Annotated[list[Path], typer.Argument(metavar="FILE", show_default=False,
+                                                help="A release file (.nwr), several to compare, or a folder of them.")],
     as_json: AsJson = False,
     quiet: Quiet = False,
     traceback: Traceback = False,
@@ -36,14 +36,17 @@ def show(
     talk = Talk.of(context)
     files = expand(files)
     import noisewise
+    from noisewise.release import Release
+    from noisewise.release.reading import read_all
     from noisewise.release.single import SingleRelease
 
     if len(files) > 1:
-        singles = {file: found for file in files if isinstance(found := noisewise.load(file), SingleRelease)}
+        releases = list(zip(files, read_all([str(file) for file in files]), strict=True))
+        singles = {file: found for file, found in releases if isinstance(found, SingleRelease)}
         if singles:
             _show_singles(talk, singles, [file for file in files if file not in singles])
         else:
-            _show_several(talk, files)
+            _show_several(talk, Sites(tuple(files), tuple(found for _, found in releases if isinstance(found, Release))))
         return
     file = files[0]
     found = noisewise.load(file)
@@ -65,8 +68,7 @@ def _show_singles(talk: Talk, singles: Mapping[Path, SingleRelease], others: Seq
     talk.document({"releases": [{"file": file, **found.document()} for file, found in singles.items()], "not_shown": others})
 
 
-def _show_several(talk: Talk, files: list[Path]) -> None:
-    found = Sites.load(files)
+def _show_several(talk: Talk, found: Sites) -> None:
     differences = found.differences()
     talk.result(found.table())
     for words in differences:
@@ -75,6 +77,6 @@ def _show_several(talk: Talk, files: list[Path]) -> None:
         first = found.releases[0]
         talk.explain(f"All are of one schema ({first.adjacency}) and can be fitted together, if their rows are of different "
                      "people.")
-        talk.explain(f"Columns: {', '.join(first.basis.names[1:])}. For one release in words: noisewise show {files[0]}")
-    documents = [{"file": file, **release_document(release)} for file, release in zip(files, found.releases, strict=True)]
+        talk.explain(f"Columns: {', '.join(first.basis.names[1:])}. For one release in words: noisewise show {found.files[0]}")
+    documents = [{"file": file, **release_document(release)} for file, release in zip(found.files, found.releases, strict=True)]
     talk.document({"releases": documents, "differences": differences})

@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from noisewise.cli.talk import visible
-from noisewise.errors import IncompatibleReleasesError, ReleaseError
+from noisewise.errors import IncompatibleReleasesError
 
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from noisewise.progress import Tick
     from noisewise.release import Release
 
 NAMED: Final = 5
@@ -20,17 +21,10 @@ NAMED: Final = 5
 
 
 def expand(files: Sequence[Path]) -> list[Path]:
-    """Patterns such as ``site-*.nwr`` that the shell has left as they are (Windows does) become the files that match."""
-    found: list[Path] = []
-    for file in files:
-        if any(sign in file.name for sign in "*?[") and not file.exists():
-            matching = sorted(file.parent.glob(file.name))
-            if not matching:
-                raise ReleaseError("no file matches the pattern", found=str(file), remedy="look at the folder, or name the files")
-            found += matching
-        else:
-            found.append(file)
-    return found
+    """Folders become the files in them, patterns such as ``site-*.nwr`` (in quotes, or left by Windows) those that match."""
+    from noisewise.release.many import release_paths
+
+    return [Path(file) for file in release_paths(files)]
 
 
 @dataclass(frozen=True)
@@ -41,10 +35,10 @@ class Sites:
     releases: tuple[Release, ...]
 
     @classmethod
-    def load(cls, files: Sequence[Path]) -> Sites:
-        from noisewise.release.files import load_matrices
+    def load(cls, files: Sequence[Path], progress: Tick | bool | None = False) -> Sites:
+        from noisewise.release.many import read_in_order
 
-        return cls(tuple(files), tuple(load_matrices(file) for file in files))
+        return cls(tuple(files), tuple(read_in_order([str(file) for file in files], progress=progress)))
 
     def together(self) -> Release:
         """One release with the parts of all, or an error that names the files."""
@@ -73,11 +67,12 @@ class Sites:
         return [f"{self.names[place]} is not like {first} ({found})" for place, found in odd.items()]
 
     def _unlike(self, reference: int) -> dict[int, str]:
-        from noisewise.release.combine import differing
+        from noisewise.release.combine import alike, differing
 
         found = {}
+        first = self.releases[reference]
         for place, release in enumerate(self.releases):
-            words = "; ".join(differing(self.releases[reference], release))
+            words = "" if alike(first, release) else "; ".join(differing(first, release))
             if words:  # "the first" is the one that it is compared with
                 mine, theirs = self.names[reference], self.names[place]
                 words = words.replace("only in the first", f"only in {mine}")

@@ -4,15 +4,18 @@ Sources hand out batches of rows; a statistic is a mergeable partial sum over th
 and nothing else. Cells that do not fit are mapped by the public rules of the schema, so that neither an exception nor a
 warning ever depends on a value: errors name columns and types only.
 
-    sources/    parquet, csv, arrow, pandas, polars, arrays -> Arrow record batches of the wanted columns
+    sources/    parquet, csv, arrow, pandas, polars, arrays, spark, database -> Arrow record batches of the wanted columns
     cells       untyped cells (text, Python objects) -> numbers or texts, by a total function
     series      series of pandas and polars -> Arrow arrays
     columns     Arrow columns -> numbers to be scaled, or codes of declared levels
     plan        basis -> the rows of a block and how each is computed
     block       8192 rows at a time -> their exact Gram matrix
     exact       partial sums in whole numbers of 2**-40
-    units       at most k rows of each privacy unit
+    units       at most k rows of each privacy unit, and unit_counts, which counts them
+    threads     what other threads make, in its order: batches that are decoded ahead, blocks of text that are parsed
+    reading     all rows in their order
     passes      one pass over all rows: threads here, or where the rows are
+    cluster     partial sums of the machines of a cluster, added up there
     gram        all of it, put together
     counts      cells at and between the points of a public grid, for private bounds
     groups      random groups of rows, and the exact matrix of their sums

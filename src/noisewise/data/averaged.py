@@ -4,12 +4,13 @@ The number of rows must be known before they can be put into groups. Most source
 CSV file is counted in a pass of its own; a stream that can be read only once is held in memory.
 
 Memory: the sums of the groups, 8 bytes times columns times rows/k, and up to 32 bytes for each row while the groups are
-drawn. Rows are read by one thread.
+drawn. One thread reads the rows and another adds them up, in their order.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,12 +19,13 @@ from noisewise.data.block import Block
 from noisewise.data.columns import numbers, require_columns, wanted_columns
 from noisewise.data.exact import BLOCK_ROWS
 from noisewise.data.groups import LARGEST_GROUP, AveragedGramSum, Groups, GroupSums, random_groups
-from noisewise.data.passes import blas, count_workers
+from noisewise.data.passes import count_workers
 from noisewise.data.plan import Matrix, Plan
 from noisewise.data.progress import reporting
 from noisewise.data.reading import batches, count_rows, readable_twice
 from noisewise.data.sources import open_source
 from noisewise.data.sources.base import slices
+from noisewise.data.threads import blas
 from noisewise.errors import DataError
 from noisewise.progress import Tick
 from noisewise.schema.basis import Basis
@@ -53,7 +55,7 @@ def averaged_gram_sum(
            [1.5 , 0.75]])
     """
     _check(schema, group)
-    count_workers(threads, 1, in_order=True)
+    count_workers(threads, in_order=True)
     opened = open_source(source)
     plan = Plan.of(basis)
     wanted = wanted_columns([schema.column(name) for name in plan.columns], None)
@@ -61,9 +63,10 @@ def averaged_gram_sum(
     opened = readable_twice(opened, wanted)
     rows = opened.rows if opened.rows is not None else count_rows(opened, wanted, progress)
     sums = GroupSums(basis.size - 1, random_groups(rows, group) if groups is None else groups, group)
-    with reporting(progress, rows) as counter, blas().limit(limits=1, user_api="blas"):
+    with (reporting(progress, rows) as counter, blas().limit(limits=1, user_api="blas"),
+          closing(batches(opened, wanted, threads)) as found):
         block = Block(plan)
-        for batch in batches(opened, wanted):
+        for batch in found:
             for values in _scaled(plan, block, batch):
                 sums.add(values)
             counter.add(batch.num_rows)

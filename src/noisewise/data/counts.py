@@ -7,16 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial, reduce
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from noisewise.data.columns import numbers, require_columns
-from noisewise.data.progress import reporting
+from noisewise.data.exact import ExactSum
+from noisewise.data.passes import share_batches
 from noisewise.data.sources import open_source
-from noisewise.data.sources.base import Wanted
-from noisewise.data.units import limit_units
+from noisewise.data.sources.base import ClusterSource, Wanted
+from noisewise.data.units import UnitLimit, limit_units
 from noisewise.progress import Tick
 from noisewise.schema.schema import Unit
 
@@ -51,23 +53,44 @@ def grid_counts(
         wanted.append(Wanted(unit.column, "unit"))
     require_columns(opened, wanted)
     opened, limit = limit_units(opened, unit, wanted)
-    totals = {name: np.zeros(2 * len(grid) + 1, dtype=np.int64) for name in columns}
-    rows = 0
-    with reporting(progress, opened.rows) as counter:
-        for task in opened.tasks(wanted):
-            for batch in task():
-                keep = None if limit is None else limit.keep(batch.column(unit.column))
-                for name, total in totals.items():
-                    total += _places(batch.column(name), keep, grid)
-                rows += batch.num_rows
-                counter.add(batch.num_rows)
-    return GridCounts(totals, rows)
+    counter = partial(_Counter, tuple(columns), grid, unit.column, limit)
+    if isinstance(opened, ClusterSource):
+        return _counts(columns, opened.sum_up(wanted, counter, progress))
+    parts = share_batches(opened, wanted, counter, in_order=limit is not None, threads=None, progress=progress)
+    return _counts(columns, reduce(lambda one, other: one.merge(other), parts))
+
+
+def _counts(columns: Sequence[str], found: ExactSum) -> GridCounts:
+    return GridCounts(dict(zip(columns, found.high[1:].reshape(len(columns), -1), strict=True)), int(found.high[0]))
+
+
+class _Counter:
+    """Counts the rows, and the cells of each column."""
+
+    def __init__(self, columns: tuple[str, ...], grid: npt.NDArray[np.float64], unit: str | None,
+                 limit: UnitLimit | None) -> None:
+        self._columns = columns
+        self._grid = grid
+        self._unit = unit
+        self._limit = limit
+        self._rows = 0
+        self._totals = np.zeros((len(columns), 2 * len(grid) + 1), dtype=np.int64)
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        keep = None if self._limit is None else self._limit.keep(batch.column(self._unit))
+        for name, total in zip(self._columns, self._totals, strict=True):
+            total += _places(batch.column(name), keep, self._grid)
+        self._rows += batch.num_rows
+
+    def result(self) -> ExactSum:
+        counts = np.append(self._rows, self._totals)
+        return ExactSum.of(("rows", *self._columns), counts, np.zeros_like(counts))
 
 
 def _places(column: pa.Array, keep: npt.NDArray[np.bool_] | None, grid: npt.NDArray[np.float64]) -> Counts:
     """The counts of one batch."""
     cells = numbers(column).astype(np.float64)
     cells = cells[~np.isnan(cells) if keep is None else keep & ~np.isnan(cells)].clip(grid[0], grid[-1])
-    # Points to the left of a cell, and those that are not to its right: twice the same, or one more if the cell is a point.
-    places = np.searchsorted(grid, cells, "left") + np.searchsorted(grid, cells, "right")
-    return np.bincount(places, minlength=2 * len(grid) + 1)
+    # Two for each point to the left of a cell, and one more if the cell is a point itself.
+    left = np.searchsorted(grid, cells, "left")
+    return np.bincount(2 * left + (grid[left] == cells), minlength=2 * len(grid) + 1)

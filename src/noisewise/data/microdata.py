@@ -18,10 +18,10 @@ from noisewise.data.columns import Codes, LevelReader, require_columns, wanted_c
 from noisewise.data.exact import BLOCK_ROWS
 from noisewise.data.passes import RowWorker, pass_over_rows
 from noisewise.data.plan import Plan, ScaledNumber
-from noisewise.data.reading import batches
+from noisewise.data.reading import count_rows, read_through
 from noisewise.data.sources import open_source
 from noisewise.data.sources.arrow import ReaderSource
-from noisewise.data.sources.base import Source, slices
+from noisewise.data.sources.base import ClusterSource, Source, slices
 from noisewise.errors import DataError
 from noisewise.progress import Tick
 from noisewise.schema.columns import Categorical, Numeric
@@ -32,14 +32,16 @@ Perturb: TypeAlias = Callable[[Grid, Grid], Grid]
 """From scaled numbers (columns, rows) and codes (columns, rows) to noisy rows."""
 
 
-def open_rows(data: Any, schema: Schema) -> tuple[Source, int | None]:
+def open_rows(data: Any, schema: Schema, progress: Tick | bool | None = False) -> tuple[Source, int | None]:
     """The table and its number of rows, after all of it was read once; of a stream nothing is read, and it is not known."""
     source = open_source(data)
     wanted = wanted_columns(schema.columns, None)
     require_columns(source, wanted)
     if isinstance(source, ReaderSource):
         return source, None
-    return source, sum(batch.num_rows for batch in batches(source, wanted))
+    if isinstance(source, ClusterSource):
+        return source, count_rows(source, wanted, progress)
+    return source, read_through(source, wanted, progress, "Checking that all rows can be read")
 
 
 def pass_noisy_rows(source: Source, schema: Schema, perturb: Perturb, keep: Callable[[Grid], None], *, copies: int,

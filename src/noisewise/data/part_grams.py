@@ -11,7 +11,8 @@ would otherwise leave few digits for differences.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -19,11 +20,12 @@ import numpy as np
 import numpy.typing as npt
 
 from noisewise.data.columns import DROPPED, Codes, LevelReader, numbers, require_columns, wanted_columns
-from noisewise.data.passes import blas
 from noisewise.data.progress import reporting
 from noisewise.data.reading import batches, count_rows, readable_twice
 from noisewise.data.sources import open_source
+from noisewise.data.sources.base import ClusterSource, Source, UnorderedSource, Wanted
 from noisewise.data.split import LARGEST_BALANCED, BalancedSplit, RowSplit, Split, UnitSplit
+from noisewise.data.threads import blas
 from noisewise.data.units import limit_units
 from noisewise.progress import Tick
 from noisewise.schema.columns import DROP, Categorical, Numeric, Unbounded
@@ -33,6 +35,8 @@ from noisewise.schema.schema import Schema
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from noisewise.data.unordered_parts import WaitingParts
 
 Array = npt.NDArray[np.float64]
 
@@ -50,7 +54,7 @@ class PartMoments:
     products: Array
     shift: Array
     rows: int
-    """Of the table, those included that were left out of the sums."""
+    """Of the table, those included that were left out of the sums; where the number is not public a cluster counts others."""
     balanced: bool
 
 
@@ -62,22 +66,24 @@ def part_moments(source: Any, schema: Schema, design: Design, parts: int, *, spl
     given where a release is audited, and is random otherwise.
     """
     opened = open_source(source)
-    recipe = _Recipe(schema, design)
+    recipe = Recipe(schema, design)
     wanted = wanted_columns([schema.column(name) for name in recipe.columns], schema.unit.column)
     require_columns(opened, wanted)
-    balanced = False
-    if split is None and not schema.rows_are_public:
-        split = _split(schema, parts, None)
-    elif split is None:
+    rows, balanced = None, False
+    if split is None and schema.rows_are_public:
         opened = readable_twice(opened, wanted)
         rows = opened.rows if opened.rows is not None else count_rows(opened, wanted, progress)
         balanced = rows <= LARGEST_BALANCED * parts
-        split = _split(schema, parts, rows if balanced else None)
     opened, limit = limit_units(opened, schema.unit, wanted)
-    sums = _PartSums(parts, recipe)
+    if split is None and not balanced and isinstance(opened, ClusterSource):
+        return _moments_on_cluster(opened, wanted, recipe, parts, schema.unit.column, rows, progress)
+    if split is None:
+        split = _split(schema, parts, rows if balanced else None)
+    sums = _sums_for(opened, parts, recipe)
     total = 0
-    with reporting(progress, opened.rows) as counter, blas().limit(limits=1, user_api="blas"), np.errstate(all="ignore"):
-        for batch in batches(opened, wanted):
+    with (reporting(progress, opened.rows) as counter, blas().limit(limits=1, user_api="blas"), np.errstate(all="ignore"),
+          closing(batches(opened, wanted)) as found):
+        for batch in found:
             units = None if schema.unit.column is None else batch.column(schema.unit.column)
             belongs = split.parts_of(batch.num_rows, units)
             values, keep = recipe.values(batch)
@@ -91,13 +97,29 @@ def part_moments(source: Any, schema: Schema, design: Design, parts: int, *, spl
     return PartMoments(counts, products, shift, total, balanced)
 
 
+def _sums_for(source: Source, parts: int, recipe: Recipe) -> PartSums | WaitingParts:
+    """Rows are summed up in the order of a file; where there is no such order, in one of their own."""
+    from noisewise.data.unordered_parts import WaitingParts
+
+    return WaitingParts(parts, recipe) if isinstance(source, UnorderedSource) else PartSums(parts, recipe)
+
+
+def _moments_on_cluster(source: ClusterSource, wanted: Sequence[Wanted], recipe: Recipe, parts: int, unit: str | None,
+                        rows: int | None, progress: Tick | bool | None) -> PartMoments:
+    from noisewise.data.unordered_parts import sums_of_parts
+
+    counts, products, shift = sums_of_parts(source, wanted, recipe, parts, unit, progress)
+    # How many rows were left out because of a missing cell is not public, even where the number of rows is.
+    return PartMoments(counts, products, shift, int(counts.sum()) if rows is None else rows, balanced=False)
+
+
 def _split(schema: Schema, parts: int, rows: int | None) -> Split:
     if schema.unit.column is not None:
         return UnitSplit(parts)
     return RowSplit(parts) if rows is None else BalancedSplit(rows, parts)
 
 
-class _Recipe:
+class Recipe:
     """How the columns of the design are made of the cells of a row."""
 
     def __init__(self, schema: Schema, design: Design) -> None:
@@ -154,8 +176,8 @@ def _chebyshev(value: Array, degree: int) -> Array:
     return now
 
 
-class _PartSums:
-    def __init__(self, parts: int, recipe: _Recipe) -> None:
+class PartSums:
+    def __init__(self, parts: int, recipe: Recipe) -> None:
         width, size = recipe.weights.shape
         self._plain = np.array_equal(recipe.weights, np.eye(width, size)) if width == size else False
         self._turn = np.ascontiguousarray(recipe.weights.T)

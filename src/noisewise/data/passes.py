@@ -6,12 +6,12 @@ which rows.
 
 from __future__ import annotations
 
-import os
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache, partial, reduce
+from contextlib import closing
+from functools import partial, reduce
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
@@ -22,8 +22,10 @@ from noisewise.data.columns import Codes, numbers, require_columns, wanted_colum
 from noisewise.data.exact import BLOCK_ROWS, ExactSum
 from noisewise.data.plan import Plan
 from noisewise.data.progress import reporting
+from noisewise.data.reading import in_order, source_for
 from noisewise.data.sources import open_source
-from noisewise.data.sources.base import ClusterSource, Task, slices
+from noisewise.data.sources.base import ClusterSource, Source, Task, Wanted, Worker, slices
+from noisewise.data.threads import blas, processors
 from noisewise.data.units import UnitLimit, limit_units
 from noisewise.errors import DataError
 from noisewise.progress import Tick
@@ -31,7 +33,6 @@ from noisewise.schema.schema import Schema
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from threadpoolctl import ThreadpoolController
 
 Part = TypeVar("Part")
 Sum = TypeVar("Sum", bound=ExactSum)
@@ -72,19 +73,25 @@ def pass_over_rows(
     wanted = wanted_columns([schema.column(name) for name in plan.columns], schema.unit.column)
     require_columns(opened, wanted)
     opened, limit = limit_units(opened, schema.unit, wanted)
-    tasks = opened.tasks(wanted)
-    workers = count_workers(threads, len(tasks), in_order=limit is not None)
-    with reporting(progress, opened.rows) as counter, blas().limit(limits=1, user_api="blas"):
-        queue = _Queue(tasks)
+    return share_batches(opened, wanted, lambda: worker_with(limit), in_order=limit is not None, threads=threads,
+                         progress=progress)
+
+
+def share_batches(source: Source, wanted: Sequence[Wanted], worker: Callable[[], Worker[Part]], *, in_order: bool,
+                  threads: int | None, progress: Tick | bool | None) -> list[Part]:
+    """Hand all batches to workers, one per thread; to a single one where the order of the rows matters."""
+    workers = count_workers(threads, in_order=in_order)
+    with (reporting(progress, source.rows) as counter, blas().limit(limits=1, user_api="blas"),
+          closing(_queue(source, wanted, workers, threads)) as queue):
 
         def work(_: int) -> Part:
-            worker = worker_with(limit)
+            mine = worker()
             for batch in queue.batches():
-                worker.add(batch)
+                mine.add(batch)
                 counter.add(batch.num_rows)
-            return worker.result()
+            return mine.result()
 
-        return _run(work, workers, queue)
+        return _run(work, min(workers, queue.most_workers or workers), queue)
 
 
 class RowWorker(ABC, Generic[Part]):
@@ -120,13 +127,33 @@ class RowWorker(ABC, Generic[Part]):
         """The sum over all rows that were added."""
 
 
-class _Queue:
-    """Hands tasks to whichever thread is free; stops all of them when one fails."""
+class _Queue(ABC):
+    """Hands batches to whichever thread is free; stops all of them when one fails."""
 
-    def __init__(self, tasks: Sequence[Task]) -> None:
-        self._tasks = iter(tasks)
+    most_workers: int | None = None
+
+    def __init__(self) -> None:
         self._lock = threading.Lock()
         self._stopped = threading.Event()
+
+    @abstractmethod
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """One thread's share of the batches."""
+
+    def stop(self) -> None:
+        self._stopped.set()
+
+    def close(self) -> None:
+        self.stop()
+
+
+class _Tasks(_Queue):
+    """Each thread takes a task and reads it by itself."""
+
+    def __init__(self, tasks: Sequence[Task]) -> None:
+        super().__init__()
+        self.most_workers = len(tasks)
+        self._tasks = iter(tasks)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         while (task := self._next()) is not None:
@@ -135,37 +162,53 @@ class _Queue:
                     return
                 yield batch
 
-    def stop(self) -> None:
-        self._stopped.set()
-
     def _next(self) -> Task | None:
         with self._lock:
             return None if self._stopped.is_set() else next(self._tasks, None)
+
+
+class _Stream(_Queue):
+    """One thread reads, in the order of the rows, and the others compute."""
+
+    def __init__(self, found: Generator[pa.RecordBatch, None, None]) -> None:
+        super().__init__()
+        self._found = found
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        while (batch := self._next()) is not None:
+            yield batch
+
+    def close(self) -> None:
+        super().close()
+        with self._lock:  # after a second Ctrl-C a thread may still be at it
+            self._found.close()
+
+    def _next(self) -> pa.RecordBatch | None:
+        with self._lock:
+            return None if self._stopped.is_set() else next(self._found, None)
+
+
+def _queue(source: Source, wanted: Sequence[Wanted], workers: int, threads: int | None) -> _Queue:
+    """Tasks for the workers; or a stream, where there is only one task or the order of the rows matters."""
+    tasks = source_for(source, threads).tasks(wanted)
+    return _Tasks(tasks) if workers > 1 and len(tasks) > 1 else _Stream(in_order(tasks, source.rows, threads))
 
 
 def _run(work: Callable[[int], Part], workers: int, queue: _Queue) -> list[Part]:
     if workers == 1:
         return [work(0)]
     with ThreadPoolExecutor(workers, thread_name_prefix="noisewise") as pool:
-        futures = [pool.submit(work, index) for index in range(workers)]
         try:
+            futures = [pool.submit(work, index) for index in range(workers)]
             return [future.result() for future in futures]
         except BaseException:
             queue.stop()
             raise
 
 
-def count_workers(threads: int | None, tasks: int, *, in_order: bool) -> int:
+def count_workers(threads: int | None, *, in_order: bool) -> int:
+    """As many as are allowed, or as there are processors; one where the order of the rows matters."""
     if threads is not None and (isinstance(threads, bool) or not isinstance(threads, int) or threads < 1):
         raise DataError("threads must be a whole number of at least 1", found=repr(threads),
                         remedy="leave it out to use all processors")
-    available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return 1 if in_order else max(1, min(threads or available, tasks))
-
-
-@cache
-def blas() -> ThreadpoolController:
-    """NumPy's BLAS: many threads on small products are many times slower than one, so it is held to one during the pass."""
-    from threadpoolctl import ThreadpoolController
-
-    return ThreadpoolController()
+    return 1 if in_order else threads or processors()

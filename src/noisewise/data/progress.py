@@ -18,6 +18,11 @@ class RowCounter:
         self._done = 0
         self._lock = threading.Lock()
 
+    @property
+    def rows(self) -> int:
+        """How many were counted so far."""
+        return self._done
+
     def add(self, rows: int) -> None:
         with self._lock:
             self._done += rows
@@ -25,7 +30,14 @@ class RowCounter:
 
 
 @contextmanager
-def reporting(progress: Tick | bool | None, rows_total: int | None) -> Iterator[RowCounter]:
+def reporting(progress: Tick | bool | None, rows_total: int | None, doing: str = "Reading rows") -> Iterator[RowCounter]:
     """Count rows for a callback, a bar or nobody: see `noisewise.progress.progress_bar`."""
-    with progress_bar(progress, "Reading rows", "rows") as tick:
+    with progress_bar(progress, doing, "rows") as tick:
         yield RowCounter(tick, rows_total)
+
+
+@contextmanager
+def reporting_before(progress: Tick | bool | None, rows_total: int | None, doing: str) -> Iterator[RowCounter]:
+    """The same for a pass before the one that matters: a callback, which expects one pass, does not hear of it."""
+    with reporting(False if callable(progress) else progress, rows_total, doing) as counter:
+        yield counter

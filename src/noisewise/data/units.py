@@ -11,8 +11,8 @@ have. Such a source chooses k rows of each unit itself, by a rule that looks at 
 
 Rows without an identifier count as one unit together: a fixed public rule that needs no exception.
 
-Memory: one counter per unit, so it grows with the number of distinct units (about 100 bytes each), unlike the rest of the
-pass. Rows are read by one thread, in order.
+Memory: one counter per unit, so it grows with the number of distinct units (see `noisewise.data.unit_counts`), unlike the rest of
+the pass. Rows are counted by one thread, in order.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from noisewise.data.sources.base import Source, UnorderedSource, Wanted
+from noisewise.data.unit_counts import CountsByName, CountsByNumber
 from noisewise.schema.schema import Unit
 
 if TYPE_CHECKING:
@@ -44,32 +45,45 @@ class UnitLimit:
 
     def __init__(self, max_rows: int) -> None:
         self.max_rows = max_rows
-        self._seen: dict[Hashable, int] = {}
+        self._by_number = CountsByNumber(max_rows)
+        self._by_name = CountsByName(max_rows)
 
     def keep(self, identifiers: pa.Array) -> npt.NDArray[np.bool_]:
         """Which rows of the next batch are among the first ``max_rows`` of their unit."""
-        codes, units = encode_units(identifiers)
-        before = np.array([self._seen.get(unit, 0) for unit in units], dtype=np.int64)
-        order = np.argsort(codes, kind="stable")
-        counts = np.bincount(codes, minlength=len(units))
+        codes, distinct = _encoded(identifiers)
+        counts = np.bincount(codes, minlength=len(distinct) + 1)
+        before = np.append(self._before(distinct, counts[:-1]), self._by_name.add([None], counts[-1:]))
+        # Of each row, how many rows of its unit come before it in this batch; numbers of 16 bits are sorted faster.
+        order = np.argsort(codes.astype(np.uint16) if len(counts) <= 2**16 else codes, kind="stable")
         firsts = np.repeat(np.cumsum(counts) - counts, counts)
         rank = np.empty(len(codes), dtype=np.int64)
         rank[order] = np.arange(len(codes)) - firsts
-        for unit, count in zip(units, counts.tolist(), strict=True):
-            # More than the maximum need not be counted.
-            self._seen[unit] = min(self._seen.get(unit, 0) + count, self.max_rows)
         kept: npt.NDArray[np.bool_] = before[codes] + rank < self.max_rows
         return kept
+
+    def _before(self, distinct: pa.Array, counts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        import pyarrow as pa
+        import pyarrow.types as t
+
+        if t.is_integer(distinct.type):
+            whole = distinct.view(pa.int64()) if t.is_uint64(distinct.type) else distinct.cast(pa.int64())
+            return self._by_number.add(whole.to_numpy(zero_copy_only=False), counts)
+        return self._by_name.add(distinct.to_pylist(), counts)
 
 
 def encode_units(identifiers: pa.Array) -> tuple[npt.NDArray[np.int64], list[Hashable]]:
     """Each row's unit as a number within this batch, and the units; None is the unit of rows without an identifier."""
+    codes, distinct = _encoded(identifiers)
+    return codes, [*distinct.to_pylist(), None]
+
+
+def _encoded(identifiers: pa.Array) -> tuple[npt.NDArray[np.int64], pa.Array]:
+    """Each row's unit as a number within this batch, and the units; a row without an identifier has the number after the last."""
     import pyarrow as pa
 
     encoded = _comparable(identifiers).dictionary_encode()
-    units: list[Hashable] = encoded.dictionary.to_pylist()
-    codes = encoded.indices.cast(pa.int64()).fill_null(len(units))
-    return codes.to_numpy(zero_copy_only=False), [*units, None]
+    codes = encoded.indices.cast(pa.int64()).fill_null(len(encoded.dictionary))
+    return codes.to_numpy(zero_copy_only=False), encoded.dictionary
 
 
 def _comparable(array: pa.Array) -> pa.Array:

@@ -1,20 +1,39 @@
 """The likelihood for normal predictors: nothing plugged in, the predictors' mean and covariance are sampled too.
 
 Rows (1, x, v) in an orthonormal basis of the columns that the formula uses: x are the predictors' directions besides the
-constant, v is the response's own direction. x ~ N(m, C), v = α + θᵀx + N(0, σ²/ω²). The parameters give A = E[aaᵀ], and
-``kernels.clt_density`` gives the density of the released matrices. Where the number of rows is private it is a parameter too, one
-per holder, with a flat prior.
+constant, v is the response's own direction. w = (x, v) ~ N(μ, Σ), which is to say x ~ N(m, C), v = θ₀ + θᵀx + N(0, τ²), τ = σ/ω.
+The parameters give A = E[aaᵀ], and ``kernels.clt_density`` gives the density of the released matrices. Where the number of rows
+is private it is a parameter too, one per holder, with a flat prior.
 
-The priors: C = LLᵀ with L = scale · Bartlett factor, so that C is Wishart with d + 1 degrees of freedom and mean ⅓ · identity (a
-uniform scaled column has variance ⅓); this density is flat near 0, so that loose bounds do no harm. m is standard normal in
-scaled units.
+The priors: C is Wishart with d + 1 degrees of freedom and mean ⅓ · identity (a uniform scaled column has variance ⅓); its
+density is proportional to exp(−3(d + 1) tr C / 2), flat near 0, so that loose bounds do no harm. m is standard normal in scaled
+units.
+
+With d predictors Σ has (d + 1)(d + 2)/2 entries, and a matrix over all of them is out of the question. It is not needed either.
+Let VΛVᵀ be the released Σ̂, mended where noise made it impossible, and
+
+    Σ = R T Tᵀ Rᵀ,    R = V Λ^½,    μ = μ̂ + R t,
+
+with T lower triangular (a logarithm on its diagonal) and large eigenvalues first. Both the scatter of a table's covariance,
+2nΣ⊗Σ, and symmetric noise are diagonal in V; so t and the entries of T are nearly independent, with known standard deviations
+(i ≠ j; half the variance for log T_ii):
+
+    Var(t_i) ≈ (1 + s²/(2nλᵢ)) / n,      Var(T_ij) ≈ (1 + s²/(2nλᵢλⱼ)) / n.
+
+One correlation is left: Σ̂ = Ŵ_ww/n − μ̂μ̂ᵀ is spoilt by the noise e of μ̂, of which a deviation of μ is the share
+s²/(2nλᵢ + s²) in direction i. So T is measured from where Σ would be with that noise taken out, a shift that is linear in t.
+
+By Σ⁻¹e_v = (−θ, 1)/τ² the coefficients follow from two triangular systems. Densities: dC dθ dτ² = dΣ / det C and
+det Σ = τ² det C give, for parameters (t, log T_ii, T_ij), the factor τ · Π T_ii^(d − i), i from 0, beside the priors of
+(m, C, θ, σ).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import cache
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -22,28 +41,43 @@ import numpy.typing as npt
 from noisewise.errors import FitError
 from noisewise.posterior.coordinates import Coordinates
 from noisewise.posterior.kernels.clt_density import clt_log_density, dense_covariance, np_triangle
+from noisewise.posterior.kernels.diagonal_nuts import ACCEPTANCE, CAREFUL_ACCEPTANCE, sample_diagonal
+from noisewise.posterior.kernels.jax_setup import double_precision
+from noisewise.posterior.kernels.nuts import NutsDraws
 from noisewise.posterior.parts import Part, residual_rows, rotation_invariant, row_count
 from noisewise.posterior.prior import ResolvedPrior
 from noisewise.posterior.row_basis import RowBasis
+from noisewise.progress import Tick
 
 Array = npt.NDArray[np.float64]
+
+USUAL_SCATTER: Final = 0.02
+"""2λ² of a usual column: weighs holders by noise and scatter together, for the point to start from."""
+HIDDEN: Final = 0.5
+"""Eigenvalues that the noise hides are taken for this share of the noise's largest eigenvalue."""
+WIDEST_DIAGONAL: Final = 4.0
+"""Least precision of log T_ii: that of the logarithm of a χ variable with two degrees of freedom, roughly."""
 
 
 def log_density_rotated(x: Any, data: Mapping[str, Any], xp: Any) -> Any:
     """Log posterior density up to a constant, for symmetric Gaussian noise: O(d³) per holder."""
     import jax
 
-    a, rows, log_prior = _second_moments(x, data, xp)
+    unknown = unknowns(x, data, xp)
+    observed = unknown.rows, data["noise"], data["matrices"]
+    if len(data["matrices"]) == 1:  # without a batch axis of length 1, which LAPACK would be called through
+        return unknown.log_prior + clt_log_density()(unknown.moments, *(each[0] for each in observed))
     density = jax.vmap(clt_log_density(), in_axes=(None, 0, 0, 0))
-    return xp.sum(density(a, rows, data["noise"], data["matrices"])) + log_prior
+    return unknown.log_prior + xp.sum(density(unknown.moments, *observed))
 
 
 def log_density_dense(x: Any, data: Mapping[str, Any], xp: Any) -> Any:
     """The same for noise of any covariance between the released entries: O(d⁶), matching second moments only."""
-    a, rows, log_prior = _second_moments(x, data, xp)
+    unknown = unknowns(x, data, xp)
+    a, rows = unknown.moments, unknown.rows
     i, j = np_triangle(a.shape[0])
     used = slice(data["skip"].shape[0], None)  # an exact corner is not an observation
-    total = log_prior
+    total = unknown.log_prior
     for index in range(data["matrices"].shape[0]):
         covariance = dense_covariance(a, rows[index], xp) + data["noise_covariance"][index]
         residual = (data["matrices"][index] - rows[index] * a)[i, j][used]
@@ -53,44 +87,69 @@ def log_density_dense(x: Any, data: Mapping[str, Any], xp: Any) -> Any:
     return total
 
 
-def _solve_lower(lower: Any, vector: Any) -> Any:
+def _solve_lower(lower: Any, vector: Any, *, transposed: bool = False) -> Any:
     from jax.scipy.linalg import solve_triangular
 
-    return solve_triangular(lower, vector, lower=True)
+    return solve_triangular(lower, vector, lower=True, trans=1 if transposed else 0)
 
 
-def _second_moments(x: Any, data: Mapping[str, Any], xp: Any) -> tuple[Any, Any, Any]:
-    """From the parameters (g, ±σ, m, log diagonal of L, rest of L, log rows) to A, the numbers of rows and the log prior."""
-    features = data["mean_scale"].shape[0]
-    p = data["effects"].shape[1]
-    below = np.tril_indices(features, -1)
-    g, variance, rest = x[:p], x[p] ** 2, x[p + 1:]
-    m, log_diagonal, rest = rest[:features], rest[features:2 * features], rest[2 * features:]
-    lower = xp.diag(xp.exp(log_diagonal))
-    lower = lower.at[below].set(rest[:len(below[0])])
-    log_rows = rest[len(below[0]):]
+class Unknowns(NamedTuple):
+    """What the parameters stand for."""
 
-    effects = data["effects"] @ g + data["effects_offset"]
-    moments = xp.zeros((features + 2, features + 2))
-    covariance = lower @ lower.T + data["average"] * xp.outer(m, m)
+    g: Any
+    variance: Any
+    """σ²."""
+    mean: Any
+    covariance: Any
+    moments: Any
+    """A."""
+    rows: Any
+    log_prior: Any
+    """Of the parameters: with the Jacobian."""
+
+
+def unknowns(x: Any, data: Mapping[str, Any], xp: Any) -> Unknowns:
+    """From the parameters (t, log diagonal of T, rest of T, log rows) to what they stand for."""
+    root, average = data["root"], data["average"]
+    size, means = len(root), data["mean_root"].shape[1]
+    below = np.tril_indices(size, -1)
+    t, log_diagonal, rest = x[:means], x[means:means + size], x[means + size:]
+    lower, log_rows = xp.zeros((size, size)).at[below].set(rest[:len(below[0])]), rest[len(below[0]):]
+    if means == size:
+        cross = xp.outer(data["standard_centre"], data["noise_share"] * t)
+        lower = lower - xp.tril(cross + cross.T, -1)
+        log_diagonal = log_diagonal - xp.diagonal(cross)
+    lower = lower + xp.diag(xp.exp(log_diagonal))
+
+    factor = root @ lower
+    covariance = factor @ factor.T
+    last = _solve_lower(lower, data["inverse_root"][:, -1])
+    tau2 = 1.0 / (last @ last)
+    slopes = -tau2 * (_solve_lower(lower, last, transposed=True) @ data["inverse_root"])[:-1]
+    mean = data["centre"][:means] + data["mean_root"] @ t
+    if means == size:
+        theta = xp.concatenate([(mean[-1] - slopes @ mean[:-1])[None], slopes])
+        g = data["from_theta"] @ (theta - data["effects_offset"])
+    else:  # no intercept: the response's mean is not free
+        g = data["from_theta"] @ (slopes - data["effects_offset"][1:])
+        level = data["effects"][0] @ g + data["effects_offset"][0]
+        mean = xp.concatenate([mean, (level + slopes @ mean)[None]])
     # Rows that were averaged in groups of k are (√k, …): the constant is √k there, and the mean √k times as large.
-    inner = xp.concatenate([xp.concatenate([data["average"][None, None], data["average"] * m[None]], axis=1),
-                            xp.concatenate([data["average"] * m[:, None], covariance], axis=1)])
-    cross = inner @ effects
-    moments = moments.at[:-1, :-1].set(inner).at[-1, :-1].set(cross).at[:-1, -1].set(cross)
-    moments = moments.at[-1, -1].set(effects @ cross + variance / data["residual_norm2"])
+    border = average * mean
+    moments = xp.zeros((size + 1, size + 1)).at[0, 0].set(average).at[0, 1:].set(border).at[1:, 0].set(border)
+    moments = moments.at[1:, 1:].set(covariance + xp.outer(border, mean))
 
+    variance = tau2 * data["residual_norm2"]
     standard = data["prior_slope"] @ g + data["prior_offset"]
     log_prior = -0.5 * xp.sum(standard**2) - 0.5 * variance / data["prior_sigma2"]
-    log_prior += -0.5 * xp.sum((m / data["mean_scale"]) ** 2)
-    log_prior += -0.5 * xp.sum(lower**2) / data["wishart_scale2"]
-    # Bartlett: the i-th diagonal entry is a chi variable with d + 1 − i degrees of freedom (i from 0); + 1 for its logarithm.
-    log_prior += xp.sum((features + 1.0 - xp.arange(features)) * log_diagonal)
+    log_prior += -0.5 * xp.sum((mean[:-1] / data["mean_scale"]) ** 2)
+    log_prior += -0.5 * xp.trace(covariance[:-1, :-1]) / data["wishart_scale2"]
+    log_prior += 0.5 * xp.log(tau2) + xp.sum((size - 1.0 - xp.arange(size)) * log_diagonal)
     rows = data["rows"]
     if log_rows.shape[0]:
         rows = xp.exp(log_rows)
         log_prior += xp.sum(log_rows)
-    return moments, rows, log_prior
+    return Unknowns(g, variance, mean, covariance, moments, rows, log_prior)
 
 
 @dataclass(frozen=True)
@@ -101,23 +160,32 @@ class CollapsedModel:
     rotated: bool
     exact_rows: bool
     coordinates: Coordinates
+    scale: Array
+    hidden: bool
+    """Whether the noise hides some direction of w, where the posterior is far from normal."""
 
     @classmethod
     def of(cls, parts: Sequence[Part], coordinates: Coordinates, prior: ResolvedPrior) -> CollapsedModel:
         basis = RowBasis.of(coordinates)
-        matrices = np.array([basis.project(part) for part in parts])
         exact = parts[0].rows is not None
         rotated = all(rotation_invariant(part.noise) for part in parts)
         features = basis.features
+        average = _common_average(parts)
+        rows = np.array([residual_rows(part) for part in parts])
+        matrices = np.array([basis.project(part) for part in parts])
+        rough = _Rough.of(matrices, rows, np.array([2.0 * part.noise.off_diagonal**2 for part in parts]), average)
+        free = basis.effects.shape[1] == features + 1
         data: dict[str, Any] = {
             "matrices": matrices,
-            "rows": np.array([residual_rows(part) for part in parts]),
-            "average": _common_average(parts),
+            "rows": rows,
+            "average": average,
             "effects": basis.effects,
             "effects_offset": basis.effects_offset,
+            "from_theta": np.linalg.inv(basis.effects) if free else np.linalg.pinv(basis.effects[1:]),
             "residual_norm2": basis.response_scale**2,
             "mean_scale": np.ones(features),
             "wishart_scale2": 1.0 / (3.0 * (features + 1)),
+            **rough.data(free),
             **prior.in_coordinates(coordinates),
         }
         if rotated:
@@ -125,25 +193,98 @@ class CollapsedModel:
         else:
             data["noise_covariance"] = np.array([basis.noise_covariance(part) for part in parts])
             data["skip"] = np.zeros(1 if exact else 0)
-        return cls({key: np.asarray(value, dtype=float) for key, value in data.items()}, rotated, exact, coordinates)
+        scale = rough.scale(free)
+        if not exact:
+            deviations = np.array([part.noise.corner for part in parts]) / np.maximum(rows, 10.0)
+            scale = np.append(scale, np.minimum(deviations, 0.3))
+        return cls({key: np.asarray(value, dtype=float) for key, value in data.items()}, rotated, exact, coordinates,
+                   scale, rough.hidden)
 
     @property
     def log_density(self) -> Any:
         return log_density_rotated if self.rotated else log_density_dense
 
-    def start(self, g: Array, sigma: float) -> tuple[Array, Array]:
-        """Start at the noisy moments, projected to the cone, with coefficients from the conditional likelihood."""
-        rows = np.maximum(self.data["rows"], 10.0)
-        features = len(self.data["mean_scale"])
-        moments = self.data["matrices"].sum(axis=0) / rows.sum()
-        average = float(self.data["average"])
-        mean = np.clip(moments[0, 1:-1] / average, -1.0, 1.0)
-        covariance = moments[1:-1, 1:-1] - average * np.outer(mean, mean)
-        values, vectors = np.linalg.eigh((covariance + covariance.T) / 2) if features else (np.ones(0), np.ones((0, 0)))
-        lower = np.linalg.cholesky((vectors * np.clip(values, 0.01, 1.0)) @ vectors.T) if features else np.ones((0, 0))
-        tail = np.zeros(0) if self.exact_rows else np.log(rows)
-        point = np.concatenate([g, [sigma], mean, np.log(np.diag(lower)), lower[np.tril_indices(features, -1)], tail])
-        return point, np.full(len(point), 0.05)
+    def sample(self, *, seed: int, chains: int, draws: int, warmup: int = 300, tick: Tick | None = None) -> NutsDraws:
+        """Draws of (g, σ)."""
+        return sample_diagonal(self.log_density, self.data, *self.start(), seed=seed, chains=chains, draws=draws, warmup=warmup,
+                               acceptance=CAREFUL_ACCEPTANCE if self.hidden else ACCEPTANCE, shown=self.coefficients, tick=tick)
+
+    def start(self) -> tuple[Array, Array]:
+        """The noisy moments, projected to the cone, and about the standard deviation of every parameter."""
+        tail = np.zeros(0) if self.exact_rows else np.log(np.maximum(self.data["rows"], 10.0))
+        return np.append(np.zeros(len(self.scale) - len(tail)), tail), self.scale
+
+    def coefficients(self, draws: Array) -> Array:
+        """(g, σ) for each draw of the parameters, whatever the leading axes."""
+        flat = draws.reshape(-1, draws.shape[-1])
+        with double_precision():
+            found = np.asarray(_coefficients()(flat, dict(self.data)))
+        return found.reshape(*draws.shape[:-1], -1)
+
+
+@cache
+def _coefficients() -> Any:
+    """(g, σ) of many draws, one after the other."""
+    import jax
+    import jax.numpy as jnp
+
+    def one(x: Any, data: Mapping[str, Any]) -> Any:
+        unknown = unknowns(x, data, jnp)
+        return jnp.append(unknown.g, jnp.sqrt(unknown.variance))
+
+    return jax.jit(lambda flat, data: jax.lax.map(lambda x: one(x, data), flat))
+
+
+@dataclass(frozen=True)
+class _Rough:
+    """An estimate of μ and Σ from the released matrices, and how well they tell them."""
+
+    rows: float
+    noise2: float
+    """The variance of the noise on the diagonal, per row."""
+    average: float
+    centre: Array
+    eigenvalues: Array
+    vectors: Array
+    hidden: bool
+
+    @classmethod
+    def of(cls, matrices: Array, rows: Array, noise: Array, average: float) -> _Rough:
+        """``noise``: the variances on the diagonals."""
+        rows = np.maximum(rows, 10.0)
+        weights = 1.0 / (USUAL_SCATTER + noise / rows)
+        total = float(weights @ rows)
+        moments = np.einsum("j,jkl->kl", weights, matrices) / total
+        noise2 = float(weights**2 @ noise) / total**2
+        centre = np.clip(moments[0, 1:] / average, -1.0, 1.0)
+        covariance = moments[1:, 1:] - average * np.outer(centre, centre)
+        values, vectors = np.linalg.eigh((covariance + covariance.T) / 2)
+        least = np.clip(HIDDEN * np.sqrt(2.0 * len(centre) * noise2), 1e-6, 1.0 / 3.0)
+        worth = total**2 / float(weights**2 @ rows)
+        return cls(worth, noise2, average, centre, np.maximum(values, least)[::-1], vectors[:, ::-1], bool(values[0] < least))
+
+    def data(self, free: bool) -> dict[str, Any]:
+        """The arrays that the parameters are measured with; ``free``: whether the response's mean is a parameter."""
+        root = self.vectors * np.sqrt(self.eigenvalues)
+        inverse = (self.vectors / np.sqrt(self.eigenvalues)).T
+        return {
+            "root": root,
+            "inverse_root": inverse,
+            "centre": self.centre,
+            "standard_centre": inverse @ self.centre,
+            "noise_share": self.average * self.noise2 / (2.0 * self.eigenvalues / self.rows + self.noise2),
+            "mean_root": root if free else np.linalg.cholesky((root @ root.T)[:-1, :-1]),
+        }
+
+    def scale(self, free: bool) -> Array:
+        """About the standard deviations of (t, log diagonal of T, rest of T): what the data leave open, or the prior."""
+        size, values = len(self.eigenvalues), self.eigenvalues
+        products = np.outer(values, values)
+        told = self.rows / (1.0 + 0.5 * self.rows * self.noise2 / products)
+        mean = self.average * self.rows / (1.0 + 0.5 * self.rows * self.noise2 / values) + values
+        precisions = mean if free else mean[1:], 2.0 * np.diag(told) + WIDEST_DIAGONAL, (told + size)[np.tril_indices(size, -1)]
+        result: Array = 1.0 / np.sqrt(np.concatenate(precisions))
+        return result
 
 
 def _common_average(parts: Sequence[Part]) -> float:

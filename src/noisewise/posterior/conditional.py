@@ -10,10 +10,16 @@ is normal with mean 0, and its covariance is that of the residuals plus that of 
 is the released one, projected to the positive semidefinite cone. The map from the released (Qᵀ Ŵ e, eᵀ Ŵ e) to h has
 Jacobian 1, so this is a likelihood for (g, σ). The documentation's method page derives it step by step.
 
+With many predictors the two parts of h are taken to be independent, each with its own exact distribution. Their covariance
+through E would let the posterior guess cᵀEc from QᵀŴc, to which d free coefficients adapt: under flat priors the guess is
+about s²‖c‖² tr Ŝ⁻¹ whatever the data, where the truth is 0 on average, and nσ² comes out too small by that. Measured in its own
+standard deviation this is s·tr Ŝ⁻¹, which few predictors do not notice and hundreds make the largest error of all.
+
 Two forms of the same density. ``log_density_rotated`` is for symmetric Gaussian noise (variance s² on the diagonal, s²/2 off
-it): S is diagonalised once and the covariance is diagonal plus rank two, so that it costs O(d²). ``log_density_dense`` takes
-any variances of the entries (the Laplace mechanism) and costs O(d³). Both are written for any array module, so that
-SciPy's optimiser (through autograd) and JAX's sampler use the same lines.
+it): S is diagonalised once and the covariance is diagonal plus rank two. It costs O(d) if the prior is as round as the default
+one and holders weigh the same, else O(d²). ``log_density_dense`` takes any variances of the entries (the Laplace mechanism) and
+costs O(d³). Both are written for any array module, so that SciPy's optimiser (through autograd) and JAX's sampler use the same
+lines.
 
 σ is sampled as a number of either sign, of which the density only knows the square: a half-normal prior on σ is a normal prior
 on ±σ, and where a very noisy release hardly tells σ from 0 there is no boundary to get stuck at.
@@ -23,7 +29,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -31,10 +37,22 @@ import numpy.typing as npt
 from noisewise.posterior.coordinates import Coordinates
 from noisewise.posterior.kernels.gradients import autograd_density
 from noisewise.posterior.kernels.mode import find_mode
-from noisewise.posterior.parts import Part, holder_weights, residual_rows, rotation_invariant
+from noisewise.posterior.parts import (
+    Part,
+    holder_weights,
+    residual_rows,
+    rotation_invariant,
+    weighted_sum,
+    weighted_variances,
+)
 from noisewise.posterior.prior import ResolvedPrior
 
 Array = npt.NDArray[np.float64]
+
+FEW: Final = 13
+"""Up to so many columns of predictors, the constant among them, the two parts of h are used jointly."""
+ROUNDING: Final = 1e-11
+"""What is so much smaller than the diagonal is no entry of a matrix but rounding."""
 
 
 def log_density_rotated(x: Any, data: Mapping[str, Any], xp: Any = np) -> Any:
@@ -44,12 +62,13 @@ def log_density_rotated(x: Any, data: Mapping[str, Any], xp: Any = np) -> Any:
     norm2 = data["residual_norm2"] + g @ g
     c0 = data["residual_constant"] - w @ g
     h, h2 = _moments(g, variance, data)
-    # Covariance of h: [[D + b bᵀ s²/2 − gap c0² w wᵀ, z], [zᵀ, k]] with z = zeta_b b + zeta_w w; gap = 0 if the corner is noisy.
+    # Covariance of h: [[D + b bᵀ s²/2 − gap c0² w wᵀ, z], [zᵀ, k]] with z = zeta_b b + zeta_w w; gap = 0 if the corner is noisy,
+    # and z = 0 with many predictors.
     b = -g
     gap = s2 - corner
     diagonal = variance * data["eigenvalues"] + 0.5 * s2 * norm2
-    zeta_b = s2 * norm2
-    zeta_w = -(gap * c0**3 + corner * variance * c0)
+    zeta_b = data["jointly"] * s2 * norm2
+    zeta_w = -data["jointly"] * (gap * c0**3 + corner * variance * c0)
     k = (2.0 * data["rows2"] * variance**2 + s2 * norm2**2 - gap * c0**4 + corner * (variance**2 - 2.0 * variance * c0**2))
     # The last component is eliminated: D + P K Pᵀ with P = (b, w) remains, inverted by Woodbury's formula.
     k_bb = 0.5 * s2 - zeta_b**2 / k
@@ -83,6 +102,7 @@ def log_density_dense(x: Any, data: Mapping[str, Any], xp: Any = np) -> Any:
     border = directions.T @ (2.0 * c * squares - on_diagonal * c**3) - variance * corner * c0 * data["constant"]
     k = (2.0 * data["rows2"] * variance**2 + 2.0 * xp.sum(c**2 * squares) - xp.sum(on_diagonal * c**4)
          + corner * (variance**2 - 2.0 * variance * c0**2))
+    border = data["jointly"] * border
     schur = covariance - xp.outer(border, border) / k
     rest = h - border * h2 / k
     quadratic = rest @ xp.linalg.solve(schur, rest) + h2**2 / k
@@ -92,13 +112,34 @@ def log_density_dense(x: Any, data: Mapping[str, Any], xp: Any = np) -> Any:
 
 def _moments(g: Any, variance: Any, data: Mapping[str, Any]) -> tuple[Any, Any]:
     """h = (QᵀŴc, cᵀŴc − nσ²) at c = e − Q g."""
-    h = data["cross"] - data["gram"] @ g
+    h = data["cross"] - _times(data["gram"], g)
     return h, data["total"] - data["cross"] @ g - g @ h - variance * data["rows"]
 
 
 def _log_prior(g: Any, variance: Any, data: Mapping[str, Any], xp: Any) -> Any:
-    standard = data["prior_slope"] @ g + data["prior_offset"]
+    standard = _times(data["prior_slope"], g) + data["prior_offset"]
     return -0.5 * xp.sum(standard**2) - 0.5 * variance / data["prior_sigma2"]
+
+
+def _times(matrix: Any, vector: Any) -> Any:
+    """The product with a matrix, of which a diagonal one is given as its diagonal."""
+    return matrix * vector if matrix.ndim == 1 else matrix @ vector
+
+
+def _short(matrix: Array) -> Array:
+    """A diagonal matrix as its diagonal: a product with it takes d steps and not d²."""
+    diagonal = np.diag(matrix)
+    rest = np.max(np.abs(matrix - np.diag(diagonal)), initial=0.0)
+    return diagonal.copy() if rest <= ROUNDING * np.max(np.abs(diagonal), initial=0.0) else matrix
+
+
+def _turned_prior(slope: Array, offset: Array) -> tuple[Array, Array]:
+    """The standard normal vector slope @ g + offset, turned so that its slope is diagonal, if a rotation can do that."""
+    lengths2 = _short(slope.T @ slope)
+    if lengths2.ndim == 2:
+        return slope, offset
+    lengths = np.sqrt(lengths2)
+    return lengths, (slope / lengths).T @ offset
 
 
 @dataclass(frozen=True)
@@ -115,10 +156,9 @@ class ConditionalModel:
            weights: Array | None = None) -> ConditionalModel:
         """Add up the holders' matrices (with weights where their noise differs) and express them in working units."""
         w = np.ones(len(parts)) if weights is None else weights
-        size = parts[0].matrix.shape[0]
-        matrix = np.einsum("j,jkl->kl", w, [part.matrix for part in parts])
-        spread = np.einsum("j,jkl->kl", w**2, [part.matrix for part in parts])
-        variances = np.einsum("j,jkl->kl", w**2, [part.noise.variances(size) for part in parts])
+        matrix = weighted_sum(w, parts)
+        spread = matrix if weights is None else weighted_sum(w**2, parts)
+        variances = weighted_variances(w, parts)
         rows = np.array([residual_rows(part) for part in parts])
         rotated = all(rotation_invariant(part.noise) for part in parts)
 
@@ -126,15 +166,20 @@ class ConditionalModel:
         values = np.maximum(values, 0.0)
         turned = coordinates.rotated(vectors) if rotated else coordinates
         q, e = turned.directions, turned.residual
+        given = prior.in_coordinates(turned)
+        slope, offset = _turned_prior(given["prior_slope"], given["prior_offset"])
         data = {
-            "gram": q.T @ matrix @ q,
+            "gram": _short(q.T @ matrix @ q),
             "cross": q.T @ matrix @ e,
             "total": e @ matrix @ e,
             "rows": w @ rows,
             "rows2": max(float(w**2 @ rows), 1.0),
             "corner": variances[0, 0],
             "constant": q[0],
-            **prior.in_coordinates(turned),
+            "jointly": float(len(q.T) <= FEW),
+            "prior_slope": slope,
+            "prior_offset": offset,
+            "prior_sigma2": given["prior_sigma2"],
         }
         if rotated:
             data |= {"eigenvalues": values, "noise": sum(w**2 * [part.noise.diagonal**2 for part in parts]),
@@ -148,17 +193,26 @@ class ConditionalModel:
     def log_density(self) -> Any:
         return log_density_rotated if self.rotated else log_density_dense
 
+    def spectrum(self) -> tuple[Array, Array]:
+        """Eigenvalues, in ascending order, and eigenvectors of the predictors' released moments."""
+        gram = self.data["gram"]
+        if gram.ndim == 2:
+            return np.linalg.eigh((gram + gram.T) / 2)
+        order = np.argsort(gram)
+        return gram[order], np.eye(len(gram))[:, order]
+
     def start(self) -> tuple[Array, Array]:
         """A rough estimate to start the optimiser from, and a rough scale for each parameter."""
-        gram, cross, slope = self.data["gram"], self.data["cross"], self.data["prior_slope"]
+        cross, slope = self.data["cross"], self.data["prior_slope"]
         noise = float(np.sqrt(self.data["noise"] if self.rotated else np.mean(self.data["variances"])))
-        values, vectors = np.linalg.eigh((gram + gram.T) / 2)
+        values, vectors = self.spectrum()
         ridge = noise * np.sqrt(len(values)) + 1e-6 * max(values[-1], 1.0)
         g = vectors @ ((vectors.T @ cross) / (np.maximum(values, 0.0) + ridge))
-        variance = (self.data["total"] - 2 * cross @ g + g @ gram @ g) / max(float(self.data["rows"]), 1.0)
+        variance = (self.data["total"] - 2 * cross @ g + g @ _times(self.data["gram"], g)) / max(float(self.data["rows"]), 1.0)
         variance = float(np.clip(variance, 1e-4, 1.0))
         rows = max(float(self.data["rows2"]), 1.0)
-        scale = 1.0 / np.sqrt(np.maximum(values[0], 0.0) / variance / (1 + noise**2 / (rows * variance)) + np.mean(slope**2))
+        precision = np.maximum(values[0], 0.0) / variance / (1 + noise**2 / (rows * variance))
+        scale = 1.0 / np.sqrt(precision + np.sum(slope**2) / len(g))
         return np.append(g, np.sqrt(variance)), np.append(np.full(len(g), min(scale, 1.0)), 0.1 * np.sqrt(variance))
 
 
@@ -171,7 +225,7 @@ def weighted_model(parts: Sequence[Part], coordinates: Coordinates, prior: Resol
         return model
     point = find_mode(with_gradient(model.log_density, model.data), *model.start()).point
     g, variance = point[:-1], float(point[-1] ** 2)
-    spread = float(np.trace(model.data["gram"]) / len(g) / max(float(model.data["rows"]), 1.0))
+    spread = float(np.mean(model.spectrum()[0]) / max(float(model.data["rows"]), 1.0))
     norm2 = float(model.coordinates.residual @ model.coordinates.residual + g @ g)
     weights = holder_weights(parts, variance, norm2, float(np.clip(spread, 0.01, 1.0)))
     return ConditionalModel.of(parts, coordinates, prior, weights)

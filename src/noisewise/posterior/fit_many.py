@@ -26,7 +26,7 @@ from noisewise.posterior.glm.fit import GlmModel
 from noisewise.posterior.kernels.batch import Shown, sample_batch
 from noisewise.posterior.kernels.jax_setup import on_accelerator
 from noisewise.posterior.latent import LatentModel
-from noisewise.posterior.methods import DEFAULT, default_model
+from noisewise.posterior.methods import DEFAULT, default_model, hidden_doubts
 from noisewise.posterior.prior import Prior, ResolvedPrior
 from noisewise.posterior.request import Sampled
 from noisewise.progress import Tick, progress_bar
@@ -233,7 +233,9 @@ def _sample(jobs: list[Job], seed: int, chains: int, draws: int, own_seeds: list
         samples = found.draws[index]
         if isinstance(model, LatentModel):
             samples = model.coordinates.to_user(model.coefficients(samples, own_seeds[index]))
-        doubts = () if found.converged[index] else ("the search for the posterior's mode did not settle",)
+        doubts: tuple[str, ...] = () if found.converged[index] else ("the search for the posterior's mode did not settle",)
+        if isinstance(model, ConditionalModel):
+            doubts += hidden_doubts(model)
         results.append(Sampled(samples, found.diverging[index], doubts))
     r_hats = found.r_hat if shown is not None else [plain_r_hat(result.samples) for result in results]
     return results, [float(np.max(r_hat)) for r_hat in r_hats]

@@ -30,7 +30,14 @@ import numpy.typing as npt
 from noisewise.posterior.coordinates import Coordinates
 from noisewise.posterior.kernels.jax_setup import double_precision
 from noisewise.posterior.kernels.small_linear import cholesky, solve_lower
-from noisewise.posterior.parts import Part, residual_rows, rotation_invariant, row_count
+from noisewise.posterior.parts import (
+    Part,
+    residual_rows,
+    rotation_invariant,
+    row_count,
+    weighted_sum,
+    weighted_variances,
+)
 from noisewise.posterior.prior import ResolvedPrior
 from noisewise.posterior.row_basis import RowBasis
 
@@ -159,7 +166,7 @@ class LatentModel:
         """Add up the holders' matrices, with weights where their noise differs."""
         w = np.ones(len(parts)) if weights is None else weights
         basis = RowBasis.of(coordinates)
-        matrix = np.einsum("j,jkl->kl", w, [basis.project(part) for part in parts])
+        matrix = basis.matrix.T @ weighted_sum(w, parts) @ basis.matrix
         rows = np.array([row_count(part) for part in parts])
         groups = np.array([residual_rows(part) for part in parts])
         size = basis.features + 1
@@ -184,8 +191,7 @@ class LatentModel:
         if rotated:
             data["noise"] = sum(w**2 * [part.noise.diagonal**2 for part in parts])
         else:
-            noise = np.einsum("j,jkl->kl", w**2, [basis.noise_covariance(part) for part in parts])
-            data |= _conditional_noise(noise, size, 1 if exact else 0)
+            data |= _conditional_noise(basis.covariance_of(weighted_variances(w, parts)), size, 1 if exact else 0)
         arrays = {key: np.asarray(value, dtype=float) for key, value in data.items()}
         return cls(arrays, rotated, exact, coordinates, np.asarray(root, dtype=float), offset)
 

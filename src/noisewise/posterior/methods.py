@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from noisewise.posterior.clt_gibbs import clt_gibbs
 from noisewise.posterior.collapsed import CollapsedModel
-from noisewise.posterior.conditional import ConditionalModel, weighted_model
+from noisewise.posterior.conditional import FEW, ConditionalModel, weighted_model
 from noisewise.posterior.coordinates import Coordinates
 from noisewise.posterior.fixed_moments import fast, fixed_s
 from noisewise.posterior.kernels.gradients import autograd_density, jax_density
@@ -27,7 +27,8 @@ Array = npt.NDArray[np.float64]
 
 DEFAULT: Final = "conditional"
 CLEAR: Final = 2.0
-MOST_LATENT: Final = 13
+MOST_LATENT: Final = FEW
+HIDDEN: Final = 1.0
 NORMALITY_DRAWS: Final = 200
 NORMALITY_SHARE: Final = 0.1
 SIGMA_AWAY: Final = 3.0
@@ -50,8 +51,9 @@ def _conditional_flat(request: Request) -> Sampled:
 
 
 def _flat(request: Request, model: ConditionalModel) -> Sampled:
-    mode = find_mode(autograd_density(model.log_density, model.data), *model.start())
-    return _nuts(request, model, mode, len(mode.point))
+    few = len(model.data["cross"]) <= FEW  # else the curvature takes so many gradients that compiling them is worth while
+    mode = find_mode((autograd_density if few else jax_density)(model.log_density, model.data), *model.start())
+    return _nuts(request, model, mode, len(mode.point), hidden_doubts(model))
 
 
 def default_model(parts: Sequence[Part], coordinates: Coordinates, prior: ResolvedPrior) -> ConditionalModel | LatentModel:
@@ -66,10 +68,22 @@ def needs_latent(model: ConditionalModel) -> bool:
     The largest eigenvalue of symmetric Gaussian noise is about its standard deviation times √(2d). Beyond ``MOST_LATENT`` columns
     the unknown S has too many entries to be sampled in reasonable time.
     """
-    gram = model.data["gram"]
+    return len(model.data["cross"]) <= MOST_LATENT and _clearance(model) < CLEAR
+
+
+def _clearance(model: ConditionalModel) -> float:
+    """The predictors' smallest released moment in units of noise·√d, about 0.7 of the largest eigenvalue of the noise."""
     noise = np.sqrt(model.data["noise"] if model.rotated else np.mean(model.data["diagonal_variances"][1:]))
-    smallest = np.linalg.eigvalsh((gram + gram.T) / 2)[0]
-    return len(gram) <= MOST_LATENT and bool(smallest < CLEAR * noise * np.sqrt(len(gram)))
+    values, _ = model.spectrum()
+    return float(values[0] / max(float(noise), 1e-300) / np.sqrt(len(values)))
+
+
+def hidden_doubts(model: ConditionalModel) -> tuple[str, ...]:
+    """Whether there are so many predictors that the latent form is out of reach, and so much noise that it would be needed."""
+    if len(model.data["cross"]) <= MOST_LATENT or _clearance(model) >= HIDDEN:
+        return ()
+    return ("the noise is as large as the smallest moment of the predictors, and there are too many predictors to take them as "
+            "unknown: intervals of coefficients are much wider than they need be, and sigma can be far off",)
 
 
 def _laplace(request: Request) -> Sampled:
@@ -77,16 +91,16 @@ def _laplace(request: Request) -> Sampled:
     model, mode = _conditional_mode(request)
     standard = np.random.default_rng(request.seed).normal(size=(request.chains, request.draws, len(mode.point)))
     draws = mode.point + standard @ mode.scale.T
-    return Sampled(model.coordinates.to_user(draws), doubts=_doubts(mode) + _normality_doubts(model, mode, request.seed))
+    doubts = _doubts(mode) + _normality_doubts(model, mode, request.seed) + hidden_doubts(model)
+    return Sampled(model.coordinates.to_user(draws), doubts=doubts)
 
 
 def _collapsed(request: Request) -> Sampled:
-    rough, rough_mode = _conditional_mode(request)
-    beta = rough.coordinates.to_user(rough_mode.point)[:-1]
-    g: Array = np.linalg.solve(request.coordinates.slope, beta - request.coordinates.offset).astype(np.float64)
     model = CollapsedModel.of(request.release.parts, request.coordinates, request.prior)
-    mode = find_mode(jax_density(model.log_density, model.data), *model.start(g, float(rough_mode.point[-1])))
-    return _nuts(request, model, mode, len(g) + 1)
+    result = model.sample(seed=request.seed, chains=request.chains, draws=request.draws, tick=request.tick)
+    doubts = ("the noise is as large as the smallest moment of the predictors, and there are many of them: sigma can be far off, "
+              "intervals of coefficients are wider than they need be",) if model.hidden and len(request.prior.sd) > FEW else ()
+    return Sampled(model.coordinates.to_user(result.draws), result.diverging, doubts)
 
 
 METHODS: Final[dict[str, Callable[[Request], Sampled]]] = {
@@ -107,11 +121,11 @@ def _conditional_mode(request: Request) -> tuple[ConditionalModel, Mode]:
     return model, find_mode(autograd_density(model.log_density, model.data), *model.start())
 
 
-def _nuts(request: Request, model: Any, mode: Mode, size: int) -> Sampled:
+def _nuts(request: Request, model: Any, mode: Mode, size: int, doubts: tuple[str, ...] = ()) -> Sampled:
     """Sample; the first ``size`` parameters are the coefficients and ±sigma."""
     result = sample_nuts(model.log_density, model.data, mode, seed=request.seed, chains=request.chains, draws=request.draws,
                          tick=request.tick)
-    return Sampled(model.coordinates.to_user(result.draws[..., :size]), result.diverging, _doubts(mode))
+    return Sampled(model.coordinates.to_user(result.draws[..., :size]), result.diverging, _doubts(mode) + doubts)
 
 
 def _doubts(mode: Mode) -> tuple[str, ...]:

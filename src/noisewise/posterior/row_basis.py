@@ -52,7 +52,11 @@ class RowBasis:
 
     def noise_covariance(self, part: Part) -> Array:
         """Covariance of the noise in the entries i ≤ j of the projected matrix, for independent noise on the upper triangle."""
-        effects, variances = noise_effects(self.matrix), part.noise.variances(len(self.matrix))
+        return self.covariance_of(part.noise.variances(len(self.matrix)))
+
+    def covariance_of(self, variances: Array) -> Array:
+        """The same for the variances of the noise in the entries of the released matrix."""
+        effects = noise_effects(self.matrix)
         result: Array = (effects.T * variances[np.triu_indices(len(variances))]) @ effects
         return result
 

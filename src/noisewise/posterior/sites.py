@@ -201,6 +201,9 @@ def _varying(request: Request, terms: Sequence[str], site: str) -> npt.NDArray[n
         raise FitError("how sites differ is not known", found=repr(site), remedy="None, 'random' or 'random-intercept'")
     if request.release.kind != "gram":
         raise FitError("random effects by site need releases of kind gram", found=request.release.kind, remedy="leave site out")
+    if request.release.pooled:
+        raise FitError("random effects by site need the release of each site", found="sites that were added up",
+                       remedy="leave pooled=True out when you load them")
     if request.release.holders < LEAST_SITES:
         raise FitError(f"differences between sites need at least {LEAST_SITES} of them",
                        found=f"{request.release.holders} releases", remedy="fit with site=None")

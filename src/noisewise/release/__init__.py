@@ -9,6 +9,7 @@ from noisewise.release.adassp import AdasspPart, SmallestEigenvalue
 from noisewise.release.batches import append
 from noisewise.release.combine import combine
 from noisewise.release.files import load
+from noisewise.release.many import load_many
 from noisewise.release.microdata import MicrodataRelease
 from noisewise.release.model import EntryNoise, GramPart, Release
 from noisewise.release.moments import BlockSums, MomentsPart
@@ -17,5 +18,5 @@ from noisewise.release.single import SingleRelease
 
 __all__ = [
     "AdasspPart", "BlockSums", "EntryNoise", "GramPart", "MicrodataRelease", "MomentsPart", "PartitionRelease", "Release",
-    "SingleRelease", "SmallestEigenvalue", "append", "combine", "load",
+    "SingleRelease", "SmallestEigenvalue", "append", "combine", "load", "load_many",
 ]

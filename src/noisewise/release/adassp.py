@@ -6,7 +6,7 @@ matrix, from which an analyst chooses the ridge of a point estimate.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -74,9 +74,10 @@ class AdasspPart(GramPart):
                 found=f"({share.epsilon}, {share.delta}) of ({self.epsilon}, {self.delta})",
             )
 
-    def fingerprint(self) -> bytes:
+    def _noisy_bytes(self) -> Iterator[bytes]:
         """With the noisy sums: the matrix of ``y ~ 1`` is the public number of rows alone."""
-        return super().fingerprint() + self.moments.tobytes()
+        yield from super()._noisy_bytes()
+        yield self.moments.tobytes()
 
     def _plain(self) -> dict[str, Any]:
         return {**super()._plain(), "moments": self.moments.tolist()}

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Protocol, TypeAlias
 
 from noisewise.errors import IncompatibleReleasesError
 from noisewise.release.adassp import same_regression
-from noisewise.release.model import Release
+from noisewise.release.model import GramPart, Release
 from noisewise.release.single import SingleRelease
 from noisewise.schema.basis import Basis, BasisColumn
 from noisewise.schema.columns import UNKNOWN, Categorical, Column, Numeric, Unbounded
@@ -43,7 +43,7 @@ def combine(releases: Releases) -> Release:
 def _combined(found: tuple[Release, ...]) -> Release:
     first = found[0]
     for number, release in enumerate(found[1:], start=2):
-        differences = list(differing(first, release))
+        differences = [] if alike(first, release) else list(differing(first, release))
         if differences:
             raise IncompatibleReleasesError(
                 f"release {number} does not describe the same thing as release 1",
@@ -53,13 +53,22 @@ def _combined(found: tuple[Release, ...]) -> Release:
     _refuse_repeats(found)
     if len(found) == 1:
         return first
+    if any(release.pooled for release in found):
+        raise IncompatibleReleasesError("sums of releases cannot be combined with others: a repetition would go unseen",
+                                        found="a release of load_many with pooled=True", remedy="load all files in one call")
+    return joined(found, tuple(part for release in found for part in release.parts))
+
+
+def joined(heads: Sequence[Release], parts: tuple[GramPart, ...]) -> Release:
+    """One release with these parts, of all that is common to releases that were found compatible."""
+    first = heads[0]
     return Release(
         kind=first.kind,
-        schema=first.schema if len({release.schema.partition for release in found}) == 1 else replace(first.schema, partition=()),
+        schema=first.schema if len({release.schema.partition for release in heads}) == 1 else replace(first.schema, partition=()),
         terms=first.terms,
-        parts=tuple(part for release in found for part in release.parts),
-        extra=_shared_fields(found),
-        version=max((release.version for release in found), key=_version),
+        parts=parts,
+        extra=_shared_fields(heads),
+        version=max((release.version for release in heads), key=_version),
         columns=first.columns,
         formula=first.formula,
     )
@@ -93,6 +102,22 @@ class Described(Protocol):
     def formula(self) -> str | None: ...
     @property
     def blocks(self) -> tuple[str, ...]: ...
+
+
+def alike(one: Described, other: Described) -> bool:
+    """Whether two releases have the same declarations, cheaply found out: then ``differing`` has nothing to say."""
+    return (
+        one.kind == other.kind
+        and (one.schema is other.schema or (one.schema == other.schema and _levels(one.schema) == _levels(other.schema)))
+        and (one.columns is other.columns or one.columns == other.columns)
+        and one.formula == other.formula
+        and one.blocks == other.blocks
+    )
+
+
+def _levels(schema: Schema) -> list[str]:
+    """By text, so that 1 and true, which Python calls equal, differ as they do in a file."""
+    return [repr(_meaning(column)) for column in schema.columns if isinstance(column, Categorical)]
 
 
 def differing(one: Described, other: Described) -> Iterator[str]:
@@ -150,7 +175,7 @@ def _meaning(column: Column) -> dict[str, Any]:
     return {"levels": list(column.levels), "missing": column.fill, "other": column.unseen}
 
 
-def _shared_fields(releases: tuple[Release, ...]) -> dict[str, Any]:
+def _shared_fields(releases: Sequence[Release]) -> dict[str, Any]:
     """Fields of a newer format: only what all releases agree on holds for the whole."""
     first = releases[0].extra
     return {

@@ -31,7 +31,7 @@ def describe(release: Release) -> str:
         *_wrap("protects", f"{protected}; neighbours: {release.adjacency}"),
     ]
     for number, part in enumerate(release.parts, start=1):
-        lines += ["", f"part {number}"] if release.holders > 1 else []
+        lines += ["", f"part {number}{_added_up(part)}"] if release.holders > 1 else []
         lines += _describe_part(part)
     return "\n".join(lines)
 
@@ -102,6 +102,10 @@ def _describe_eigenvalue(part: AdasspPart) -> list[str]:
     found = part.smallest_eigenvalue
     return _wrap("ridge", f"the smallest eigenvalue of the predictors' matrix is {found.value:.4g}, with noise of standard "
                           f"deviation {found.noise:.4g}; epsilon {found.epsilon!r} and delta {found.delta!r} of these went to it")
+
+
+def _added_up(part: GramPart) -> str:
+    return f": the sum of {part.holders} holders" if part.holders > 1 else ""
 
 
 def _averaged(part: GramPart) -> str:

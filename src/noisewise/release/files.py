@@ -19,9 +19,13 @@ SIZE_LIMIT: Final = 256 * 2**20
 
 def load(path: str | os.PathLike[str]) -> Release | SingleRelease:
     """Read a release file. Nothing in it is run; whatever is wrong with it is one `ReleaseFormatError`."""
+    return decoded(read(path), path)
+
+
+def decoded(data: bytes, path: str | os.PathLike[str]) -> Release | SingleRelease:
+    """The release in the bytes of this file; the error that there is none names it."""
     from noisewise.release.format import decode
 
-    data = read(path)
     try:
         found = decode(data)
         return found.placed_at(path) if isinstance(found, SingleRelease) else found
@@ -33,7 +37,11 @@ def load(path: str | os.PathLike[str]) -> Release | SingleRelease:
 
 def load_matrices(path: str | os.PathLike[str]) -> Release:
     """Read the file of a release of noisy moments, which regressions are fitted to."""
-    found = load(path)
+    return only_matrices(load(path), path)
+
+
+def only_matrices(found: Release | SingleRelease, path: str | os.PathLike[str]) -> Release:
+    """What was read from this path, if regressions are fitted to such releases."""
     if isinstance(found, Release):
         return found
     raise ReleaseError(f"{os.fspath(path)}: regressions are fitted to releases of kind {', '.join(KINDS)}",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
+from collections.abc import Sequence
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -123,17 +124,11 @@ def _release(fields: AnyRelease) -> Release:
         raise ReleaseError("a release has columns", found="none")
     extra = unknown_part(fields)
     extra.pop("parts", None)  # each part keeps its own
-    if isinstance(fields, MomentsReleaseFields):
-        check_matrices(len(fields.parts), len(columns))
-    else:
-        for part in fields.parts:
-            _check_noise_version(fields.version, part.noise.distribution)
-        _check_averages(fields.kind, [part.average for part in fields.parts if part.average is not None])
     return Release(
         kind="gram" if fields.kind == AVERAGED_KIND else fields.kind,
         schema=schema,
         terms=fields.terms,
-        parts=tuple(_part(part, len(columns)) for part in fields.parts),
+        parts=parts_of(fields.parts, fields.kind, fields.version, len(columns)),
         extra=extra,
         version=fields.version,
         columns=columns,
@@ -151,6 +146,18 @@ def _column(reader: FactorReader, fields: ReleasedColumnFields) -> BasisColumn:
             found=f"{short(fields.name)} for {short(column.name)}",
         )
     return column
+
+
+def parts_of(fields: Sequence[GramPartFields | MomentsPartFields], kind: str, version: str, columns: int) -> tuple[GramPart, ...]:
+    """The parts of a file that states this kind and version of the format."""
+    if kind == "moments":
+        check_matrices(len(fields), columns)
+    else:
+        grams = [part for part in fields if isinstance(part, GramPartFields)]
+        for part in grams:
+            _check_noise_version(version, part.noise.distribution)
+        _check_averages(kind, [part.average for part in grams if part.average is not None])
+    return tuple(_part(part, columns) for part in fields)
 
 
 def _part(fields: GramPartFields | MomentsPartFields, columns: int) -> GramPart:

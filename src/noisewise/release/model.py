@@ -11,12 +11,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
-from noisewise.errors import ReleaseError
+from noisewise.errors import ReleaseError, ReleaseWriteError
 from noisewise.release.adassp import AdasspPart, check_formula, check_regression_columns, regression_columns
 from noisewise.release.columns import check_columns
 from noisewise.release.json_text import short
 from noisewise.release.moments import MomentsPart
 from noisewise.release.parts import Distribution, EntryNoise, GramPart
+from noisewise.release.pooled import PooledPart
 from noisewise.schema.basis import Basis, BasisColumn
 from noisewise.schema.schema import Adjacency, Schema
 
@@ -40,7 +41,9 @@ KIND_VERSIONS: Final[Mapping[str, str]] = {
 NOISE_VERSIONS: Final[Mapping[str, str]] = {"wishart": "1.2"}
 """The version that brought a distribution of the noise, where that was not the first."""
 
-_PARTS: Final[Mapping[str, type[GramPart]]] = {"gram": GramPart, "adassp": AdasspPart, "moments": MomentsPart}
+_PARTS: Final[Mapping[str, tuple[type[GramPart], ...]]] = {
+    "gram": (GramPart, PooledPart), "adassp": (AdasspPart,), "moments": (MomentsPart,),
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,14 +76,7 @@ class Release:
         object.__setattr__(self, "columns", self._checked_columns())
         if not self.parts:
             raise ReleaseError("a release needs at least one part")
-        for number, part in enumerate(self.parts, start=1):
-            self._check_part(part, f"part {number}")
-        if len({part.fingerprint() for part in self.parts}) < len(self.parts):
-            raise ReleaseError(
-                "the same part may not be counted twice: it would fake precision",
-                found="two parts with identical matrices",
-                remedy="give each release once",
-            )
+        self._check_parts()
         object.__setattr__(self, "version", self.version or self._oldest_version())
 
     def _oldest_version(self) -> str:
@@ -98,8 +94,25 @@ class Release:
             check_regression_columns(self.kind, self.schema, self.terms, columns)
         return columns
 
+    def with_parts(self, parts: tuple[GramPart, ...]) -> Release:
+        """Other parts of the same columns. Only they are checked: thousands of files can share what was checked once."""
+        made = copy.copy(self)
+        object.__setattr__(made, "parts", parts)
+        made._check_parts()
+        return made
+
+    def _check_parts(self) -> None:
+        for number, part in enumerate(self.parts, start=1):
+            self._check_part(part, f"part {number}")
+        if len(self.parts) > 1 and len({part.fingerprint() for part in self.parts}) < len(self.parts):
+            raise ReleaseError(
+                "the same part may not be counted twice: it would fake precision",
+                found="two parts with identical matrices",
+                remedy="give each release once",
+            )
+
     def _check_part(self, part: GramPart, where: str) -> None:
-        if type(part) is not _PARTS[self.kind]:
+        if type(part) not in _PARTS[self.kind]:
             raise ReleaseError(
                 f"{where}: a release of kind {self.kind} has parts of its own kind", found=type(part).__name__
             )
@@ -147,13 +160,21 @@ class Release:
 
     @property
     def holders(self) -> int:
-        """How many data holders contributed: one part each."""
-        return len(self.parts)
+        """How many data holders contributed: one part each, unless they were added up while they were read."""
+        return sum(part.holders for part in self.parts)
+
+    @property
+    def pooled(self) -> bool:
+        """Whether holders were added up (``load_many`` with ``pooled=True``): what needs each of them apart is then refused."""
+        return any(isinstance(part, PooledPart) for part in self.parts)
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write a file, by custom ending in ``.nwr``; an older one is replaced whole or left as it was."""
         from noisewise.release.files import save
 
+        if self.pooled:
+            raise ReleaseWriteError("sums of several holders' releases are not written: they are no one's release",
+                                    found=f"{self.holders} holders in {len(self.parts)} sums", remedy="keep the holders' files")
         return save(self, path)
 
     def describe(self) -> str:
@@ -173,7 +194,7 @@ class Release:
     def __repr__(self) -> str:
         budgets = ", ".join(dict.fromkeys(f"({part.epsilon}, {part.delta})" for part in self.parts[:4]))
         more = ", ..." if self.holders > 4 else ""
-        parts = "part" if self.holders == 1 else "parts"
+        parts = "part" if self.holders == 1 else f"parts (in {len(self.parts)} sums)" if self.pooled else "parts"
         return (
             f"<Release {self.kind}: {self.formula or f'{self.basis.size - 1} columns'}, {self.holders} {parts}, "
             f"{self.adjacency}, (epsilon, delta) = {budgets}{more}>"

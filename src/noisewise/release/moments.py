@@ -6,7 +6,7 @@ released; fits use these. Blocks of higher order are kept as they are.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Final
@@ -120,8 +120,16 @@ class MomentsPart(GramPart):
         """How many noisy numbers there are."""
         return sum(len(block.sums) for block in self.blocks.values())
 
-    def fingerprint(self) -> bytes:
-        return b"".join(name.encode() + block.sums.tobytes() for name, block in self.blocks.items())
+    def _noisy_bytes(self) -> Iterator[bytes]:
+        yield from (name.encode() + block.sums.tobytes() for name, block in self.blocks.items())
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "blocks": dict(self.blocks)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        for block in state["blocks"].values():
+            block.sums.setflags(write=False)
+        super().__setstate__({**state, "blocks": MappingProxyType(state["blocks"])})
 
     def _plain(self) -> dict[str, Any]:
         plain = {name: value for name, value in super()._plain().items() if name not in ("variances", "noise")}

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import copy
+import hashlib
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, TypeAlias
 
@@ -181,9 +182,29 @@ class GramPart:
         """The number of averaged rows: that of the rows if they were not averaged; None where it is not public."""
         return None if self.rows is None else -(-self.rows // self.average)
 
+    @property
+    def holders(self) -> int:
+        """How many data holders' numbers these are."""
+        return 1
+
+    @property
+    def counts(self) -> FloatMatrix:
+        """The number of rows of each holder: exact where it is public, else the noisy one."""
+        return self.matrix[:1, 0]
+
     def fingerprint(self) -> bytes:
-        """Equal for the same part, and different for different ones as far as they carry noise."""
-        return self.matrix.tobytes()
+        """Equal for the same part, and different for different ones as far as they carry noise; short even for a large part."""
+        return hashlib.sha256(b"".join(self._noisy_bytes())).digest()
+
+    def _noisy_bytes(self) -> Iterator[bytes]:
+        yield self.matrix.tobytes()
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """From another process; arrays come from there without their protection."""
+        for name, value in state.items():
+            if isinstance(value, np.ndarray):
+                value.setflags(write=False)
+            object.__setattr__(self, name, value)
 
     @property
     def size(self) -> int:

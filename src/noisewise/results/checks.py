@@ -122,6 +122,9 @@ def _refuse(posterior: Posterior, release: Release) -> None:
     if release.kind != "gram" and (posterior.has_sigma or release.kind != "moments"):
         raise ResultError("predictive checks exist for releases of the kind gram", found=f"a release of kind {release.kind}",
                           remedy="give the gram releases that the fit was made from; other kinds do not hold what is checked")
+    if release.pooled:
+        raise ResultError("a check looks at each holder", found="holders that were added up while they were read",
+                          remedy="load their files without pooled=True")
     if release.columns != posterior.design.basis.columns or release.schema != posterior.design.basis.schema:
         raise ResultError("a fit is checked against releases of the schema that it was fitted with",
                           found="another schema or other terms", remedy="give the files that the fit was given")

@@ -47,8 +47,11 @@ class Design:
 
     @classmethod
     def of(cls, formula: str, basis: Basis, added_terms: str | None = None) -> Design:
-        """Read a formula against a release's basis; ``added_terms`` is what the release added to the declared columns."""
-        parsed = parse_formula(formula)
+        """Read a formula against a release's basis; ``added_terms`` is what the release added to the declared columns.
+
+        ``response ~ .`` has all declared columns but the response as predictors.
+        """
+        parsed = parse_formula(formula, basis.schema.names)
         reader = TermReader(basis.schema)
         assert parsed.response is not None
         response = reader.column(parsed.response)

@@ -7,11 +7,12 @@ name of a column, ``C(name)`` or ``I(arithmetic)``. Anything else, in particular
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from noisewise.errors import FormulaError
 
-MAX_LENGTH = 10_000
+MAX_LENGTH = 50_000
 MAX_TERMS = 10_000
 
 
@@ -36,14 +37,14 @@ class Formula:
     terms: tuple[tuple[FactorText, ...], ...]
 
 
-def parse_formula(text: str) -> Formula:
-    """Parse ``response ~ terms``.
+def parse_formula(text: str, columns: Sequence[str] | None = None) -> Formula:
+    """Parse ``response ~ terms``; with the names of all ``columns``, ``.`` stands for all of them but the response.
 
     >>> parse_formula("y ~ a + C(b) - 1")
     Formula(response='y', intercept=False,
             terms=((FactorText(text='a', arithmetic=False),), (FactorText(text='b', arithmetic=False),)))
     """
-    tree = _parse(text)
+    tree = _parse(text, columns)
     if not hasattr(tree, "lhs") or not hasattr(tree, "rhs"):
         raise FormulaError("a formula has a response and predictors", found=text,
                            remedy="write: response ~ predictor + predictor")
@@ -67,7 +68,7 @@ def parse_terms(text: str) -> tuple[tuple[FactorText, ...], ...]:
     return _split_intercept(getattr(tree, "root", tree), text)[1]
 
 
-def _parse(text: str) -> object:
+def _parse(text: str, columns: Sequence[str] | None = None) -> object:
     from formulaic.errors import FormulaParsingError
     from formulaic.parser import DefaultFormulaParser
 
@@ -77,22 +78,37 @@ def _parse(text: str) -> object:
         raise FormulaError(f"a formula has at most {MAX_LENGTH} characters", found=f"{len(text)} characters")
     parser = DefaultFormulaParser()
     try:
-        if _expansion(parser.get_ast(text)) > MAX_TERMS:
+        if _expansion(parser.get_ast(text), len(columns or ())) > MAX_TERMS:
             raise FormulaError(f"the products and powers of a formula expand to at most {MAX_TERMS} terms", found=text[:200],
                                remedy="write out the interactions that are wanted")
-        return parser.get_terms(text)
+        known = {} if columns is None else {"__formulaic_variables_available__": list(columns)}
+        return parser.get_terms(text, context=known)
     except (FormulaParsingError, SyntaxError, ValueError, TypeError, AttributeError, KeyError, IndexError, RecursionError,
             NotImplementedError) as error:
         raise FormulaError("the formula cannot be read", found=text[:200],
                            remedy="write: response ~ a + b + a:b + C(c) + I(a**2)") from error
 
 
-def _expansion(node: object) -> int:
-    """At least as many terms as formulaic will go through, counted before it multiplies anything out."""
-    arguments = getattr(node, "args", None)
-    if arguments is None:
-        return 1
-    counts = [_expansion(argument) for argument in arguments]
+def _expansion(tree: object, columns: int) -> int:
+    """At least as many terms as formulaic will go through, counted before it multiplies anything out; ``.`` is all columns."""
+    counts: list[int] = []
+    waiting = [(tree, False)]
+    while waiting:  # without recursion: a sum of a thousand columns is a tree a thousand levels deep
+        node, arguments_counted = waiting.pop()
+        arguments = getattr(node, "args", None)
+        if arguments is None:
+            counts.append(1)
+        elif arguments_counted:
+            first = len(counts) - len(arguments)
+            counts[first:] = [_expansion_of(node, arguments, counts[first:]) if arguments else columns]
+        else:
+            waiting.append((node, True))
+            waiting += [(argument, False) for argument in reversed(arguments)]
+    return counts[0]
+
+
+def _expansion_of(node: object, arguments: Sequence[object], counts: list[int]) -> int:
+    """The same for one operator, from the counts of what it is applied to."""
     symbol = node.operator.symbol  # type: ignore[attr-defined]
     if symbol in ("**", "^"):
         exponent = str(getattr(arguments[1], "token", ""))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import sys
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from noisewise.data import gram_sum
+from noisewise.data import averaged_gram_sum, gram_sum
 from noisewise.data.progress import reporting
 from noisewise.progress import Bar
 from noisewise.schema import Basis, Schema
@@ -54,12 +55,41 @@ def test_a_short_pass_shows_nothing_and_a_long_one_a_bar(monkeypatch: pytest.Mon
     impatient = Bar("Reading rows", "rows", patience=0.0)
     impatient(5, 10)
     impatient.close()
-    assert "Reading rows" in terminal.getvalue()
+    assert "Reading rows" in terminal.getvalue() and "5 of 10 rows" in terminal.getvalue()
     silent = Terminal()
     monkeypatch.setattr(sys, "stderr", silent)
     with reporting(False, 10) as counter:
         counter.add(10)
     assert silent.getvalue() == ""
+
+
+@pytest.mark.parametrize("total", [None, 4_000_000])
+def test_a_bar_shows_how_fast_it_is_and_how_long_it_will_take(total: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    for name, value in (("TERM", "xterm"), ("COLUMNS", "150")):
+        monkeypatch.setenv(name, value)
+    clock = iter(range(1000))
+    bar = Bar("Counting rows", "rows", patience=0.0)
+    bar(0, total)
+    assert bar._bar is not None
+    monkeypatch.setattr(bar._bar, "get_time", lambda: 1000.0 + next(clock))
+    for rows in (500_000, 1_000_000, 1_500_000, 2_000_000):  # half a million in each second
+        bar(rows, total)
+    bar._bar.refresh()
+    shown = re.sub(r"\x1b\[[\d;]*m", "", terminal.getvalue())
+    bar.close()
+    assert "2,000,000 " in shown and re.search(r"[2-6]\d\d thousand per second", shown)
+    assert ("left" in shown) == (total is not None) == (re.search(r"0:00:0\d *left", shown) is not None)
+
+
+def test_a_callback_hears_of_one_pass_where_there_are_two(tmp_path: Path) -> None:
+    """A CSV file is counted first; that would be a second beginning."""
+    path = tmp_path / "rows.csv"
+    path.write_text("x\n" + "0.5\n" * 1000)
+    heard: list[tuple[int, int | None]] = []
+    averaged_gram_sum(path, SCHEMA, Basis.of(SCHEMA), 2, progress=lambda done, total: heard.append((done, total)))
+    assert heard == [(1000, 1000)]
 
 
 def test_a_failing_callback_stops_all_threads(tmp_path: Path) -> None:

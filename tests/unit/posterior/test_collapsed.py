@@ -19,11 +19,15 @@ from tests.unit.posterior.noisy_matrices import (
     numeric_gradient,
 )
 
-from noisewise.posterior.collapsed import CollapsedModel, _second_moments
+from noisewise.posterior.collapsed import CollapsedModel, unknowns
+from noisewise.posterior.kernels.clt_density import clt_log_density
 from noisewise.posterior.kernels.gradients import jax_density
 from noisewise.posterior.kernels.jax_setup import double_precision
+from noisewise.posterior.kernels.mode import find_mode
+from noisewise.posterior.kernels.nuts import sample_nuts
 from noisewise.posterior.row_basis import RowBasis
 from noisewise.release.model import EntryNoise
+from noisewise.results.diagnostics import ess_bulk
 
 Array = NDArray[np.float64]
 SIZE = 5
@@ -38,7 +42,7 @@ def made_model(seed: int, noises: Sequence[EntryNoise], intercept: bool = True) 
 
 def points(model: CollapsedModel, seed: int, count: int) -> Array:
     generator = np.random.default_rng(seed)
-    start, _ = model.start(np.zeros(3), 0.5)
+    start, _ = model.start()
     return np.asarray(start + 0.1 * generator.normal(size=(count, len(start))))
 
 
@@ -55,39 +59,93 @@ def test_parameters_mean_what_they_say(intercept: bool) -> None:
     assert np.allclose(basis.T @ basis, np.eye(features + 2), atol=1e-12)
     point = points(model, 42, 1)[0]
     with double_precision():
-        a, rows, _ = _second_moments(jnp.asarray(point), model.data, jnp)
-    released = basis @ np.asarray(a) @ basis.T
-    c = coordinates.residual - coordinates.directions @ point[:3]
+        found = unknowns(jnp.asarray(point), model.data, jnp)
+    released = basis @ np.asarray(found.moments) @ basis.T
+    c = coordinates.residual - coordinates.directions @ np.asarray(found.g)
     assert np.allclose(basis @ (basis.T @ c), c, atol=1e-10)  # the basis holds all that the formula uses
     assert np.allclose(coordinates.directions.T @ released @ c, 0.0, atol=1e-10)
-    assert c @ released @ c == pytest.approx(point[3] ** 2, rel=1e-10)
-    mean = point[4:4 + features]
-    assert np.asarray(a)[0, 0] == 1.0
-    assert np.allclose(np.asarray(a)[0, 1:-1], mean)
-    lower = np.diag(np.exp(point[4 + features:4 + 2 * features]))
-    lower[np.tril_indices(features, -1)] = point[4 + 2 * features:]
-    assert np.allclose(np.asarray(a)[1:-1, 1:-1], lower @ lower.T + np.outer(mean, mean))
-    assert list(rows) == [400.0]
+    assert c @ released @ c == pytest.approx(float(found.variance), rel=1e-10)
+    mean = np.asarray(found.mean)
+    assert np.asarray(found.moments)[0, 0] == 1.0
+    assert np.allclose(np.asarray(found.moments)[0, 1:], mean)
+    assert np.allclose(np.asarray(found.moments)[1:, 1:], np.asarray(found.covariance) + np.outer(mean, mean))
+    assert list(found.rows) == [400.0]
+    assert np.allclose(model.coefficients(point), np.append(found.g, np.sqrt(found.variance)))
 
 
-def test_the_prior_of_the_predictors_covariance_is_a_wishart() -> None:
+def plain_density(model: CollapsedModel, g: Array, sigma: float, m: Array, c: Array, rows: Array) -> float:
+    """Log posterior density of (g, σ, m, C, rows) itself, up to a constant, written without any of the model's coordinates."""
+    data = model.data
+    theta = data["effects"] @ g + data["effects_offset"]
+    inner = np.block([[np.ones((1, 1)), m[None]], [m[:, None], c + np.outer(m, m)]])
+    cross = inner @ theta
+    corner = theta @ cross + sigma**2 / data["residual_norm2"]
+    moments = np.block([[inner, cross[:, None]], [cross[None], np.array([[corner]])]])
+    standard = data["prior_slope"] @ g + data["prior_offset"]
+    total = -0.5 * np.sum(standard**2) - 0.5 * sigma**2 / data["prior_sigma2"] - 0.5 * np.sum(m**2)
+    total += wishart(len(m) + 1, np.eye(len(m)) / (3 * (len(m) + 1))).logpdf(c)
+    for count, noise, matrix in zip(rows, data["noise"], data["matrices"], strict=True):
+        total += float(clt_log_density()(moments, count, noise, matrix))
+    return float(total)
+
+
+@pytest.mark.parametrize("corner", [False, True], ids=["exact rows", "noisy rows"])
+@pytest.mark.parametrize("intercept", [True, False], ids=["intercept", "no intercept"])
+def test_the_density_is_that_of_coefficients_and_moments_times_the_jacobian(intercept: bool, corner: bool) -> None:
+    import jax
     import jax.numpy as jnp
 
-    model, _ = made_model(43, [gaussian(9.0, False)], intercept=False)
-    d = 3
-    one, two = points(model, 44, 2)
-    two[:4 + d] = one[:4 + d]  # only the factor of the covariance differs
+    model, _ = made_model(45, [gaussian(30.0, corner), gaussian(50.0, corner)], intercept)
 
-    def expected(point: Array) -> float:
-        lower = np.diag(np.exp(point[4 + d:4 + 2 * d]))
-        lower[np.tril_indices(d, -1)] = point[4 + 2 * d:]
-        # Jacobian of L -> LLᵀ: 2ᵈ Π L_ii^(d−i), i from 0; one more power for the logarithm of the diagonal.
-        jacobian = np.sum((d - np.arange(d) + 1) * np.log(np.diag(lower)))
-        return float(wishart(d + 1, np.eye(d) / (3 * (d + 1))).logpdf(lower @ lower.T) + jacobian)
+    def plain(x: object) -> object:
+        found = unknowns(x, model.data, jnp)
+        upper = np.triu_indices(len(found.mean) - 1)
+        counts = found.rows if corner else jnp.zeros(0)
+        return jnp.concatenate([found.g, jnp.sqrt(found.variance)[None], found.mean[:-1],
+                                found.covariance[:-1, :-1][upper], counts])
 
+    differences = []
     with double_precision():
-        prior = [float(_second_moments(jnp.asarray(point), model.data, jnp)[2]) for point in (one, two)]
-    assert prior[1] - prior[0] == pytest.approx(expected(two) - expected(one), rel=1e-9)
+        for point in points(model, 46, 4):
+            x = jnp.asarray(point)
+            jacobian = np.asarray(jax.jacfwd(plain)(x))
+            assert jacobian.shape[0] == jacobian.shape[1]
+            found = unknowns(x, model.data, jnp)
+            value = plain_density(model, np.asarray(found.g), float(np.sqrt(found.variance)), np.asarray(found.mean)[:-1],
+                                  np.asarray(found.covariance)[:-1, :-1], np.asarray(found.rows))
+            expected = value + np.linalg.slogdet(jacobian)[1]
+            differences.append(float(model.log_density(x, model.data, jnp)) - expected)
+    assert np.ptp(differences) < 1e-7
+
+
+@pytest.mark.parametrize("sd", [5.0, 20.0], ids=["clear", "noisy"])
+def test_the_posterior_is_that_of_another_sampler(sd: float) -> None:
+    """Draws of the coefficients and sigma against those of NUTS, whitened by a matrix at the mode."""
+    model, _ = made_model(51, [gaussian(sd, False)])
+    ours = model.sample(seed=1, chains=2, draws=800)
+    mode = find_mode(jax_density(model.log_density, model.data), *model.start())
+    theirs = model.coefficients(sample_nuts(model.log_density, model.data, mode, seed=2, chains=2, draws=800).draws)
+    spread = theirs.std(axis=(0, 1))
+    error = spread * np.sqrt(1.0 / ess_bulk(ours.draws) + 1.0 / ess_bulk(theirs))
+    assert np.all(np.abs(ours.draws.mean(axis=(0, 1)) - theirs.mean(axis=(0, 1))) < 4.0 * error)
+    assert np.all(np.abs(np.log(ours.draws.std(axis=(0, 1)) / spread)) < 0.15)
+    assert ours.diverging.mean() < 0.01
+
+
+def test_the_guessed_scales_are_those_of_the_posterior() -> None:
+    """Where the noise is clear of the moments; so that no matrix over the parameters is needed."""
+    import jax
+    import jax.numpy as jnp
+
+    generator = np.random.default_rng(52)
+    regression = made_regression(generator, 8, 6)
+    part = made_part(generator, 8, 20_000, gaussian(60.0, False))
+    model = CollapsedModel.of([part], regression.coordinates, regression.prior)
+    point, scale = model.start()
+    with double_precision():
+        curvature = jax.hessian(lambda z: -model.log_density(point + scale * z, model.data, jnp))(np.zeros(len(point)))
+    values = np.linalg.eigvalsh(np.asarray(curvature))
+    assert 0.2 < values[0] and values[-1] < 2.0
 
 
 @pytest.mark.parametrize("corner", [False, True], ids=["exact rows", "noisy rows"])
@@ -102,7 +160,7 @@ def test_the_dense_form_equals_the_rotated_form(intercept: bool, corner: bool) -
     renamed = [MadePart(part.matrix, part.rows, noise) for part, noise in zip(parts, same, strict=True)]
     dense = CollapsedModel.of(renamed, regression.coordinates, regression.prior)
     assert rotated.rotated and not dense.rotated
-    assert len(dense.start(np.zeros(3), 0.5)[0]) == (9 if intercept else 13) + (2 if corner else 0)
+    assert len(dense.start()[0]) == (9 if intercept else 13) + (2 if corner else 0)
     fast, slow = (jax_density(model.log_density, model.data) for model in (rotated, dense))
     values = [(fast(point), slow(point)) for point in points(rotated, 46, 3)]
     for (value, gradient), (other_value, other_gradient) in values[1:]:
@@ -135,7 +193,7 @@ def test_a_formula_with_only_an_intercept_has_a_start() -> None:
     regression = Regression(np.eye(3)[:, :1], np.eye(3)[:, 2], 1.0, prior)
     part = made_part(generator, 3, 500, gaussian(2.0, False))
     model = CollapsedModel.of([part], regression.coordinates, prior)
-    point, scale = model.start(np.zeros(1), 0.5)
+    point, scale = model.start()
     assert point.shape == scale.shape == (2,)
     value, gradient = jax_density(model.log_density, model.data)(point)
     assert np.isfinite(value) and np.isfinite(gradient).all()

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 from scipy.stats import multivariate_normal
+from studies.coverage import default_prior
 from tests.unit.posterior.noisy_matrices import (
     MadePart,
     Regression,
@@ -20,10 +22,11 @@ from tests.unit.posterior.noisy_matrices import (
     numeric_gradient,
 )
 
-from noisewise.posterior.conditional import ConditionalModel, log_density_dense, log_density_rotated, weighted_model
+from noisewise.posterior.conditional import FEW, ConditionalModel, log_density_dense, log_density_rotated, weighted_model
 from noisewise.posterior.kernels.gradients import autograd_density, jax_density
 from noisewise.posterior.kernels.mode import find_mode
 from noisewise.posterior.parts import holder_weights, rotation_invariant
+from noisewise.posterior.prior import ResolvedPrior
 from noisewise.release.model import EntryNoise
 
 Array = NDArray[np.float64]
@@ -61,6 +64,8 @@ def by_definition(parts: Sequence[MadePart], regression: Regression, beta: Array
     covariance[count, count] = 2.0 * rows * variance**2
     linear = noise_map(directions, c, variance, noisy_corner)
     covariance += (linear * variances[np.triu_indices(size)]) @ linear.T
+    if count > FEW:  # then the two parts of h are taken to be independent
+        covariance[count, :count] = covariance[:count, count] = 0.0
     prior = regression.prior
     standard = (prior.functionals @ beta - prior.mean) / prior.sd
     density = float(multivariate_normal(np.zeros(count + 1), covariance).logpdf(h)) + 0.5 * (count + 1) * np.log(2 * np.pi)
@@ -82,7 +87,7 @@ def working_point(model: ConditionalModel, beta: Array, sigma: float) -> Array:
 
 @pytest.mark.parametrize("corner", [False, True], ids=["exact rows", "noisy rows"])
 @pytest.mark.parametrize("intercept", [True, False], ids=["intercept", "no intercept"])
-@pytest.mark.parametrize(("size", "predictors"), [(2, 1), (4, 2), (6, 3), (12, 8)])
+@pytest.mark.parametrize(("size", "predictors"), [(2, 1), (4, 2), (6, 3), (12, 8), (16, 13), (16, 14)])
 @pytest.mark.parametrize("make", [gaussian, laplace])
 def test_the_density_is_the_normal_density_of_its_definition(
     make: MakeNoise, size: int, predictors: int, intercept: bool, corner: bool
@@ -114,6 +119,43 @@ def test_the_rotated_form_equals_the_dense_form(size: int, corner: bool) -> None
         one = rotated.log_density(working_point(rotated, beta, sigma), rotated.data)
         two = dense.log_density(working_point(dense, beta, sigma), dense.data)
         assert one == pytest.approx(two, rel=1e-9)
+
+
+@pytest.mark.parametrize("holders", [1, 3])
+def test_diagonal_matrices_are_kept_as_their_diagonals(holders: int) -> None:
+    generator = np.random.default_rng(holders)
+    coordinates, prior = default_prior(6)
+    parts = [made_part(generator, 8, 500, gaussian(9.0, False)) for _ in range(holders)]
+    model = ConditionalModel.of(parts, coordinates, prior)
+    assert (model.data["gram"].ndim, model.data["prior_slope"].ndim) == (1, 1)
+    q = model.coordinates.directions
+    full = prior.in_coordinates(model.coordinates)
+    square = dict(model.data) | full | {"gram": q.T @ sum(part.matrix for part in parts) @ q}
+    assert square["gram"].shape == square["prior_slope"].shape == (7, 7)
+    for point in generator.normal(size=(5, 8)):
+        assert model.log_density(point, model.data) == pytest.approx(model.log_density(point, square), rel=1e-9)
+
+
+def test_what_is_not_diagonal_stays_a_matrix() -> None:
+    """Weights for the holders leave the sum of their matrices as it is; a prior in other directions does so with the prior."""
+    generator = np.random.default_rng(2)
+    coordinates, prior = default_prior(6)
+    parts = [made_part(generator, 8, 500, gaussian(sd, False)) for sd in (9.0, 90.0)]
+    model = ConditionalModel.of(parts, coordinates, prior, np.array([1.0, 0.3]))
+    assert (model.data["gram"].ndim, model.data["prior_slope"].ndim) == (2, 1)
+    values, vectors = model.spectrum()
+    np.testing.assert_allclose((vectors * values) @ vectors.T, model.data["gram"], atol=1e-9 * values[-1])
+    uneven = ResolvedPrior(prior.functionals, prior.mean, prior.sd * np.arange(1, 8), prior.sigma)
+    assert ConditionalModel.of(parts, coordinates, uneven).data["prior_slope"].ndim == 2
+
+
+def test_the_spectrum_of_a_diagonal_is_in_ascending_order() -> None:
+    generator = np.random.default_rng(3)
+    model = ConditionalModel.of([made_part(generator, 8, 500, gaussian(9.0, False))], *default_prior(6))
+    shuffled = replace(model, data={**model.data, "gram": model.data["gram"][::-1]})
+    values, vectors = shuffled.spectrum()
+    assert (np.diff(values) >= 0).all()
+    np.testing.assert_allclose((vectors * values) @ vectors.T, np.diag(shuffled.data["gram"]))
 
 
 def test_the_sign_of_sigma_does_not_matter() -> None:

@@ -12,7 +12,7 @@ from scipy.special import digamma, polygamma
 
 from noisewise.posterior.kernels.gradients import autograd_density
 from noisewise.posterior.kernels.mode import Mode, find_mode
-from noisewise.posterior.kernels.nuts import NutsDraws, sample_nuts
+from noisewise.posterior.kernels.nuts import LOOSE, MANY, NutsDraws, sample_nuts, short_root, stretched
 from noisewise.results.diagnostics import ess_bulk
 
 Array = NDArray[np.float64]
@@ -129,3 +129,61 @@ def test_progress_is_told(mode: Mode) -> None:
     told: list[tuple[int, int]] = []
     sample_nuts(known_density, data_with(), mode, seed=5, chains=4, draws=101, tick=lambda *progress: told.append(progress))
     assert told == [(100 * done, 500) for done in range(1, 6)]  # 300 steps of warm-up, 101 draws, by the hundred
+
+
+def test_divergences_of_many_parameters_belong_to_the_draws_that_are_kept() -> None:
+    mode = Mode(np.zeros(MANY), np.eye(MANY), True)
+    found = sample_nuts(walled_normals, {"wall": np.array(1e9)}, mode, seed=5, chains=2, draws=101)
+    assert found.draws.shape == (2, 101, MANY)
+    assert found.diverging.shape == (2, 101) and found.diverging.any()
+
+
+def walled_normals(x: Any, data: Mapping[str, Any], xp: Any = np) -> Any:
+    return -0.5 * x @ x - data["wall"] * xp.maximum(x[0] - 0.5, 0.0) ** 2
+
+
+def correlated(size: int, correlation: float) -> Array:
+    """A matrix with standard deviations 1, 2, 3, … of which the first two parameters are correlated."""
+    matrix = np.eye(size)
+    matrix[0, 1] = matrix[1, 0] = correlation
+    deviations = np.arange(1.0, size + 1)
+    return matrix * np.outer(deviations, deviations)
+
+
+def test_many_parameters_that_are_hardly_correlated_are_whitened_by_their_deviations() -> None:
+    covariance = correlated(MANY, 0.3)
+    rotation = np.linalg.qr(np.random.default_rng(1).normal(size=(MANY, MANY)))[0]
+    root = short_root(np.linalg.cholesky(covariance) @ rotation)
+    assert root.shape == (MANY,)
+    curvatures = np.linalg.eigvalsh(np.linalg.inv(covariance) * np.outer(root, root))
+    assert 1 / LOOSE < curvatures[0] and curvatures[-1] < LOOSE
+    np.testing.assert_allclose(root[2:], np.arange(3.0, MANY + 1))
+
+
+@pytest.mark.parametrize(("size", "correlation"), [(MANY, 0.9), (MANY - 1, 0.3)], ids=["correlated", "few"])
+def test_correlated_parameters_and_few_ones_are_whitened_by_the_matrix(size: int, correlation: float) -> None:
+    scale = np.linalg.cholesky(correlated(size, correlation))
+    assert short_root(scale) is scale
+
+
+def test_a_batch_is_stretched_like_its_vectors() -> None:
+    generator = np.random.default_rng(1)
+    batch, scale = generator.normal(size=(2, 3, 4)), generator.normal(size=(4, 4))
+    np.testing.assert_allclose(stretched(scale, batch)[1, 2], scale @ batch[1, 2])
+    np.testing.assert_allclose(stretched(scale[0], batch)[1, 2], scale[0] * batch[1, 2])
+
+
+def many_normals(x: Any, data: Mapping[str, Any], xp: Any = np) -> Any:
+    return -0.5 * x @ (data["precision"] @ x)
+
+
+def test_many_parameters_have_the_right_moments() -> None:
+    """Also those two of which the deviations do not know that they are correlated."""
+    covariance = correlated(MANY, 0.3)
+    mode = Mode(np.zeros(MANY), np.linalg.cholesky(covariance), True)
+    draws = sample_nuts(many_normals, {"precision": np.linalg.inv(covariance)}, mode, seed=5, chains=2, draws=1000).draws
+    assert draws.shape == (2, 1000, MANY)
+    standard = draws.reshape(-1, MANY) / np.arange(1.0, MANY + 1)
+    assert np.abs(standard.mean(axis=0)).max() < 0.15
+    np.testing.assert_allclose(standard.std(axis=0), 1.0, atol=0.12)
+    assert np.corrcoef(standard[:, 0], standard[:, 1])[0, 1] == pytest.approx(0.3, abs=0.12)

@@ -18,7 +18,7 @@ from tests.unit.results import draws_with_known_answers as known
 from noisewise.errors import ResultError
 from noisewise.results import Posterior
 from noisewise.results.plots.densities import kernel_density
-from noisewise.results.plots.picture import Estimate, named_references
+from noisewise.results.plots.picture import Estimate, Picture, named_references
 
 KINDS = ("forest", "posterior")
 REFERENCE = {
@@ -180,6 +180,13 @@ def test_what_is_asked_is_checked(tmp_path: Path) -> None:
         post.plot(path=tmp_path / "picture.unknown")
     with pytest.raises(ResultError, match="could not be written"):
         post.plot(path=tmp_path / "nowhere" / "picture.png")
+
+
+def test_a_picture_has_room_for_a_hundred_terms() -> None:
+    names = tuple(f"x{number}" for number in range(101))
+    with pytest.raises(ResultError, match=r"at most 100 terms.*terms=\['x0', 'x1'\]"):
+        Picture(names, np.zeros((4, 101)), None, {}, "y ~ .", "")
+    assert Picture(names[1:], np.zeros((4, 100)), None, {}, "y ~ .", "").estimate(99).mean == 0.0
 
 
 @pytest.mark.parametrize("ending", ["png", "svg", "pdf"])

@@ -53,6 +53,38 @@ def test_a_formula_is_read_as_its_terms(text: str, expected: tuple[bool, list[st
     assert (formula.intercept, [":".join(map(str, term)) for term in formula.terms]) == expected
 
 
+@pytest.mark.parametrize(("text", "expected"), [
+    ("y ~ .", ["a", "odd name", "c"]),
+    ("y ~ . - c", ["a", "odd name"]),
+    ("a ~ 0 + .", ["y", "odd name", "c"]),
+    ("y ~ . + a:c", ["a", "odd name", "c", "a:c"]),
+])
+def test_a_dot_stands_for_all_columns_but_the_response(text: str, expected: list[str]) -> None:
+    found = parse_formula(text, ["y", "a", "odd name", "c"])
+    assert [":".join(map(str, term)) for term in found.terms] == expected
+    assert found.intercept is ("0" not in text)
+
+
+def test_without_columns_a_dot_cannot_be_read() -> None:
+    with pytest.raises(FormulaError, match="cannot be read"):
+        parse_formula("y ~ .")
+
+
+def test_a_formula_has_a_thousand_predictors() -> None:
+    names = [f"column_{number}" for number in range(1000)]
+    assert parse_formula("y ~ " + " + ".join(names)) == parse_formula("y ~ .", ["y", *names])
+    with pytest.raises(FormulaError, match="expand to at most"):
+        parse_formula("y ~ .**2", ["y", *names])
+
+
+def test_a_design_knows_the_columns_that_a_dot_stands_for() -> None:
+    schema = Schema.from_dict({"adjacency": "replace-one", "columns": {
+        "y": {"bounds": [0, 1]}, "a": {"bounds": [0, 1]}, "c": {"levels": ["u", "v", "w"]}}})
+    design = Design.of("y ~ .", Basis.of(schema))
+    assert design.terms == ("Intercept", "a", "c[T.v]", "c[T.w]")
+    assert Design.from_dict(design.to_dict()).terms == design.terms
+
+
 def test_terms_alone_have_no_response() -> None:
     assert [":".join(map(str, term)) for term in parse_terms("a:b + I(a**2) + C(c)")] == ["a:b", "I(a ** 2)", "c"]
     assert parse_terms("1") == parse_terms("0") == ()
@@ -104,7 +136,7 @@ REFUSED: dict[str, str] = {
     "y:z ~ a": "the response is the name of one column",
     "y | z ~ a": "the response is the name of one column",
     "1 ~ a": "not evaluated",
-    "y ~ " + "a + " * MAX_LENGTH + "a": "at most 10000 characters",
+    "y ~ " + "a + " * MAX_LENGTH + "a": f"at most {MAX_LENGTH} characters",
     "y ~ (a + b + c + d + e)**9": "expand to at most",
     "y ~ a**1000000000": "expand to at most",
     "y ~ " + "*".join("abcdefghijklmnopqrstuvwxyz"): "expand to at most",

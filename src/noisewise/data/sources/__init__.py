@@ -10,6 +10,7 @@ import numpy as np
 
 from noisewise.data.sources.base import Source, Wanted
 from noisewise.errors import DataError
+from noisewise.holder_query import Query, is_database, shown_address
 
 __all__ = ["Source", "Wanted", "open_source"]
 
@@ -20,9 +21,21 @@ def open_source(data: Any) -> Source:
     >>> open_source({"age": np.array([30.0, 41.0])}).rows
     2
     """
+    library = type(data).__module__.partition(".")[0]
+    if library == "pyspark" or (isinstance(data, str) and data.startswith("spark:")):
+        from noisewise.data.sources.spark import open_spark
+
+        return open_spark(data)
+    if isinstance(data, Query):
+        from noisewise.data.sources.database import open_query
+
+        return open_query(data)
+    if library in ("duckdb", "_duckdb"):  # its rows could be those of any query, and in any order
+        raise DataError("rows of DuckDB are read by a query, so that it can be checked", found=f"a {type(data).__name__}",
+                        remedy='give noisewise.query(connection, "SELECT ..."); a result that you vouch for, as a table: '
+                        ".to_arrow_table()")
     if isinstance(data, (str, os.PathLike)):
         return _open_path(os.fspath(data))
-    library = type(data).__module__.partition(".")[0]
     if library == "pandas":
         from noisewise.data.sources.pandas import open_pandas
 
@@ -43,7 +56,7 @@ def open_source(data: Any) -> Source:
         source: Source = data
         return source
     raise DataError(
-        "rows must come from a path, a data frame (pandas, polars), Arrow data or a dictionary of arrays",
+        "rows must come from a path, a data frame (pandas, polars, Spark), Arrow data or a dictionary of arrays",
         found=f"an object of type {type(data).__module__}.{type(data).__qualname__}",
         remedy="convert it to one of these",
     )
@@ -52,6 +65,9 @@ def open_source(data: Any) -> Source:
 def _open_path(path: str | bytes) -> Source:
     text = os.fsdecode(path)
     ending = text.lower()
+    if is_database(text):
+        raise DataError("a database is read by a query", found=shown_address(text),
+                        remedy='give noisewise.query(address, "SELECT age, stay FROM patients"), or --query on the command line')
     if os.path.isdir(text) or ending.endswith((".parquet", ".pq")) or _matches_parquet(text):
         _require(text, exists=os.path.exists(text) or any(mark in text for mark in "*?["))
         from noisewise.data.sources.parquet import open_parquet
@@ -62,7 +78,7 @@ def _open_path(path: str | bytes) -> Source:
         from noisewise.data.sources.csv import open_csv
 
         return open_csv(text)
-    raise DataError("a data file must end in .parquet, .pq, .csv or .csv.gz", found=text,
+    raise DataError("a data file must end in .parquet, .pq, .csv or .csv.gz", found=shown_address(text),
                     remedy="convert or rename the file, or read it yourself and pass the data frame")
 
 

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from noisewise.data.exact import ExactSum
-    from noisewise.data.passes import RowWorker
 
-    Sum = TypeVar("Sum", bound=ExactSum)
+Sum = TypeVar("Sum", bound="ExactSum")
+Made = TypeVar("Made", covariant=True)
 
 BATCH_ROWS: Final = 65_536
 """Rows handed out at a time; large enough for speed, small enough for the cache."""
@@ -26,6 +26,12 @@ TASK_ROWS: Final = 4 * BATCH_ROWS
 
 Role: TypeAlias = Literal["number", "level", "unit"]
 Task: TypeAlias = "Callable[[], Iterator[pa.RecordBatch]]"
+Record: TypeAlias = tuple[int, int, bytes]
+"""What one machine sends to another: a bucket, all of whose records come to one machine; a key within it; and bytes."""
+Deal: TypeAlias = "Callable[[int, Iterator[pa.RecordBatch]], Iterator[Record]]"
+"""From the place of a piece of the table, a whole number, and its rows to records."""
+Gather: TypeAlias = "Callable[[Iterator[Record]], Iterator[Record]]"
+"""From the records of some buckets to records for whoever asked."""
 
 
 @dataclass(frozen=True)
@@ -90,12 +96,30 @@ class UnorderedSource(Source, Protocol):
         ...
 
 
+class Worker(Protocol[Made]):
+    """Sums up the rows that it is given; it and what it is made of can be sent to another machine."""
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Add the rows of a batch."""
+        ...
+
+    def result(self) -> Made:
+        """The sum over all rows that were added."""
+        ...
+
+
 @runtime_checkable
 class ClusterSource(UnorderedSource, Protocol):
     """Rows on many machines, which are summed up there. Its tasks bring the rows here, for what must see all of them."""
 
-    def sum_up(self, wanted: Sequence[Wanted], worker: Callable[[], RowWorker[Sum]], progress: Tick | bool | None) -> Sum:
+    def sum_up(self, wanted: Sequence[Wanted], worker: Callable[[], Worker[Sum]], progress: Tick | bool | None) -> Sum:
         """Give all rows to workers on the machines that hold them, and add up what they have summed up."""
+        ...
+
+    def exchange(self, wanted: Sequence[Wanted], deal: Deal, gather: Gather, *, in_order: bool,
+                 progress: Tick | bool | None) -> list[Record]:
+        """Deal out the rows of each piece of the table where they are, bring the records of each bucket to one machine, gather
+        them there, and return what was gathered. ``in_order``: records arrive in the order of buckets, and of keys within."""
         ...
 
 

@@ -13,6 +13,7 @@ limits and is the better choice.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
@@ -21,6 +22,7 @@ from typing import TYPE_CHECKING, Any, Final
 from noisewise.data.cells import numbers_from_text
 from noisewise.data.sources.base import BATCH_ROWS, Task, Wanted, guarded
 from noisewise.data.sources.lines import blocks, header_cells, repair, split_header
+from noisewise.data.threads import ordered_map
 from noisewise.errors import DataError
 
 if TYPE_CHECKING:
@@ -38,6 +40,8 @@ class CsvSource:
 
     path: str
     names: tuple[str, ...]
+    threads: int = 1
+    """By which blocks of lines are parsed."""
 
     @property
     def description(self) -> str:
@@ -61,7 +65,7 @@ class CsvSource:
         return {name: pa.string() for name in self.names}
 
     def tasks(self, wanted: Sequence[Wanted]) -> list[Task]:
-        return [partial(_read, self.path, self.names, tuple(wanted))]
+        return [partial(_read, self.path, self.names, tuple(wanted), self.threads)]
 
 
 def open_csv(path: str) -> CsvSource:
@@ -92,66 +96,80 @@ def _stream(path: str) -> Any:
     return pa.input_stream(path, compression="gzip" if path.lower().endswith(".gz") else None)
 
 
-def _read(path: str, names: tuple[str, ...], wanted: tuple[Wanted, ...]) -> Iterator[pa.RecordBatch]:
-    return guarded(_batches(path, names, wanted), f"CSV file {path}")
+def _read(path: str, names: tuple[str, ...], wanted: tuple[Wanted, ...], threads: int) -> Iterator[pa.RecordBatch]:
+    return guarded(_batches(path, names, wanted, threads), f"CSV file {path}")
 
 
-def _batches(path: str, names: tuple[str, ...], wanted: tuple[Wanted, ...]) -> Iterator[pa.RecordBatch]:
+def _batches(path: str, names: tuple[str, ...], wanted: tuple[Wanted, ...], threads: int) -> Iterator[pa.RecordBatch]:
     import pyarrow as pa
 
-    parser = _Parser(len(names), [names.index(column.name) for column in wanted])
+    parser, malformed = _Parser(names, wanted), 0
     with _stream(path) as stream:
         pieces = blocks(stream)
         _, rest = split_header(pieces)
-        for block in chain([rest], pieces):
-            for batch in parser.parse(repair(block, len(names))):
-                arrays = [_convert(array, column) for array, column in zip(batch.columns, wanted, strict=True)]
-                yield pa.RecordBatch.from_arrays(arrays, names=[column.name for column in wanted])
-    if parser.malformed:
-        yield pa.RecordBatch.from_arrays([pa.nulls(parser.malformed, _kind(column)) for column in wanted],
+        with closing(ordered_map(parser.parse, chain([rest], pieces), threads)) as parsed:
+            for table, skipped in parsed:
+                malformed += skipped
+                yield from table.to_batches(max_chunksize=BATCH_ROWS)
+    if malformed:
+        yield pa.RecordBatch.from_arrays([pa.nulls(malformed, _kind(column)) for column in wanted],
                                          names=[column.name for column in wanted])
 
 
 class _Parser:
-    """Parses blocks of whole lines, each by itself; counts the lines that do not have as many cells as the header."""
+    """Parses blocks of whole lines, each by itself and by whichever thread.
 
-    def __init__(self, cells: int, places: list[int]) -> None:
+    Numbers are converted while the text is parsed. If one cannot be, all cells of the block are read as text first. Both ways
+    agree on every cell: Arrow accepts only numbers that `numbers_from_text` accepts too, spaces around them included.
+    """
+
+    def __init__(self, names: tuple[str, ...], wanted: tuple[Wanted, ...]) -> None:
+        self._cells, self._wanted = len(names), wanted
+        self._places = [str(names.index(column.name)) for column in wanted]
+        # A block gets a header of its own: a block that began with a byte order mark would lose it.
+        self._header = b",".join(str(place).encode() for place in range(self._cells)) + b"\n"
+
+    def parse(self, block: bytes) -> tuple[pa.Table, int]:
+        """The wanted columns, and how many lines do not have as many cells as the header: those are left out."""
+        import pyarrow as pa
+
+        text = self._header + repair(block, self._cells)
+        found = None
+        try:
+            found = self._parsed(text, [_kind(column) for column in self._wanted])
+        except pa.ArrowInvalid:
+            pass
+        if found is None:
+            found = self._parsed(text, [pa.string()] * len(self._wanted))
+        table, malformed = found
+        columns = [_converted(cells, column) for cells, column in zip(table.columns, self._wanted, strict=True)]
+        return pa.Table.from_arrays(columns, names=[column.name for column in self._wanted]), malformed
+
+    def _parsed(self, text: bytes, kinds: list[pa.DataType]) -> tuple[pa.Table, int]:
         import pyarrow as pa
         import pyarrow.csv as pc
 
-        # A block gets a header of its own: a block that began with a byte order mark would lose it.
-        self._header = b",".join(str(place).encode() for place in range(cells)) + b"\n"
-        self._parse = pc.ParseOptions(
-            newlines_in_values=False,
-            invalid_row_handler=self._count,
-            # With one column a missing cell is an empty line; with several an empty line is none at all.
-            ignore_empty_lines=cells > 1,
-        )
-        names = [str(place) for place in places]
-        self._convert = pc.ConvertOptions(
+        malformed = 0
+
+        def skip(row: object) -> str:
+            nonlocal malformed
+            malformed += 1
+            return "skip"
+
+        # One thread, because the handler of malformed lines is Python.
+        read = pc.ReadOptions(use_threads=False, block_size=len(text) + 1)
+        # With one column a missing cell is an empty line; with several an empty line is none at all.
+        parse = pc.ParseOptions(newlines_in_values=False, invalid_row_handler=skip, ignore_empty_lines=self._cells > 1)
+        convert = pc.ConvertOptions(
             # Text that is not UTF-8 is compared byte by byte rather than refused.
             check_utf8=False,
+            null_values=sorted(MISSING_SPELLINGS),
             strings_can_be_null=False,
-            column_types={name: pa.string() for name in names},
-            include_columns=names,
+            column_types=dict(zip(self._places, kinds, strict=True)),
+            include_columns=self._places,
         )
-        self.malformed = 0
-
-    def parse(self, block: bytes) -> list[pa.RecordBatch]:
-        import pyarrow as pa
-        import pyarrow.csv as pc
-
-        text = self._header + block
-        # One thread, because the handler of malformed lines is Python.
-        options = pc.ReadOptions(use_threads=False, block_size=len(text) + 1)
-        table = pc.read_csv(pa.BufferReader(text), read_options=options, parse_options=self._parse,
-                            convert_options=self._convert)
-        batches: list[pa.RecordBatch] = table.to_batches(max_chunksize=BATCH_ROWS)
-        return batches
-
-    def _count(self, row: object) -> str:
-        self.malformed += 1
-        return "skip"
+        table = pc.read_csv(pa.BufferReader(text), read_options=read, parse_options=parse, convert_options=convert)
+        return table, malformed
 
 
 def _kind(column: Wanted) -> pa.DataType:
@@ -160,10 +178,14 @@ def _kind(column: Wanted) -> pa.DataType:
     return pa.float64() if column.role == "number" else pa.string()
 
 
-def _convert(texts: pa.Array, column: Wanted) -> pa.Array:
+def _converted(cells: pa.ChunkedArray, column: Wanted) -> pa.ChunkedArray:
     import pyarrow as pa
     import pyarrow.compute as pc
 
+    if cells.type == _kind(column) == pa.float64():
+        return cells
     missing = pa.array(sorted(MISSING_SPELLINGS - column.levels), pa.string())
-    present = pc.if_else(pc.is_in(texts, value_set=missing), pa.scalar(None, pa.string()), texts)
-    return numbers_from_text(present) if column.role == "number" else present
+    present = pc.if_else(pc.is_in(cells, value_set=missing), pa.scalar(None, pa.string()), cells)
+    if column.role != "number":
+        return present
+    return pa.chunked_array([numbers_from_text(chunk) for chunk in present.chunks], pa.float64())

@@ -11,6 +11,8 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
+import numpy as np
+
 BLOCK_BYTES: Final = 1 << 22
 
 LINE_BYTES: Final = 1 << 20
@@ -21,7 +23,6 @@ BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 _CELL: Final = rb'(?:"[^"]*(?:""[^"]*)*"|[^",]*)'
 _RECORD: Final = re.compile(rb"%s(?:,%s)*" % (_CELL, _CELL))
 _CELLS: Final = re.compile(rb"(?:^|,)(%s)" % _CELL)
-_PLAIN_QUOTED_CELL: Final = re.compile(rb'"(?<![^,\r\n]")[^"\r\n]*"(?![^,\r\n])')
 _QUOTED: Final = re.compile(rb'"[^"]*"')
 
 
@@ -74,17 +75,33 @@ def repair(block: bytes, cells: int) -> bytes:
 
     Rows that are records stay as they are, and so does the number of lines.
     """
-    # Whole blocks first, because looking at every line is slow. If each quote belongs to a cell that begins and ends with one,
-    # and has none within, all lines are records.
-    quotes = block.count(b'"')
-    plain = not quotes or quotes == 2 * len(_PLAIN_QUOTED_CELL.findall(block))
-    if plain and not _has_long_line(block) and _is_unicode(block):
+    # Whole blocks first, because looking at every line is slow.
+    if _quotes_are_plain(block) and not _has_long_line(block) and _is_unicode(block):
         return block
     malformed = b"," if cells == 1 else b"?"
     return b"".join(
         line if _is_record(text := line.rstrip(b"\r\n"), cells) else malformed + line[len(text) :]
         for line in block.splitlines(keepends=True)
     )
+
+
+def _quotes_are_plain(block: bytes) -> bool:
+    """Whether each quote belongs to a cell that begins and ends with one and has none within; all lines are records then.
+
+    By arrays, which take a tenth of the time of a regular expression and let other threads work meanwhile.
+    """
+    if b'"' not in block:
+        return True
+    text = np.frombuffer(b"\n" + block + b"\n", dtype=np.uint8)
+    (quotes,) = np.nonzero(text == ord('"'))
+    if len(quotes) % 2:
+        return False
+    beside = text[np.concatenate([quotes[::2] - 1, quotes[1::2] + 1])]
+    if not np.isin(beside, np.frombuffer(b",\r\n", dtype=np.uint8)).all():
+        return False
+    ends = [np.flatnonzero(text == ord(end)) for end in ("\n", "\r") if end.encode() in block]
+    # Before the end of a line every cell is closed.
+    return not any((np.searchsorted(quotes, places) % 2).any() for places in ends)
 
 
 def _is_record(line: bytes, cells: int) -> bool:

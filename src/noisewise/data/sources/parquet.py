@@ -1,6 +1,8 @@
 """Parquet: a file, a directory of files, or a glob pattern.
 
-Tasks are runs of row groups. Each opens the file anew from the shared footer, because a reader belongs to one thread.
+Tasks are runs of row groups. Each opens the file anew from the shared footer, because a reader belongs to one thread. Only the
+wanted columns are read: the bytes of others are skipped. Memory does not depend on the size of row groups; it is that of a batch
+and of a few pages of each column, about 5 MB for each column and thread with the usual pages of 1 MB.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from noisewise.data.exact import BLOCK_ROWS
 from noisewise.data.sources.base import BATCH_ROWS, Task, Wanted, guarded, unique_types
 from noisewise.errors import DataError
 
@@ -24,6 +27,9 @@ MINIMUM_TASK_ROWS: Final = 2 * BATCH_ROWS
 """Smaller row groups are read together: opening a file costs as much as decoding some thousand rows."""
 
 BUFFER_BYTES: Final = 1 << 16
+
+BATCH_CELLS: Final = 1 << 22
+"""Of a wide table fewer rows are handed out at a time, so that a batch has at most so many cells."""
 
 
 @dataclass(frozen=True)
@@ -134,5 +140,14 @@ def _batches(file: ParquetFileFooter, groups: list[int], wanted: tuple[Wanted, .
     # Read in small pieces: pre_buffer, or no buffer, would hold the columns of a whole row group in memory.
     with pq.ParquetFile(file.path, metadata=file.metadata, pre_buffer=False, buffer_size=BUFFER_BYTES,
                         read_dictionary=dictionaries) as reader:
-        yield from reader.iter_batches(batch_size=BATCH_ROWS, row_groups=groups, use_threads=False,
+        yield from reader.iter_batches(batch_size=_batch_rows(len(wanted)), row_groups=groups, use_threads=False,
                                        columns=[column.name for column in wanted])
+
+
+def _batch_rows(columns: int) -> int:
+    """Whole blocks of `BLOCK_ROWS`, one at least.
+
+    >>> _batch_rows(20), _batch_rows(100), _batch_rows(1000)
+    (65536, 40960, 8192)
+    """
+    return min(BATCH_ROWS, max(1, BATCH_CELLS // columns // BLOCK_ROWS) * BLOCK_ROWS)

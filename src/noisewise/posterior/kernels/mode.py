@@ -51,12 +51,9 @@ def find_mode(log_density: ValueAndGradient, start: Array, start_scale: Array, r
 
 def _whiten(log_density: ValueAndGradient, point: Array, scale: Array) -> Array:
     """A better square root of the inverse curvature, from central differences of the gradient along the old one."""
-    size = len(point)
-    curvature = np.empty((size, size))
-    for index in range(size):
-        step = STEP * scale[:, index]
-        difference = log_density(point - step)[1] - log_density(point + step)[1]
-        curvature[index] = scale.T @ difference / (2 * STEP)
+    steps = STEP * scale.T
+    differences = np.array([log_density(point - step)[1] - log_density(point + step)[1] for step in steps])
+    curvature = differences @ scale / (2 * STEP)
     values, vectors = np.linalg.eigh((curvature + curvature.T) / 2)
     values = np.clip(np.abs(values), 1e-6, 1e12)
     better: Array = scale @ (vectors / np.sqrt(values))

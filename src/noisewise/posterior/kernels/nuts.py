@@ -28,6 +28,12 @@ CHUNK = 100
 TARGET_ACCEPTANCE = 0.95
 """Where σ is hardly told from 0 the curvature varies several-fold; longer steps are unstable there and end in divergences."""
 MAX_DOUBLINGS = 8
+MANY = 200
+"""From so many parameters on, the product with a square matrix is the longest part of a step, and worth avoiding."""
+APART = 2
+"""Where steps are that cheap only every second draw is kept: else some of so many parameters have a large R-hat by chance."""
+LOOSE = 3.0
+"""Curvatures that differ from 1 by no more than this factor are white enough."""
 
 
 @dataclass(frozen=True)
@@ -54,8 +60,10 @@ def sample_nuts(
         size = len(mode.point)
         positions: Any = np.random.default_rng(seed).normal(size=(chains, size))
         adaptation: Any = first_step_sizes(chains, 0.5 * size**-0.25)
-        rest = mode.point, mode.scale, dict(data)
-        rounds = [True] * -(-warmup // CHUNK) + [False] * -(-draws // CHUNK)
+        root = short_root(mode.scale)
+        rest = mode.point, root, dict(data)
+        apart = APART if root.ndim == 1 else 1
+        rounds = [True] * -(-warmup // CHUNK) + [False] * -(-draws * apart // CHUNK)
         kept, diverging = [], []
         for index, adapting in enumerate(rounds):
             arguments = positions, adaptation, np.int64(seed), np.int64(index), np.bool_(adapting), *rest
@@ -63,13 +71,13 @@ def sample_nuts(
             found = _step(log_density, arguments)(*arguments)
             positions, adaptation, (visited, diverged) = as_numpy(found)
             if not adapting:
-                kept.append(visited)
-                diverging.append(diverged)
+                kept.append(visited[:, apart - 1::apart])
+                diverging.append(diverged.reshape(chains, -1, apart).any(axis=2))
             if tick is not None:
                 tick((index + 1) * CHUNK, len(rounds) * CHUNK)
         standard = np.concatenate(kept, axis=1)[:, :draws]
         diverged_draws = np.concatenate(diverging, axis=1)[:, :draws]
-    return NutsDraws(mode.point + standard @ mode.scale.T, diverged_draws)
+    return NutsDraws(mode.point + stretched(root, standard), diverged_draws)
 
 
 def _step(log_density: LogDensity, arguments: tuple[Any, ...]) -> Any:
@@ -126,8 +134,23 @@ def stepper(log_density: LogDensity) -> Any:
     return run
 
 
+def short_root(scale: Array) -> Array:
+    """Standard deviations alone, if those of many parameters whiten nearly as well as the matrix does, else the matrix."""
+    if len(scale) < MANY:
+        return scale
+    inverse = np.linalg.inv(scale)
+    deviations: Array = 1.0 / np.linalg.norm(inverse, axis=0)
+    curvatures = np.linalg.svd(inverse * deviations, compute_uv=False) ** 2
+    return deviations if 1 / LOOSE < curvatures[-1] and curvatures[0] < LOOSE else scale
+
+
+def stretched(scale: Any, z: Any) -> Any:
+    """The product with a square matrix, or with a diagonal one that is given as a vector; of a batch of vectors too."""
+    return scale * z if scale.ndim == 1 else z @ scale.T
+
+
 def whitened(log_density: LogDensity, z: Any, *, point: Any, scale: Any, data: Any) -> Any:
     """The density in coordinates in which it is nearly standard normal."""
     import jax.numpy as jnp
 
-    return log_density(point + scale @ z, data, jnp)
+    return log_density(point + stretched(scale, z), data, jnp)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any, Final
 
 from noisewise.errors import PrivacyError
@@ -29,12 +28,18 @@ def is_address(place: str) -> bool:
 
 
 def without_password(address: str) -> str:
-    """The address as it may be shown.
+    """The address as it may be shown: whatever stands before the last @ may be part of a password that was not encoded.
 
-    >>> without_password("postgresql://ann:secret@server/ledgers?sslmode=require&password=x")
+    >>> without_password("postgresql://ann:s/cr@t@server/ledgers?sslmode=require&password=x")
     'postgresql://ann@server/ledgers'
+    >>> without_password("postgresql://server/ledgers?password=s@cret")
+    'postgresql://...'
     """
-    return re.sub(r"://([^:@/]*)(:[^@/]*)?@", r"://\1@", address).partition("?")[0]
+    scheme, _, rest = address.partition("://")
+    account, at, place = rest.rpartition("@")
+    if "?" in account:  # an @ among the options: what comes after it may be part of a password too
+        return f"{scheme}://..."
+    return f"{scheme}://{account.partition(':')[0]}{at}{place.partition('?')[0]}"
 
 
 def connect(address: str) -> Any:

@@ -17,6 +17,8 @@ Floats = NDArray[np.float64]
 References = dict[str, dict[str, float]]
 
 PROBABILITIES = (0.025, 0.25, 0.75, 0.975)
+MOST_TERMS = 100
+"""A picture of a thousand rows takes minutes and cannot be looked at."""
 ZERO_WITHIN = 2.0  # zero is shown when it is at most this many interval widths away
 
 
@@ -34,6 +36,9 @@ class Picture:
     def __post_init__(self) -> None:
         if not self.terms:
             raise ResultError("a picture shows at least one term", remedy="leave terms out to see all")
+        if len(self.terms) > MOST_TERMS:
+            raise ResultError(f"a picture shows at most {MOST_TERMS} terms", found=str(len(self.terms)),
+                              remedy=f"choose some: terms={list(self.terms[:2])!r}; summary() has all")
 
     def estimate(self, position: int) -> Estimate:
         """The numbers of one row."""

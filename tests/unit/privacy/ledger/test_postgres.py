@@ -15,8 +15,9 @@ from noisewise.privacy.ledger import Ledger, postgres
 
 
 def test_an_address_is_shown_without_its_password() -> None:
-    for address in ("postgresql://ann:secret@server/ledgers", "postgres://ann:s:e:cret@server:5432/x",
-                    "postgresql://server/x?user=ann&password=secret"):
+    for address in ("postgresql://ann:secret@server/ledgers", "postgres://ann:s:e:cret@server:5432/x", "postgresql://ann:s@e/cret@server/x",
+                    "postgresql://server/x?user=ann&password=secret", "postgresql://server/x?user=ann&password=secr@cret",
+                    "postgresql://ann:s?e@cret@server/x"):
         assert postgres.is_address(address) and "cret" not in postgres.without_password(address)
     assert not postgres.is_address("budget.db")
 

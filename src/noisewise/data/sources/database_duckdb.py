@@ -1,0 +1,180 @@
+"""DuckDB: a file, opened to be read only; Parquet files; or somebody's open connection."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import tempfile
+import weakref
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from noisewise.data.sources.base import BATCH_ROWS
+from noisewise.data.sources.database import QueryColumn, quoted, text_constant
+from noisewise.data.sources.query_check import CellType, Family, refuse
+from noisewise.errors import DataError
+from noisewise.holder_query import shown_address
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+MEMORY, MEMORY_TO_SORT = "192MB", "1GB"
+"""For DuckDB's own buffers. With too little it cannot sort; with enough it goes on in a folder of temporary files."""
+MOST_THREADS: Final = 4
+"""Each needs memory of its own, and rows leave the database one batch after the other anyway."""
+SETTINGS: Final = (
+    "SET enable_progress_bar = false",
+    "SET arrow_large_buffer_size = true",  # no text is too long
+    "SET python_enable_replacements = false",  # no variable of a Python function is a table
+    "BEGIN TRANSACTION READ ONLY",
+)
+FAMILIES: Final[Mapping[str, Family]] = {
+    **dict.fromkeys(("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT"), "integer"),
+    "FLOAT": "fraction", "DOUBLE": "fraction", "VARCHAR": "text", "BOOLEAN": "truth",
+}
+WIDE: Final = ("HUGEINT", "UHUGEINT")
+"""Whole numbers of 128 bits: Arrow has no type that holds them all."""
+
+
+class DuckdbEngine:
+    """One connection, one transaction."""
+
+    dialect = "duckdb"
+
+    def __init__(self, address: Any) -> None:
+        self._shown = shown_address(address) if isinstance(address, str) else "an open DuckDB connection"
+        self._connection, folder = _connect(address, self._shown)
+        self._own = folder is not None
+        weakref.finalize(self, _close, self._connection, folder)
+        for setting in SETTINGS:
+            self._connection.execute(setting)
+
+    def table_types(self, table: str) -> Mapping[str, CellType]:
+        from sqlglot import exp
+
+        parts = [part.name for part in exp.to_table(table, dialect=self.dialect).parts]
+        columns = ("table_name", "table_schema", "table_catalog")
+        same = " AND ".join(f"lower({column}) = lower({text_constant(part)})"
+                            for column, part in zip(columns, reversed(parts), strict=False))
+        if len(parts) == 2:  # a schema, or a database with its main schema
+            same = (f"lower(table_name) = lower({text_constant(parts[1])}) AND (lower(table_schema) = "
+                    f"lower({text_constant(parts[0])}) OR lower(table_catalog) = lower({text_constant(parts[0])}))")
+        found = self._fetch(f"SELECT table_type FROM information_schema.tables WHERE {same}")
+        if any("VIEW" in kind for kind, in found):
+            refuse("a view")
+        if not found and not (len(parts) == 1 and parts[0].lower().endswith(".parquet")):
+            if len(parts) == 1 and os.path.splitext(parts[0])[1]:
+                refuse("a file that is not Parquet, whose types depend on its cells")
+            raise DataError("the query must name a table that is there", found=f"no table {table} in {self._shown}",
+                            remedy="check its name and its schema")
+        statements = self._fetch(f"SELECT sql FROM duckdb_tables() WHERE lower(table_name) = lower({text_constant(parts[-1])})")
+        if any("GENERATED ALWAYS" in (sql or "").upper() for sql, in statements):
+            refuse("a table with columns that are computed when they are read")
+        described = self._fetch(f"DESCRIBE SELECT * FROM {table}")
+        return {name: CellType(_family(kind), kind) for name, kind, *_ in described}
+
+    def try_constants(self, constants: Sequence[str]) -> None:
+        for constant in constants:
+            if self._attempt(f"SELECT {constant}") is None:
+                raise DataError("a constant must fit the type of the column that it is compared with", found=constant,
+                                remedy="write it as the database does, for example '2026-05-01' for a date")
+
+    def columns(self, sql: str) -> list[tuple[str, QueryColumn]]:
+        described = self._attempt(f"DESCRIBE (\n{sql}\n)")
+        if described is None:
+            raise DataError("the query cannot be run", found=self._shown, remedy="try it with duckdb")
+        # No row is read: the types alone.
+        types = self._connection.sql(f"SELECT * FROM (\n{sql}\n) AS noisewise_rows LIMIT 0").to_arrow_table().schema.types
+        return [(name, _column(kind, arrow)) for (name, kind, *_), arrow in zip(described, types, strict=True)]
+
+    def content_order(self, columns: Mapping[str, QueryColumn], prefix: str) -> str:
+        names = [prefix + quoted(name) for name in columns]
+        return ", ".join([f"hash({', '.join(names)})", *(_ordered(name, column) for name, column in
+                                                         zip(names, columns.values(), strict=True))])
+
+    def read(self, sql: str, *, sorts: bool = False) -> Iterator[pa.RecordBatch]:
+        reason = ""
+        try:
+            if self._own:
+                self._connection.execute(f"SET memory_limit = '{MEMORY_TO_SORT if sorts else MEMORY}'")
+            batches = self._connection.sql(sql).to_arrow_reader(BATCH_ROWS)
+        except Exception as error:  # of whatever class: its text may quote cells
+            batches, reason = iter(()), type(error).__name__
+        while not reason:
+            try:
+                batch = next(batches, None)
+            except Exception as error:  # as above
+                reason = type(error).__name__
+                break
+            if batch is None:
+                return
+            yield batch
+        raise DataError("the data could not be read to the end", found=f"{reason}, {self._shown}",
+                        remedy="run the query with duckdb to see why; nothing was released")
+
+    def _fetch(self, sql: str) -> list[tuple[Any, ...]]:
+        found = self._attempt(sql)
+        if found is None:
+            raise DataError("the query cannot be run", found=self._shown, remedy="try it with duckdb")
+        return found
+
+    def _attempt(self, sql: str) -> list[tuple[Any, ...]] | None:
+        import duckdb
+
+        try:
+            found: list[tuple[Any, ...]] = self._connection.execute(sql).fetchall()
+        except duckdb.Error:
+            return None
+        return found
+
+
+def _connect(address: Any, shown: str) -> tuple[Any, str | None]:
+    try:
+        import duckdb
+    except ImportError:
+        raise DataError("rows of DuckDB are read with the package duckdb", found="it is not installed",
+                        remedy="install noisewise[duckdb]") from None
+    if not isinstance(address, str):
+        return address.cursor(), None
+    path = address.removeprefix("duckdb:")
+    if path and not os.path.exists(path):
+        raise DataError("the file does not exist", found=shown, remedy="check the path")
+    folder = tempfile.mkdtemp(prefix="noisewise-")
+    config: dict[str, Any] = {"memory_limit": MEMORY, "temp_directory": folder, "autoinstall_known_extensions": False,
+                              "threads": min(MOST_THREADS, os.cpu_count() or 1)}
+    try:
+        return duckdb.connect(path or ":memory:", read_only=bool(path), config=config), folder
+    except duckdb.Error:
+        shutil.rmtree(folder, ignore_errors=True)
+    raise DataError("the database cannot be opened", found=shown,
+                    remedy="check that it is a DuckDB file and that nobody is writing to it; if this program has it open, pass "
+                    "that connection: noisewise.query(connection, \"SELECT ...\")")
+
+
+def _close(connection: Any, folder: str | None) -> None:
+    with contextlib.suppress(Exception):
+        connection.close()
+    if folder is not None:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _family(kind: str) -> Family:
+    return "fraction" if kind.startswith("DECIMAL") else FAMILIES.get(kind, "other")
+
+
+def _column(kind: str, arrow: pa.DataType) -> QueryColumn:
+    import pyarrow as pa
+
+    if kind in WIDE:
+        return QueryColumn(pa.float64(), "CAST({} AS DOUBLE)", "CAST({} AS VARCHAR)")
+    return QueryColumn(arrow, unit="encode({})" if kind == "VARCHAR" else "{}")
+
+
+def _ordered(name: str, column: QueryColumn) -> str:
+    """In an order in which only equal cells are equal: texts by their bytes, and -0.0 before 0.0."""
+    import pyarrow.types as t
+
+    if t.is_string(column.kind) or t.is_large_string(column.kind):
+        return f"encode(CAST({name} AS VARCHAR))"
+    return f"{name}, signbit({name})" if t.is_floating(column.kind) and column.cell == "{}" else name

@@ -1,0 +1,165 @@
+"""PostgreSQL through ADBC: binary COPY, some megabytes at a time."""
+
+from __future__ import annotations
+
+import contextlib
+import weakref
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from noisewise.data.sources.base import unusable
+from noisewise.data.sources.database import QueryColumn, quoted, text_constant
+from noisewise.data.sources.query_check import CellType, Family, refuse
+from noisewise.errors import DataError
+from noisewise.holder_query import shown_address
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+# All within the transaction: a pool between us and the server may give each transaction another session.
+SETTINGS: Final = (
+    "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY",
+    "SET standard_conforming_strings = on",
+    # How cells are written as text, by which the rows of a unit are ordered: two that differ are written differently.
+    "SET extra_float_digits = 1",
+    "SET DateStyle = 'ISO, YMD'",
+    "SET TimeZone = 'UTC'",
+    "SET bytea_output = 'hex'",
+)
+
+TABLE: Final = """
+SELECT CAST(a.attname AS text), CAST(coalesce(b.typname, t.typname) AS text), CAST(c.relkind AS text),
+    row_security_active(c.oid), CAST(a.attgenerated AS text)
+FROM pg_catalog.pg_class c
+JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
+JOIN pg_catalog.pg_type t ON t.oid = a.atttypid
+LEFT JOIN pg_catalog.pg_type b ON b.oid = t.typbasetype
+WHERE c.oid = to_regclass({})
+ORDER BY a.attnum
+"""
+NO_TABLES: Final = {"v": "a view", "m": "a materialized view", "f": "a foreign table"}
+
+FAMILIES: Final[Mapping[str, Family]] = {
+    **dict.fromkeys(("int2", "int4", "int8"), "integer"), **dict.fromkeys(("float4", "float8", "numeric"), "fraction"),
+    **dict.fromkeys(("text", "varchar", "bpchar"), "text"), "bool": "truth",
+}
+REASONS: Final = {
+    "28": "the user or the password was refused", "3D": "there is no such database", "42P01": "there is no such table",
+    "42703": "there is no such column", "42501": "no permission to read it", "42601": "it cannot be read as SQL",
+    "57": "the server stopped it", "53": "the server ran out of room or memory", "25": "its transaction was ended",
+}
+
+
+class PostgresEngine:
+    """One connection, one REPEATABLE READ transaction."""
+
+    dialect = "postgres"
+
+    def __init__(self, address: str) -> None:
+        self._shown = shown_address(address)
+        self._connection = _connect(address, self._shown)
+        weakref.finalize(self, _close, self._connection)
+
+    def table_types(self, table: str) -> Mapping[str, CellType]:
+        found = self._fetch(TABLE.format(text_constant(table)))
+        if not found:
+            raise DataError("the query must name a table that is there", found=f"no table {table} in {self._shown}",
+                            remedy="check its name, its schema and your permissions")
+        _, _, relation, row_security, _ = found[0]
+        if relation in NO_TABLES:
+            refuse(NO_TABLES[relation])
+        if row_security:
+            refuse("a table with row-level security")
+        if any(generated == "v" for *_, generated in found):
+            refuse("a table with columns that are computed when they are read")
+        return {name: CellType(FAMILIES.get(kind, "other"), kind) for name, kind, *_ in found}
+
+    def try_constants(self, constants: Sequence[str]) -> None:
+        """Nothing to do: constants are read with the query."""
+
+    def columns(self, sql: str) -> list[tuple[str, QueryColumn]]:
+        schema, reason = None, ""
+        with self._connection.cursor() as cursor:
+            try:
+                schema = cursor.adbc_execute_schema(sql)
+            except Exception as error:  # of whatever class: its text may quote cells
+                reason = _reason(error)
+        if schema is None:
+            raise DataError("the query cannot be run", found=f"{reason}, {self._shown}", remedy="try it with psql")
+        return [(column.name, _column(column)) for column in schema]
+
+    def content_order(self, columns: Mapping[str, QueryColumn], prefix: str) -> str:
+        content = f'CAST(ROW({", ".join(prefix + quoted(name) for name in columns)}) AS text) COLLATE "C"'
+        return f"hashtextextended({content}, 0), {content}"
+
+    def read(self, sql: str, *, sorts: bool = False) -> Iterator[pa.RecordBatch]:
+        reason = ""
+        with self._connection.cursor() as cursor:
+            try:
+                cursor.execute(sql)
+                batches = cursor.fetch_record_batch()
+            except Exception as error:  # as above
+                batches, reason = iter(()), _reason(error)
+            while not reason:
+                try:
+                    batch = next(batches, None)
+                except Exception as error:  # as above
+                    reason = _reason(error)
+                    break
+                if batch is None:
+                    return
+                yield batch
+        raise DataError("the data could not be read to the end", found=f"{reason}, {self._shown}",
+                        remedy="run the query with psql to see why; nothing was released")
+
+    def _fetch(self, sql: str) -> list[tuple[Any, ...]]:
+        return [tuple(row.values()) for batch in self.read(sql) for row in batch.to_pylist()]
+
+
+def _connect(address: str, shown: str) -> Any:
+    try:
+        from adbc_driver_postgresql import dbapi
+    except ImportError:
+        raise DataError("rows of PostgreSQL are read with the package adbc-driver-postgresql", found="it is not installed",
+                        remedy="install noisewise[postgres]") from None
+    connection = None
+    try:
+        connection = dbapi.connect(address, autocommit=False)
+        with connection.cursor() as cursor:
+            for setting in SETTINGS:
+                cursor.execute(setting)
+        return connection
+    except (dbapi.Error, ValueError):  # the latter for an address that is no text for the driver
+        if connection is not None:
+            _close(connection)
+    # Raised outside the handler, so that the driver's message, which may hold parts of the address, is not attached to it.
+    raise DataError("there is no connection to the database", found=shown,
+                    remedy="check address, user and password (PGPASSWORD, ~/.pgpass) with psql")
+
+
+def _close(connection: Any) -> None:
+    with contextlib.suppress(Exception):  # the server may be gone
+        connection.close()
+
+
+def _reason(error: Exception) -> str:
+    """What may be told of a driver's error: what its code means, never its text."""
+    code = str(getattr(error, "sqlstate", None) or "")
+    words = REASONS.get(code) or REASONS.get(code[:2]) or type(error).__name__
+    return f"{words} (SQLSTATE {code})" if code else words
+
+
+def _column(column: pa.Field) -> QueryColumn:
+    import pyarrow as pa
+    import pyarrow.types as t
+
+    name = (column.metadata or {}).get(b"POSTGRESQL:type", b"").decode()
+    kind = column.type
+    if name == "numeric":  # written in full as text: a number too large for a double would fail as one
+        return QueryColumn(pa.float64(), "CAST({} AS text)", "CAST(trim_scale({}) AS text)", number_as_text=True)
+    if name == "money" or not isinstance(kind, pa.DataType) or (isinstance(kind, pa.BaseExtensionType) and name != "uuid"):
+        return QueryColumn(unusable(name))
+    if t.is_string(kind) or name == "uuid":
+        # Enumerations and padded characters too; compared byte by byte, whatever their collation.
+        return QueryColumn(pa.string(), "CAST({} AS text)", 'CAST({} AS text) COLLATE "C"')
+    return QueryColumn(kind)

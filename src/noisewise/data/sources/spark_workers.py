@@ -1,0 +1,107 @@
+"""What runs on the workers of a Spark cluster: our own functions, called with Arrow batches and returning Arrow batches.
+
+Spark sends them by name. A worker has the noisewise that is installed there, which must be the driver's version: another one
+might sum up differently.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final
+
+from noisewise.data.sources.base import BATCH_ROWS, Deal, Gather, Record, slices
+from noisewise.data.threads import blas
+from noisewise.version import __version__
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+RECORD: Final = "bucket long, key long, content binary"
+RECORDS_AT_ONCE: Final = 64
+PACKED_ROWS: Final = BATCH_ROWS // 4
+
+
+class OtherVersionError(RuntimeError):
+    """The worker has another version of noisewise; its text is that version."""
+
+
+@dataclass(frozen=True)
+class PieceReader:
+    """Reads a piece of the table: gives columns their names, and makes of many small batches a few."""
+
+    names: tuple[str, ...]
+    version: str = __version__
+
+    def require_version(self) -> None:
+        if self.version != __version__:
+            raise OtherVersionError(__version__)
+
+    def batches(self, given: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """The rows, about `BATCH_ROWS` at a time."""
+        import pyarrow as pa
+
+        self.require_version()
+        waiting: list[pa.RecordBatch] = []
+        for batch in given:
+            waiting.append(batch.rename_columns(list(self.names)))
+            if sum(own.num_rows for own in waiting) >= BATCH_ROWS:
+                yield pa.concat_batches(waiting)
+                waiting = []
+        if waiting:
+            yield pa.concat_batches(waiting)
+
+
+def deal_piece(reader: PieceReader, deal: Deal, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The records that one piece of the table deals out."""
+    from pyspark import TaskContext
+
+
+    task: Any = TaskContext.get()
+    with blas().limit(limits=1, user_api="blas"):
+        yield from _as_batches(deal(task.partitionId(), reader.batches(batches)))
+
+
+def gather_buckets(reader: PieceReader, gather: Gather, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """What is gathered of the records of some buckets."""
+
+    reader.require_version()
+    with blas().limit(limits=1, user_api="blas"):
+        yield from _as_batches(gather(_records(batches)))
+
+
+def pack_piece(reader: PieceReader, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The rows of a piece as they are, many in one cell: Arrow's own bytes go through Spark much faster than rows."""
+    import pyarrow as pa
+
+    for batch in reader.batches(batches):
+        for start, stop in slices(batch.num_rows, PACKED_ROWS):
+            sink = pa.BufferOutputStream()
+            with pa.ipc.new_stream(sink, batch.schema) as writer:
+                writer.write_batch(batch.slice(start, stop - start))
+            yield pa.RecordBatch.from_pydict({"rows": pa.array([sink.getvalue().to_pybytes()], pa.binary())})
+
+
+def unpacked(content: bytes) -> Iterator[pa.RecordBatch]:
+    """The rows in one such cell."""
+    import pyarrow as pa
+
+    with pa.ipc.open_stream(content) as reader:
+        yield from reader
+
+
+def _records(batches: Iterator[pa.RecordBatch]) -> Iterator[Record]:
+    for batch in batches:
+        buckets, keys, contents = batch.columns
+        for bucket, key, content in zip(buckets, keys, contents, strict=True):
+            yield bucket.as_py(), key.as_py(), content.as_py()
+
+
+def _as_batches(records: Iterator[Record]) -> Iterator[pa.RecordBatch]:
+    import pyarrow as pa
+
+    while some := list(islice(records, RECORDS_AT_ONCE)):
+        buckets, keys, contents = zip(*some, strict=True)
+        arrays = [pa.array(buckets, pa.int64()), pa.array(keys, pa.int64()), pa.array(contents, pa.binary())]
+        yield pa.RecordBatch.from_arrays(arrays, names=["bucket", "key", "content"])

@@ -1,0 +1,129 @@
+"""NUTS for many parameters that are nearly independent: a scale for each of them, and no matrix over all of them.
+
+The scales are guessed beforehand and corrected twice during the warm-up, from the draws of all chains, which also share one step
+size. The integrator has two stages (McLachlan 1995): with thousands of parameters it takes steps several times as long as the
+leapfrog's at the same error of the energy. Chains run in threads, each one's linear algebra by itself: LAPACK releases Python's
+lock, and nothing is batched that could wait for another thread.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from noisewise.posterior.kernels.jax_setup import as_numpy, double_precision
+from noisewise.posterior.kernels.nuts import LogDensity, NutsDraws, first_step_sizes
+from noisewise.posterior.kernels.stored_program import stored_program
+
+Array = npt.NDArray[np.float64]
+
+CHUNK: Final = 50
+"""Transitions per compiled call: the progress bar moves and Ctrl-C works between calls."""
+ACCEPTANCE: Final = 0.8
+CAREFUL_ACCEPTANCE: Final = 0.95
+"""Where the curvature varies several-fold: longer steps are unstable there and end in divergences."""
+MAX_DOUBLINGS: Final = 8
+FIRST_STEP: Final = 0.5
+GUESS_WORTH: Final = 10.0
+"""A guessed variance counts for as much as so many independent draws."""
+CORRELATED: Final = 4.0
+"""So many draws of the warm-up count for one independent draw."""
+
+
+def sample_diagonal(log_density: LogDensity, data: Mapping[str, Any], point: Array, scale: Array, *, seed: int, chains: int,
+                    draws: int, warmup: int = 300, acceptance: float = ACCEPTANCE,
+                    shown: Callable[[Array], Array] | None = None, tick: Callable[[int, int], None] | None = None) -> NutsDraws:
+    """Sample from ``log_density(x, data, jax.numpy)``, near ``point`` with about the standard deviations ``scale``.
+
+    ``acceptance``: the mean acceptance rate that the step size is to give. ``shown``: what is kept of draws (chains, some draws,
+    parameters), if not all parameters.
+    """
+    arrays = dict(data)
+    guess, deviations = scale**2, scale
+    positions = list(point + scale * np.random.default_rng(seed).normal(size=(chains, len(point))))
+    adaptation: Any = first_step_sizes((), FIRST_STEP)
+    warm_rounds, rounds = -(-warmup // CHUNK), -(-warmup // CHUNK) + -(-draws // CHUNK)
+    kept, diverging = [], []
+    with ThreadPoolExecutor(max(1, min(chains, os.cpu_count() or 1))) as pool:
+        for index in range(rounds):
+            adapting = index < warm_rounds
+            calls = [(position, adaptation, np.int64(seed), np.int64(index * chains + chain), np.bool_(adapting),
+                      np.float64(acceptance), point, deviations, arrays) for chain, position in enumerate(positions)]
+            with double_precision():
+                step = _step(log_density, calls[0])
+            found = list(pool.map(lambda arguments, step=step: _called(step, arguments), calls))
+            positions = [position for position, _, _ in found]
+            visited = np.stack([positions for _, _, (positions, _) in found])
+            if adapting:
+                adaptation = tuple(np.mean(values, axis=0, dtype=np.asarray(values[0]).dtype)
+                                   for values in zip(*(state for _, state, _ in found), strict=True))
+            else:
+                kept.append(visited if shown is None else shown(visited))
+                diverging.append(np.stack([diverged for _, _, (_, diverged) in found]))
+            if adapting and index + 1 in (warm_rounds // 3, 2 * warm_rounds // 3):
+                deviations = _corrected(guess, visited)
+            if tick is not None:
+                tick((index + 1) * CHUNK, rounds * CHUNK)
+    return NutsDraws(np.concatenate(kept, axis=1)[:, :draws], np.concatenate(diverging, axis=1)[:, :draws])
+
+
+def _corrected(guess: Array, visited: Array) -> Array:
+    """Standard deviations from the draws (chains, draws, parameters) and the guess."""
+    spread = visited.var(axis=1).mean(axis=0) + visited.mean(axis=1).var(axis=0)
+    worth = visited.shape[0] * visited.shape[1] / CORRELATED
+    result: Array = np.sqrt((worth * spread + GUESS_WORTH * guess) / (worth + GUESS_WORTH))
+    return result
+
+
+def _called(step: Any, arguments: tuple[Any, ...]) -> Any:
+    with double_precision():  # its context is the thread's own
+        return as_numpy(step(*arguments))
+
+
+def _step(log_density: LogDensity, arguments: tuple[Any, ...]) -> Any:
+    """The compiled function: from the store for a density of this package, whose source the store knows."""
+    module = log_density.__module__
+    if not module.startswith("noisewise.posterior."):
+        return stepper(log_density)
+    return stored_program(f"diagonal nuts of {module}.{log_density.__qualname__}", lambda: stepper(log_density), arguments)
+
+
+@cache
+def stepper(log_density: LogDensity) -> Any:
+    """The one compiled function: ``CHUNK`` transitions of a chain, with or without adapting the step size."""
+    import jax
+    import jax.numpy as jnp
+    from blackjax.adaptation.step_size import DualAveragingAdaptationState, dual_averaging_adaptation
+    from blackjax.mcmc import hmc, nuts
+    from blackjax.mcmc.integrators import mclachlan
+
+    kernel = nuts.build_kernel(mclachlan)
+
+    @jax.jit
+    def run(position: Any, adaptation: Any, seed: Any, index: Any, adapting: Any, acceptance: Any, point: Any, scale: Any,
+            data: Any) -> Any:
+        _, update, final = dual_averaging_adaptation(acceptance)
+
+        def density(z: Any) -> Any:
+            return log_density(point + scale * z, data, jnp)
+
+        def one_step(inner: Any, key: Any) -> Any:
+            current, adapted = inner
+            size = jnp.where(adapting, jnp.exp(adapted.log_step_size), final(adapted))
+            current, info = kernel(key, current, density, size, jnp.ones(len(point)), MAX_DOUBLINGS)
+            updated = update(adapted, info.acceptance_rate)
+            adapted = jax.tree.map(lambda new, old: jnp.where(adapting, new, old), updated, adapted)
+            return (current, adapted), (point + scale * current.position, info.is_divergent)
+
+        start = hmc.init((position - point) / scale, density), DualAveragingAdaptationState(*adaptation)
+        keys = jax.random.split(jax.random.fold_in(jax.random.key(seed), index), CHUNK)
+        (_, adapted), (visited, diverging) = jax.lax.scan(one_step, start, keys)
+        return visited[-1], tuple(adapted), (visited, diverging)
+
+    return run

@@ -1,0 +1,78 @@
+"""``noisewise release DATABASE --query``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from tests.cli.command_line import one_error, rows
+from tests.databases import duckdb_table, postgres_table
+
+import noisewise
+
+pytest.importorskip("duckdb")
+pytest.importorskip("adbc_driver_postgresql")
+
+SELECT = "SELECT age, stay, ward FROM patients"
+BUDGET = ("--epsilon", 1, "--delta", 1e-6)
+
+
+@pytest.fixture(params=["DuckDB", "PostgreSQL"])
+def database(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    table = pa.table(rows(5))
+    return duckdb_table(table, tmp_path) if request.param == "DuckDB" else postgres_table(table)
+
+
+def test_a_query_is_released_like_a_table(nw: Any, database: str, schema: Path, tmp_path: Path) -> None:
+    target = tmp_path / "patients.nwr"
+    result = nw("release", database, "--query", SELECT, "-s", schema, *BUDGET, "-o", target)
+    assert result.exit_code == 0, result.output
+    made = noisewise.load(target)
+    assert isinstance(made, noisewise.Release) and made.parts[0].rows == 2000
+    assert "SELECT" not in target.read_text() and "rows.duckdb" not in target.read_text()
+
+
+def test_a_password_is_in_no_output(nw: Any, schema: Path, tmp_path: Path) -> None:
+    """A server on a local socket asks for none, and takes any."""
+    address = postgres_table(pa.table(rows(5))).replace("postgres:@", "postgres:very-secret@")
+    ledger = tmp_path / "budget.db"
+    arguments = ("--query", SELECT, "-s", schema, *BUDGET, "--ledger", ledger, "--total-epsilon", 3, "--total-delta", 1e-5)
+    target = tmp_path / "patients.nwr"
+    result = nw("release", address, *arguments, "-o", target)
+    assert result.exit_code == 0, result.output
+    refused = nw("release", address, "--query", f"{SELECT} LIMIT 5", *arguments[2:], "--edition", "2", "-o", tmp_path / "b.nwr")
+    lost = nw("release", address.replace("host=", "host=/nowhere"), *arguments, "--edition", "3", "-o", tmp_path / "c.nwr")
+    assert "LIMIT" in one_error(refused) and "no connection" in one_error(lost)
+    for text in (result.output, refused.output, lost.output, target.read_text(), ledger.read_bytes().decode("latin-1")):
+        assert "very-secret" not in text
+
+
+def test_what_is_refused_spends_nothing_and_names_the_remedy(nw: Any, database: str, schema: Path, tmp_path: Path) -> None:
+    target = tmp_path / "patients.nwr"
+    for ending, words in (("LIMIT 10", "LIMIT"), ("WHERE age > 50", "add-remove")):
+        arguments = ("release", database, "--query", f"{SELECT} {ending}", "-s", schema, *BUDGET, "-o", target)
+        message = one_error(nw(*arguments))
+        assert words in message and "--trust-query" in message and not target.exists()
+    result = nw(*arguments, "--trust-query")
+    assert result.exit_code == 0, result.output
+
+
+def test_a_filter_goes_with_add_remove(nw: Any, database: str, schema: Path, tmp_path: Path) -> None:
+    schema.write_text(schema.read_text().replace("replace-one", "add-remove"))
+    result = nw("release", database, "--query", f"{SELECT} WHERE age > 50", "-s", schema, *BUDGET, "-o", tmp_path / "a.nwr")
+    assert result.exit_code == 0, result.output
+
+
+def test_a_database_needs_a_query_and_trust_one_too(nw: Any, database: str, schema: Path, table: Path, tmp_path: Path) -> None:
+    target = tmp_path / "patients.nwr"
+    assert "--query" in one_error(nw("release", database, "-s", schema, *BUDGET, "-o", target))
+    assert "no address" in one_error(nw("release", table, "--query", SELECT, "-s", schema, *BUDGET, "-o", target))
+    assert nw("release", table, "--trust-query", "-s", schema, *BUDGET, "-o", target).exit_code == 2
+
+
+def test_a_release_does_not_replace_a_database(nw: Any, schema: Path, tmp_path: Path) -> None:
+    path = duckdb_table(pa.table(rows(5)), tmp_path)
+    message = one_error(nw("release", path, "--query", SELECT, "-s", schema, *BUDGET, "-o", path, "--force"))
+    assert ".nwr" in message

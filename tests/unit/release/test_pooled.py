@@ -1,0 +1,109 @@
+"""Holders with like noise per row are added up: the sum has the law that the sum of them has."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.unit.release import test_adassp_release
+from tests.unit.release.examples_of_releases import part_of, release_of, schema_with
+
+import noisewise as nw
+from noisewise.errors import IncompatibleReleasesError, ReleaseError, ReleaseWriteError
+from noisewise.release import EntryNoise, GramPart
+from noisewise.release.pooled import STEP, Pool, PooledPart
+
+SCHEMA, OPEN = schema_with(), schema_with(adjacency="add-remove")
+
+
+def pooled(parts: list[GramPart]) -> tuple[GramPart, ...]:
+    pool = Pool()
+    for part in parts:
+        pool.add(part)
+    return pool.parts()
+
+
+def with_rows(rows: int, seed: int, **changes: Any) -> GramPart:
+    matrix = part_of(SCHEMA, seed=seed).matrix.copy()
+    matrix[0, 0] = rows
+    return part_of(SCHEMA, seed=seed, rows=rows, matrix=matrix, **changes)
+
+
+def test_holders_that_are_alike_become_one_sum() -> None:
+    parts = [part_of(SCHEMA, seed=seed) for seed in range(5)]
+    [found] = pooled(parts)
+    assert isinstance(found, PooledPart) and found.holders == 5 and found.rows == found.groups == 1250
+    np.testing.assert_array_equal(found.matrix, sum(part.matrix for part in parts))
+    np.testing.assert_allclose(found.noise.variances(found.size), 5 * parts[0].noise.variances(found.size), rtol=1e-12)
+    assert found.noise.distribution == "gaussian" and found.counts.tolist() == [250.0] * 5
+
+
+def test_one_that_is_like_no_other_is_itself() -> None:
+    alone = part_of(SCHEMA, seed=9, noise=EntryNoise("gaussian", 80.0, 80.0 / np.sqrt(2), 0.0))
+    found = pooled([part_of(SCHEMA, seed=1), alone, part_of(SCHEMA, seed=2)])
+    assert [part.holders for part in found] == [2, 1] and found[1] is alone
+
+
+def test_the_number_of_sums_is_bounded_by_the_range_of_the_noise_per_row() -> None:
+    rng = np.random.default_rng(1)
+    parts = [with_rows(int(rows), seed) for seed, rows in enumerate(rng.integers(100, 401, size=400))]
+    found = pooled(parts)
+    assert len(found) <= 2 * 32 + 2
+    assert sum(part.holders for part in found) == 400
+    assert sum(part.rows or 0 for part in found) == sum(part.rows or 0 for part in parts)
+    for part in found:
+        assert part.counts.max() / part.counts.min() <= STEP * (1 + 1e-12)
+
+
+def test_different_budgets_with_the_same_noise_per_row_go_together_and_the_largest_is_stated() -> None:
+    twice = EntryNoise("gaussian", 8.0 * np.sqrt(2), 8.0, 0.0)
+    [found] = pooled([with_rows(250, 1), with_rows(500, 2, noise=twice, epsilon=0.5, delta=1e-5)])
+    assert (found.epsilon, found.delta, found.rows) == (1.0, 1e-5, 750)
+    assert found.noise.diagonal**2 == pytest.approx(64 + 128)
+
+
+def test_averaged_rows_keep_the_number_of_their_groups() -> None:
+    [found] = pooled([with_rows(251, seed, average=5) for seed in range(3)])
+    assert found.average == 5 and found.rows == 753 and found.groups == 3 * 51
+    assert len(pooled([with_rows(250, 1, average=5), with_rows(250, 2)])) == 2
+
+
+def test_wishart_noise_adds_up_its_degrees_and_laplace_noise_is_taken_for_normal() -> None:
+    wishart = EntryNoise("wishart", 3.0 * np.sqrt(100), 3.0 * np.sqrt(50), 0.0, 50, 3.0)
+    [found] = pooled([part_of(SCHEMA, seed=seed, noise=wishart) for seed in range(4)])
+    assert (found.noise.distribution, found.noise.degrees, found.noise.scale) == ("wishart", 200, 3.0)
+    laplace = EntryNoise("laplace", 9.0, 9.0, 0.0)
+    [found] = pooled([part_of(SCHEMA, seed=seed, noise=laplace, delta=0.0) for seed in range(4)])
+    assert found.noise == EntryNoise("gaussian", 18.0, 18.0, 0.0) and found.delta == 0.0
+
+
+def test_noisy_numbers_of_rows_are_kept_one_by_one() -> None:
+    parts = [part_of(OPEN, seed=seed) for seed in range(6)]
+    found = pooled(parts)
+    assert all(part.rows is None and part.groups is None for part in found)
+    assert sorted(np.concatenate([part.counts for part in found])) == sorted(part.matrix[0, 0] for part in parts)
+
+
+def test_what_sums_are_not_for_is_refused(tmp_path: Path) -> None:
+    for seed in (1, 2, 3):
+        release_of(seed=seed).save(tmp_path / f"{seed}.nwr")
+    found = nw.load_many(tmp_path, pooled=True)
+    assert found.pooled and found.holders == 3 and len(found.parts) == 1
+    assert "in 1 sums" in repr(found) and "the sum of 3 holders" in found.describe()
+    with pytest.raises(ReleaseWriteError, match="no one's release"):
+        found.save(tmp_path / "all.nwr")
+    assert not (tmp_path / "all.nwr").exists()
+    with pytest.raises(IncompatibleReleasesError, match="repetition would go unseen"):
+        nw.combine([found, release_of(seed=4)])
+    test_adassp_release.release().save(tmp_path / "adassp.nwr")
+    with pytest.raises(ReleaseError, match=r"adassp\.nwr: only releases of kind gram"):
+        nw.load_many(tmp_path / "adassp.nwr", pooled=True)
+
+
+def test_a_repetition_is_refused_although_the_first_one_was_added_up_already(tmp_path: Path) -> None:
+    for name, seed in (("a", 1), ("b", 2), ("c", 1)):
+        release_of(seed=seed).save(tmp_path / f"{name}.nwr")
+    with pytest.raises(IncompatibleReleasesError, match=r"a\.nwr and .*c\.nwr hold the same part"):
+        nw.load_many(tmp_path, pooled=True)
