@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -67,6 +68,28 @@ def test_a_bad_fit_warns_in_words_and_says_what_to_do(nw, release) -> None:
     assert "do not trust" in result.stderr and "--draws 80" in result.stderr
     assert "ConvergenceWarning" not in result.output and ".py" not in result.output
     assert nw.json("fit", release, FORMULA, "-m", "laplace", "--draws", 20, "--chains", 2)["problems"]
+
+
+def test_much_noise_and_many_predictors_ask_for_another_release_not_for_more_draws(nw, many_predictors) -> None:
+    told = nw("fit", many_predictors, "y ~ .", "--draws", 400, "--seed", 1, "-q").stderr
+    assert "as large as the smallest moment" in told and "fewer predictors, or a release with a larger epsilon" in told
+
+
+def test_a_picture_of_too_many_terms_is_refused_before_anything_is_fitted_or_written(nw, many_predictors, tmp_path) -> None:
+    formula, save = "y ~ (" + " + ".join(f"x{number}" for number in range(14)) + ")**2", tmp_path / "fit.npz"
+    told = one_error(nw("fit", many_predictors, formula, "--plot", tmp_path / "fit.png", "--save", save))
+    assert "at most 100 terms" in told and "--csv" in told and not save.exists()
+
+
+@pytest.fixture
+def many_predictors(tmp_path: Path) -> Path:
+    """Fourteen predictors, with their products, that noise hides."""
+    random, names = np.random.default_rng(1), [f"x{number}" for number in range(14)]
+    columns = {name: {"bounds": [-1, 1]} for name in ["y", *names]}
+    declared = noisewise.Schema.from_dict({"adjacency": "replace-one", "columns": columns})
+    made = noisewise.release({name: random.uniform(-1, 1, 500) for name in columns}, declared, epsilon=1, delta=1e-6,
+                             terms="(" + " + ".join(names) + ")**2")
+    return made.save(tmp_path / "many.nwr")
 
 
 @pytest.mark.parametrize(

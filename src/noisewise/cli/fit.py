@@ -18,7 +18,7 @@ from noisewise.cli.numbers import aligned, decimals_for, fixed
 from noisewise.cli.options import AsJson, Quiet, Traceback
 from noisewise.cli.point_estimate import check_point_options, point_document, tell_point_estimate, write_point_estimate
 from noisewise.cli.random_sites import sites_document, tell_sites
-from noisewise.cli.release_files import check_endings, files_before_formula
+from noisewise.cli.release_files import check_endings, check_picture, files_before_formula
 from noisewise.cli.sites import Sites, expand
 from noisewise.cli.talk import Talk, visible
 from noisewise.errors import NoisewiseWarning
@@ -107,6 +107,8 @@ def fit(
     found = None if pool else Sites.load(files, talk.progress)
     together = noisewise.load_many(files, pooled=True, progress=talk.progress) if found is None else found.together()
     check_point_options(together, plot, save)
+    if plot is not None:
+        check_picture(formula, together, family)
     if sites and found is not None:
         talk.result(found.table())
     settings: dict[str, Any] = {"draws": draws, "chains": chains, "seed": seed, "progress": talk.progress}
@@ -238,13 +240,21 @@ def _remedy(posterior: Posterior) -> str:
     if info.doubts and posterior.sites is not None:
         remedy = f"{remedy}, or with no --site"
     elif info.doubts and not posterior.has_sigma:
-        more = f"; and {remedy}" if len(posterior.diagnose()) > len(info.doubts) else ""
-        remedy = f"fewer predictors and no powers or products, or a release with less noise and no norm bound{more}"
+        remedy = ("fewer predictors and no powers or products, or a release with less noise and no norm bound"
+                  f"{_and_more(posterior, remedy)}")
     elif info.doubts and info.method in CAUTIONS:
         remedy = "no --method"
+    elif info.doubts:
+        remedy = ("fewer predictors, or a release with a larger epsilon, tighter bounds or more rows"
+                  f"{_and_more(posterior, remedy)}")
     if info.divergences:
         remedy += "; if divergent transitions remain, a simpler formula (the data may say too little for this one)"
     return remedy
+
+
+def _and_more(posterior: Posterior, draws: str) -> str:
+    """More draws only where the draws are what is wrong."""
+    return f"; and {draws}" if len(posterior.diagnose()) > len(posterior.info.doubts) else ""
 
 
 def _all_well(posterior: Posterior) -> str:

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
 from noisewise.errors import ResultError
+
+if TYPE_CHECKING:
+    from noisewise.release import Release
 
 
 def files_before_formula(files: list[Path], formula: str) -> list[Path]:
@@ -28,3 +32,14 @@ def check_endings(pictures: Mapping[str, Path | None], draws: Path | None) -> No
             raise ResultError("a picture ends in .png, .svg or .pdf", found=str(path), remedy=f"for example {option} stay.png")
     if draws is not None and draws.suffix.lower() != ".npz":
         raise ResultError("saved draws end in .npz", found=str(draws), remedy="for example --save stay.npz")
+
+
+def check_picture(formula: str, release: Release, family: str) -> None:
+    """Refuse, before the work is done, a picture of more terms than one can look at."""
+    from noisewise.results.plots.picture import MOST_TERMS
+    from noisewise.schema.design import Design
+
+    terms = len(Design.of(formula, release.basis, release.terms).terms) + (family == "gaussian")  # whose sigma is drawn too
+    if terms > MOST_TERMS:
+        raise ResultError(f"a picture shows at most {MOST_TERMS} terms", found=str(terms),
+                          remedy="leave --plot out; --csv writes all terms; in Python plot(terms=...) draws some of a saved fit")

@@ -91,7 +91,8 @@ def _steady_counts(parts: Sequence[Part]) -> Array:
         return sums
     counts = np.concatenate([_counts(part) for part in parts])
     kept = max(0.0, 1.0 - noise / max(float(np.var(counts, ddof=1)), 1e-300))
-    kept = min(kept, MOST_BIAS * math.sqrt(float(np.mean(counts**2)) / (noise * len(counts))))
+    # By the mean number: noise and a few large holders make the mean square larger, but most numbers end close to the mean.
+    kept = min(kept, MOST_BIAS * max(float(counts.mean()), 0.0) / math.sqrt(noise * len(counts)))
     steady: Array = counts.mean() * holders + kept * (sums - counts.mean() * holders)
     return steady
 

@@ -62,7 +62,7 @@ def parse(data: bytes) -> dict[str, Any]:
     except json.JSONDecodeError as error:
         raise ReleaseFormatError(
             "this is not valid JSON",
-            found=f"{error.msg} at line {error.lineno}, column {error.colno}",
+            found=f"{error.msg.removesuffix(' at')} at line {error.lineno}, column {error.colno}",
             remedy="the file may be truncated or damaged: get it again",
         ) from None
     except RecursionError:

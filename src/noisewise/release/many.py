@@ -30,8 +30,10 @@ def load_many(files: Files, *, pooled: bool = False, processes: int | None = Non
 
     A release holds one matrix for each holder: 8·d² bytes, d being the number of released columns with the constant. With
     ``pooled=True`` holders whose noise per row is alike are added up as they are read, and memory no longer grows with
-    their number. Every fit but ``site="random"`` is then that of all holders, with weights that differ by 2 % at most; what needs
-    each holder by itself (``site``, ``check``) is refused. It is for releases of kind ``gram``.
+    their number. The default fit, those of other families, ``conditional-flat`` and ``laplace`` are then those of all holders,
+    with weights that differ by 2 % at most. Methods that treat each matrix by itself (``normal-x``, ``fixed-s`` and others)
+    take a sum for one holder, and differ more. What needs each holder (``site``, ``check``) is refused. It is for releases of
+    kind ``gram``.
 
     Reading is spread over ``processes`` (None: one for each core if that pays); the result does not depend on their number.
 

@@ -4,6 +4,11 @@ The sum of J noisy Gram matrices is the noisy Gram matrix of all their rows, wit
 variance of its noise per row, which is the same for the sum as for each of its members, so that nothing is lost by adding
 up holders that are alike in this. `Pool` takes those for alike that differ by less than ``STEP``: then no holder's weight is
 further than 2.2 % from its best, which costs at most about one part in ten thousand of the result's precision.
+
+Where numbers of rows are noisy, fits draw them together, and a holder's weight follows its noise more than its noisy number of
+rows. Then holders that are added up must be alike in the noise itself too. Otherwise those of two budgets would be in one sum, or
+in two, as the noise of their numbers of rows has it; weights would depend on that noise, and the weighted number of rows would be
+off by many of its standard deviations.
 """
 
 from __future__ import annotations
@@ -20,7 +25,10 @@ from noisewise.release.checks import FloatMatrix
 from noisewise.release.parts import EntryNoise, GramPart
 
 STEP: Final = 2.0 ** (1.0 / 32.0)
-"""The largest ratio of the noise per row within one sum; so there are at most 32 matrices for each doubling of it."""
+"""The largest ratio of the noise per row (and of the noise, where rows are not public) within one sum.
+
+So there are at most 32 matrices for each doubling of the noise per row, and, where rows are not public, for each budget.
+"""
 
 Key: TypeAlias = tuple[object, ...]
 
@@ -133,6 +141,10 @@ def _variances(part: GramPart) -> FloatMatrix:
 def _alike(part: GramPart) -> Key:
     """Equal for parts that may be added up: noise of one law and shape, rows averaged alike, nearly the same noise per row."""
     noise = part.noise
-    per_row = noise.off_diagonal**2 / max(float(part.matrix[0, 0]), 1.0)
+    variance = noise.off_diagonal**2
     return (noise.distribution, noise.scale, f"{noise.off_diagonal / noise.diagonal:.9g}", f"{noise.corner / noise.diagonal:.9g}",
-            part.average, math.floor(math.log(per_row) / math.log(STEP)))
+            part.average, _steps(variance / max(float(part.matrix[0, 0]), 1.0)), _steps(variance) if noise.corner else 0)
+
+
+def _steps(value: float) -> int:
+    return math.floor(math.log(value) / math.log(STEP))

@@ -214,9 +214,9 @@ class Posterior:
             remedy = f"fit again with more draws (draws={more}), and look at plot(kind='posterior')"
             if self.info.doubts and self.info.method in ("laplace", "clt-gibbs"):
                 remedy = "use method='conditional'"
-            if self.info.doubts and self.info.method.startswith("conditional"):
-                remedy = ("leave out predictors, or ask for a release with a larger epsilon, tighter bounds or more rows; "
-                          f"else {remedy}")
+            if self.info.doubts and self.info.method in ("conditional", "conditional-flat", "collapsed"):
+                remedy = ("leave out predictors, or ask for a release with a larger epsilon, tighter bounds or more rows"
+                          + (f"; and {remedy}" if len(found) > len(self.info.doubts) else ""))
             if self.info.doubts and self.sites is not None:
                 remedy = f"fit with more draws (draws={more}), or fit with site=None: one set of coefficients for all sites"
             if self.info.doubts and not self.has_sigma:

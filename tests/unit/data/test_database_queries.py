@@ -47,6 +47,15 @@ def test_what_looks_at_one_row_is_written_anew(sql: str) -> None:
     assert checked(sql).sql == ALLOWED[sql]
 
 
+def test_what_is_run_is_read_as_it_was_checked() -> None:
+    """DuckDB reads NOT w IN (b) < c as NOT (w IN (b) < c), which is not what was checked."""
+    given = "SELECT smoker NOT IN (TRUE) < (age > 1) AS a FROM patients WHERE NOT ward IS NULL OR NOT age = stay AND smoker"
+    assert checked(given).sql == (
+        'SELECT (NOT ("smoker" IN (TRUE))) < ("age" > 1e0) AS "a" FROM "patients" '
+        'WHERE NOT ("ward" IS NULL) OR (NOT ("age" = "stay") AND "smoker")'
+    )
+
+
 REFUSED = {
     "SELECT age FROM patients LIMIT 10": "LIMIT",
     "SELECT age FROM patients OFFSET 10": "OFFSET",

@@ -120,16 +120,18 @@ def test_a_sum_deserves_the_weight_of_its_members() -> None:
     np.testing.assert_allclose(own, np.repeat(common, [5, 3]), rtol=1e-9)
 
 
-def test_weights_do_not_count_the_noise_of_private_numbers_of_rows() -> None:
+@pytest.mark.parametrize("skewed", [False, True])
+def test_weights_do_not_count_the_noise_of_private_numbers_of_rows(skewed: bool) -> None:
     """Holders whose number of rows came out too large by chance may not count for more: the sum of all would be too large."""
     noise, rng, found = EntryNoise("gaussian", 20.0, 20.0 / np.sqrt(2), 20.0), np.random.default_rng(1), []
     for _ in range(40):
-        rows = rng.integers(10, 90, size=2000, endpoint=True)
-        parts = [SimulatedPart(np.diag([count, count]), None, noise) for count in rows + rng.normal(0, 20.0, size=len(rows))]
-        weights = holder_weights(parts, 0.04, 1.2, 0.1)
+        rows = 10.0 * (1 + rng.pareto(1.5, size=2000)) if skewed else rng.integers(10, 90, size=2000, endpoint=True)
+        errors = rng.normal(0, 20.0, size=len(rows))
+        weights = holder_weights([SimulatedPart(np.diag([count, count]), None, noise) for count in rows + errors], 0.04, 1.2, 0.1)
         assert weights is not None and np.ptp(weights) > 0
-        found.append(weights @ ([part.matrix[0, 0] for part in parts] - rows) / np.sqrt(weights**2 @ np.full(len(rows), 400.0)))
-    assert abs(np.mean(found)) < 0.1 + 4 / np.sqrt(40)  # weights that follow the noisy numbers as they are fail this
+        # What equal weights give has mean 0 and nearly the same chance in it.
+        found.append(weights @ errors / (20.0 * np.linalg.norm(weights)) - errors.sum() / (20.0 * np.sqrt(len(rows))))
+    assert abs(np.mean(found)) < 0.1 + 4 * np.std(found) / np.sqrt(40)  # weights that follow noisy numbers as they are fail this
 
 
 def test_weights_follow_noisy_numbers_of_rows_where_these_say_something() -> None:

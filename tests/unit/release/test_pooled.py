@@ -12,6 +12,7 @@ from tests.unit.release.examples_of_releases import part_of, release_of, schema_
 
 import noisewise as nw
 from noisewise.errors import IncompatibleReleasesError, ReleaseError, ReleaseWriteError
+from noisewise.posterior.parts import holder_weights
 from noisewise.release import EntryNoise, GramPart
 from noisewise.release.pooled import STEP, Pool, PooledPart
 
@@ -84,6 +85,23 @@ def test_noisy_numbers_of_rows_are_kept_one_by_one() -> None:
     found = pooled(parts)
     assert all(part.rows is None and part.groups is None for part in found)
     assert sorted(np.concatenate([part.counts for part in found])) == sorted(part.matrix[0, 0] for part in parts)
+
+
+def test_noisy_numbers_of_rows_do_not_decide_which_budgets_are_weighed_alike() -> None:
+    """Two budgets with nearly the same noise per row: a sum of both would be weighed by which noisy numbers fell into it."""
+    rng, rows, sds = np.random.default_rng(3), np.tile([200.0, 800.0], 200), np.tile([17.0, 33.0], 200)
+    parts = []
+    for seed, (true, sd) in enumerate(zip(rows, sds, strict=True)):
+        matrix = part_of(OPEN, seed=seed).matrix.copy()
+        matrix[0, 0] = true + rng.normal(0, sd)
+        parts.append(part_of(OPEN, seed=seed, matrix=matrix, noise=EntryNoise("gaussian", sd, sd / np.sqrt(2), sd)))
+    sums = pooled(parts)
+    assert len(sums) < 50
+    apart, together = holder_weights(parts, 0.1, 1.5, 0.3), holder_weights(sums, 0.1, 1.5, 0.3)
+    assert apart is not None and together is not None
+    weight_of = {count: weight for part, weight in zip(sums, together, strict=True) for count in part.counts}
+    found = np.array([weight_of[part.matrix[0, 0]] for part in parts]) / apart
+    assert found.max() / found.min() < STEP**2  # 8 if both budgets may be in one sum
 
 
 def test_what_sums_are_not_for_is_refused(tmp_path: Path) -> None:

@@ -201,6 +201,7 @@ def test_other_formats_are_refused_and_nothing_in_them_runs(tmp_path: Path, monk
         "number.nwr": (b"1", "one JSON object"),
         "two.nwr": (good + good, "not valid JSON"),
         "half.nwr": (good[: len(good) // 2], "truncated"),
+        "cut.nwr": (good[:good.rindex(b'"')], "string starting at line"),
         "code.nwr": (b"import os; os.mkdir('executed')", "not valid JSON"),
     }
     for name, (data, words) in contents.items():

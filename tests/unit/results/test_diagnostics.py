@@ -106,7 +106,7 @@ _ALL = (diagnostics.r_hat, diagnostics.ess_bulk, diagnostics.ess_tail)
 
 def test_plain_r_hat_is_the_one_of_gelman_and_rubin() -> None:
     generator = np.random.default_rng(3)
-    draws = generator.normal(size=(4, 301, 3)) + [5e3, 0.0, 0.0]
+    draws = generator.normal(size=(4, 301, 3)) + np.array([5e3, 0.0, 0.0])
     draws[0, :, 1] += 2.0
     draws[..., 2] = np.arange(4.0)[:, None]  # each chain stays where it began
     halves = np.concatenate([draws[:, :150, :2], draws[:, 150:300, :2]])

@@ -139,6 +139,13 @@ def test_disagreeing_chains_are_named_with_a_remedy() -> None:
     assert caught[0].filename == __file__
 
 
+@pytest.mark.parametrize("method", ["conditional", "conditional-flat", "collapsed"])
+def test_more_draws_are_no_remedy_for_noise_that_hides_the_predictors(method: str) -> None:
+    with pytest.warns(ConvergenceWarning, match="leave out predictors") as caught:
+        known.posterior(method=method, doubts=("the noise hides the predictors",)).warn_if_bad()
+    assert "draws=" not in str(caught[0].message)
+
+
 def test_few_draws_are_a_problem() -> None:
     found = known.posterior(known.normal_samples(draws=50)).diagnose()
     assert any("too few effective draws" in problem for problem in found)

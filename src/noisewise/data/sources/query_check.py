@@ -9,8 +9,8 @@ Nothing that is allowed can fail because of a cell: no arithmetic (overflow, div
 casts by itself where types differ, and fails if a cell does not fit: so a column meets only columns of its own type, and
 constants that are known to fit.
 
-What is run is not the text that was given but what is written anew from the checked tree: a text that a database reads
-otherwise than the parser did cannot slip through.
+What is run is not the text that was given but what is written anew from the checked tree, with all parentheses: a text that a
+database reads otherwise than the parser did (which of NOT, < and IN comes first?) cannot slip through.
 """
 
 from __future__ import annotations
@@ -78,6 +78,7 @@ def check_query(sql: str, dialect: str, columns_of: Callable[[str], Mapping[str,
     where = tree.args.get("where")
     if where is not None:
         checker.truth(where.this)
+    _add_parentheses(tree)
     return CheckedQuery(tree.sql(dialect=dialect, identify=True, comments=False), where is not None, tuple(checker.constants))
 
 
@@ -120,6 +121,20 @@ def _fold_names(tree: exp.Expression) -> None:
         if not name.quoted:
             name.set("this", "".join(letter.lower() if letter.isascii() else letter for letter in name.this))
             name.set("quoted", True)
+
+
+def _add_parentheses(tree: exp.Expression) -> None:
+    """Around all operands that are operators themselves, but for what AND and OR connect."""
+    from sqlglot import exp
+
+    operators = (exp.Binary, exp.Not, exp.Between, exp.In)
+    for node in list(tree.find_all(*operators)):
+        connected = isinstance(node.parent, exp.Connector) and (not isinstance(node, exp.Connector)
+                                                                or type(node) is type(node.parent))
+        if isinstance(node.parent, operators) and not connected:
+            around = exp.Paren()
+            node.replace(around)
+            around.set("this", node)
 
 
 def _table(tree: exp.Select) -> exp.Table:
