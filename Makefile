@@ -6,7 +6,8 @@ VENV ?= .venv
 WORKERS ?= 2
 BIN := $(VENV)/bin
 
-# One BLAS thread per test process: several of them on a busy machine wait for each other.
+# One BLAS thread per test process: several of them on a busy machine wait for each other. A file of tests stays with one
+# process: what it has compiled or started (a Spark cluster) is there once.
 TEST_ENV := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 MPLBACKEND=Agg
 
 .PHONY: help demo test slow check docs bench fuzz clean
@@ -39,10 +40,10 @@ demo: $(VENV)/.installed
 	$(BIN)/noisewise demo
 
 test: $(VENV)/.installed-dev
-	$(TEST_ENV) $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup
+	$(TEST_ENV) $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
 
 slow: $(VENV)/.installed-dev
-	$(TEST_ENV) $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup -m slow
+	$(TEST_ENV) $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile -m slow
 
 check: $(VENV)/.installed-dev
 	$(BIN)/ruff check

@@ -24,9 +24,12 @@ WAITS: Final = ("\nThe budget is charged already, so the release is finished fir
 def finished_first(after: str) -> Iterator[None]:
     """Ctrl-C waits until the block is done and is raised then, with the words ``after``; a second one does not wait.
 
-    Only the main thread hears of Ctrl-C, and a handler of the caller's own is left alone.
+    Only the main thread hears of Ctrl-C, and a handler of the caller's own is left alone; but for Spark's, which cancels its
+    jobs and raises the same as Python's.
     """
-    if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGINT) != signal.default_int_handler:
+    usual = signal.getsignal(signal.SIGINT)
+    known = usual == signal.default_int_handler or getattr(usual, "__module__", "").startswith("pyspark.")
+    if threading.current_thread() is not threading.main_thread() or not known:
         yield
         return
     asked = False

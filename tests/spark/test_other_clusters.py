@@ -11,7 +11,6 @@ from tests.spark.other_clusters import ROWS, SECRET
 
 
 @pytest.mark.slow
-@pytest.mark.xdist_group("spark")
 @pytest.mark.parametrize("kind", ["connect", "processes"])
 def test_everything_that_a_release_needs(kind: str) -> None:
     done = subprocess.run([sys.executable, "-m", "tests.spark.other_clusters", kind], capture_output=True, text=True, timeout=900)

@@ -213,3 +213,24 @@ def test_what_a_killed_process_left_is_removed_by_the_next(tmp_path: Path) -> No
             assert first.exists() and second.exists() and first != second
         assert first.exists() and not second.exists()
     assert [path.name for path in tmp_path.iterdir()] == ["notes"]
+
+
+def test_spark_s_handler_is_no_reason_not_to_wait(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    def handler(number: int, frame: object) -> None:
+        raise AssertionError("it did not wait")
+
+    handler.__module__ = "pyspark.core.context"
+    usual = SymmetricLaplace.perturb
+
+    def pressed(self: SymmetricLaplace, *given: Any) -> Any:
+        os.kill(os.getpid(), signal.SIGINT)
+        return usual(self, *given)
+
+    monkeypatch.setattr(SymmetricLaplace, "perturb", pressed)
+    before = signal.signal(signal.SIGINT, handler)
+    try:
+        with pytest.raises(KeyboardInterrupt, match="ask for it again"):
+            KINDS["gram"]({"y": np.zeros(9), "x": np.ones(9)}, ledger=ledger)
+        assert signal.getsignal(signal.SIGINT) is handler and ledger.entries()[-1].what == "released"
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -86,10 +86,14 @@ def share_batches(source: Source, wanted: Sequence[Wanted], worker: Callable[[],
 
         def work(_: int) -> Part:
             mine = worker()
-            for batch in queue.batches():
-                mine.add(batch)
-                counter.add(batch.num_rows)
-            return mine.result()
+            try:
+                for batch in queue.batches():
+                    mine.add(batch)
+                    counter.add(batch.num_rows)
+                return mine.result()
+            except BaseException:
+                queue.stop()  # here, because whoever waits for the threads waits for one after the other
+                raise
 
         return _run(work, min(workers, queue.most_workers or workers), queue)
 

@@ -132,6 +132,7 @@ def test_the_posterior_is_that_of_another_sampler(sd: float) -> None:
     assert ours.diverging.mean() < 0.01
 
 
+@pytest.mark.slow
 def test_the_guessed_scales_are_those_of_the_posterior() -> None:
     """Where the noise is clear of the moments; so that no matrix over the parameters is needed."""
     import jax

@@ -241,6 +241,7 @@ def known_draws(rows: tuple[int, ...], constant: bool) -> tuple[LinearProblem, A
     return problem, nuts_draws(problem, 1000)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("rows", "constant"), [CASES[0], pytest.param(*CASES[3], marks=pytest.mark.slow)],
                          ids=[NAMES[0], NAMES[3]])
 def test_both_methods_sample_the_same_posterior(rows: tuple[int, ...], constant: bool) -> None:
@@ -258,6 +259,7 @@ def test_both_methods_sample_the_same_posterior_at_length(rows: tuple[int, ...],
     assert disagreement(right, nuts_draws(problem, 10_000)) < LIMIT
 
 
+@pytest.mark.slow
 def test_a_sampler_without_the_proposal_ratio_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
     problem, known = known_draws(*CASES[0])
     monkeypatch.setattr(gibbs, "log_proposal_ratio", lambda factor, alpha, holders: 0.0)

@@ -220,7 +220,7 @@ def test_without_a_common_mean_a_site_has_the_conditional_likelihood(
 
 def requested(parts: Any, draws: int) -> Request:
     coordinates, prior = default_prior(2)
-    release: Any = SimpleNamespace(parts=parts, kind="gram", holders=len(parts))
+    release: Any = SimpleNamespace(parts=parts, kind="gram", holders=len(parts), pooled=False)
     return Request(release, coordinates, prior, draws, 4, 1, lambda done, total: None)
 
 
@@ -281,7 +281,7 @@ def test_hidden_predictors_raise_a_doubt() -> None:
 ])
 def test_what_cannot_be_fitted_is_refused(kind: str, holders: int, terms: tuple[str, ...], site: str, message: str) -> None:
     coordinates, prior = default_prior(2)
-    release: Any = SimpleNamespace(parts=(), kind=kind, holders=holders)
+    release: Any = SimpleNamespace(parts=(), kind=kind, holders=holders, pooled=False)
     with pytest.raises(FitError, match=message):
         random_sites(Request(release, coordinates, prior, 100, 4, 1, lambda done, total: None), terms, site)
 

@@ -113,6 +113,7 @@ def _true_dispersion(overdispersion: float) -> float:
     return float(1.0 + overdispersion * np.mean(rate**2) / np.mean(rate))
 
 
+@pytest.mark.slow
 def test_a_column_that_is_left_out_is_found() -> None:
     for family, formula, holders in (("logistic", "back ~ age", 1), ("poisson", "visits ~ age", 3)):
         problems = checked(family, made.consortium(2, holders), formula).problems()
