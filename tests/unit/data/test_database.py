@@ -105,6 +105,8 @@ def test_a_connection_is_closed_with_its_source(place: Place) -> None:
     del source
     gc.collect()
     run(address, "DROP TABLE patients")  # would wait or fail
+    with pytest.raises(DataError):
+        open_source(nw.query(address, "SELECT age FROM patients"))
 
 
 def test_reading_can_stop_early(place: Place) -> None:
