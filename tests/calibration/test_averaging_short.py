@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from studies.averaging import AveragedPart, Cell, averaged_gram, entry_noise, printed, run_cell, scaled_rows, simulated
 
 from noisewise.data import averaged_gram_sum
@@ -19,6 +20,7 @@ def test_the_statistic_is_the_one_that_a_release_makes() -> None:
     assert np.abs(averaged_gram(rows, 1) - released).max() > 1.0
 
 
+@pytest.mark.slow
 def test_averaging_costs_noise_and_precision() -> None:
     assert entry_noise(1.0, 10).diagonal > 1.3 * entry_noise(1.0, 1).diagonal
     errors = {}

@@ -50,6 +50,7 @@ def test_coverage_is_counted_for_both_truths() -> None:
     assert 9 < found["relative_width"] < 11  # an ordinary standard error is 0.1
 
 
+@pytest.mark.slow
 def test_a_hard_case_is_measured_and_printed() -> None:
     """40 replicates, 4 coefficients: 160 intervals. At 0.95, 135 or fewer hold the truth with probability 1e-6."""
     [line] = hard.run_case(Case("rare level", 0.1, 10_000, 1, 10.0, 10.0, replicates=40))

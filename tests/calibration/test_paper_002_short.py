@@ -44,6 +44,7 @@ def test_every_method_of_the_paper_finds_the_coefficients_where_there_is_little_
     assert np.all(np.abs(draws.mean(axis=1)[:, :-1] - theta) < 0.03)  # predicting zero would be off by 0.2
 
 
+@pytest.mark.slow
 def test_conditional_beats_predicting_zero_in_the_setting_of_the_paper() -> None:
     tables, theta = made_up(1)
     draws = paper_draws("conditional-flat", tables, [Budget("correct", 1.0, 1e-5)] * 4, 1, Length(1, 1), Length(100, 100))

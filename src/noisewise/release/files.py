@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-import secrets
 import stat
 from pathlib import Path
 from typing import Final
@@ -12,6 +10,7 @@ from typing import Final
 from noisewise.errors import ReleaseError, ReleaseFormatError, ReleaseWriteError
 from noisewise.release.model import KINDS, Release
 from noisewise.release.single import SingleRelease
+from noisewise.whole_file import whole_file
 
 SIZE_LIMIT: Final = 256 * 2**20
 """Bytes. A release of 1000 columns takes about 10 MB per holder; larger files are refused unread."""
@@ -108,59 +107,26 @@ def _too_large(name: str, limit: int, size: int) -> ReleaseFormatError:
 def write_atomically(path: str | os.PathLike[str], data: bytes) -> None:
     """Replace the file at ``path`` by these bytes; if that fails, the old file is there as it was."""
     name = os.fspath(path)
+    _check_writable(name)
     try:
-        target = os.path.realpath(name)  # a link keeps pointing to the file that is replaced
-        mode = _mode_to_keep(target, name)
-        temporary = os.path.join(os.path.dirname(target), f".{secrets.token_hex(8)}.nwr-unfinished")
-        try:
-            _write_new(temporary, data, mode)
-            os.replace(temporary, target)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                os.unlink(temporary)
-            raise
+        with whole_file(name) as file:
+            file.write(data)
     except (OSError, ValueError) as error:
         raise ReleaseWriteError(
             "the release could not be written; a file that was there before is unchanged",
             found=f"{name!r}: {_reason(error)}",
             remedy="make room or choose another folder, then save again",
         ) from error
-    _sync_folder(os.path.dirname(target))
 
 
-def _mode_to_keep(target: str, name: str) -> int | None:
-    try:
-        old = os.stat(target)
-    except FileNotFoundError:
-        return None
-    if not stat.S_ISREG(old.st_mode):
-        what = "a folder" if stat.S_ISDIR(old.st_mode) else "a device, pipe or socket"
+def _check_writable(name: str) -> None:
+    if os.path.exists(name) and not os.path.isfile(name):
+        what = "a folder" if os.path.isdir(name) else "a device, pipe or socket"
         raise ReleaseWriteError(
             "a release is written to an ordinary file",
             found=f"{name} is {what}",
             remedy="give the path of a file, for example patients.nwr",
         )
-    return stat.S_IMODE(old.st_mode)
-
-
-def _write_new(temporary: str, data: bytes, mode: int | None) -> None:
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
-    with open(os.open(temporary, flags, 0o666), "wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    if mode is not None:
-        os.chmod(temporary, mode)
-
-
-def _sync_folder(folder: str) -> None:
-    """Make the new name survive a power cut, where the system can; the file itself is already safe."""
-    with contextlib.suppress(OSError):
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
 
 
 def _reason(error: OSError | ValueError) -> str:

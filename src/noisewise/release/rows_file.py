@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-import secrets
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,6 +21,7 @@ from noisewise.errors import ReleaseError, ReleaseFormatError, ReleaseWriteError
 from noisewise.release.microdata import COPY, MOST_CELLS, MicrodataRelease, RowsFile, ScaledRows, check_regular
 from noisewise.schema.columns import Categorical, Level, Numeric
 from noisewise.schema.schema import Schema
+from noisewise.whole_file import whole_file
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -175,18 +175,10 @@ def bring_rows(release: MicrodataRelease, target: Path) -> None:
     if there.exists():
         with _opened(release.placed_at(target)):
             return
-    temporary = there.with_name(f".{secrets.token_hex(8)}.nwr-rows-unfinished")
     with _opened(release) as source:
         try:
-            try:
-                with open(temporary, "xb") as copy:
-                    shutil.copyfileobj(source, copy, _PIECE)
-                    copy.flush()
-                    os.fsync(copy.fileno())
-                os.replace(temporary, there)
-            finally:
-                with contextlib.suppress(OSError):
-                    temporary.unlink()
+            with whole_file(there) as copy:
+                shutil.copyfileobj(source, copy, _PIECE)
         except OSError as error:
             raise ReleaseWriteError("the file of rows could not be copied to the folder of the release file",
                                     found=f"{there.name}: {error.strerror}",

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-import secrets
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from noisewise.errors import ResultError
+from noisewise.whole_file import whole_file
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -81,23 +80,14 @@ def _harmless_batch(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def _write(path: str | os.PathLike[str], batches: Iterable[pa.RecordBatch], opened: Callable[[Any, Any], Any]) -> Path:
-    target = Path(os.path.realpath(path))
-    unfinished = target.parent / f".{secrets.token_hex(8)}.unfinished"
     try:
         remaining = iter(batches)
         first = next(remaining)
-        with open(unfinished, "xb") as file:
-            with opened(file, first.schema) as writer:
-                writer.write_batch(first)
-                for batch in remaining:
-                    writer.write_batch(batch)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(unfinished, target)
+        with whole_file(path) as file, opened(file, first.schema) as writer:
+            writer.write_batch(first)
+            for batch in remaining:
+                writer.write_batch(batch)
     except OSError as error:
         raise ResultError("the table could not be written; a file that was there before is unchanged",
                           found=f"{os.fspath(path)!r}: {error.strerror or error}", remedy="choose another folder") from error
-    finally:
-        with contextlib.suppress(OSError):
-            unfinished.unlink()
     return Path(path)

@@ -118,7 +118,7 @@ def test_the_density_is_that_of_coefficients_and_moments_times_the_jacobian(inte
     assert np.ptp(differences) < 1e-7
 
 
-@pytest.mark.parametrize("sd", [5.0, 20.0], ids=["clear", "noisy"])
+@pytest.mark.parametrize("sd", [pytest.param(5.0, marks=pytest.mark.slow), 20.0], ids=["clear", "noisy"])
 def test_the_posterior_is_that_of_another_sampler(sd: float) -> None:
     """Draws of the coefficients and sigma against those of NUTS, whitened by a matrix at the mode."""
     model, _ = made_model(51, [gaussian(sd, False)])

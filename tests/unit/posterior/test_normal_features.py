@@ -279,6 +279,7 @@ def test_without_noise_both_are_the_posterior_without_privacy() -> None:
         assert worst_z(draws, mean + 0.3 * sd) > LIMIT
 
 
+@pytest.mark.slow  # without any noise they are tested above
 @pytest.mark.parametrize("method", [normal_x, normal_x_nuts])
 def test_a_fit_with_almost_no_noise_finds_the_coefficients(method: Any) -> None:
     request, x, y = made_request(1e5, draws=500)
@@ -289,8 +290,9 @@ def test_a_fit_with_almost_no_noise_finds_the_coefficients(method: Any) -> None:
     assert (np.abs(found.samples[..., :-1].mean(axis=(0, 1)) - known) < 0.5 * sd).all()
 
 
-@pytest.mark.parametrize("method", [normal_x, normal_x_nuts])
-@pytest.mark.parametrize("changes", [{"holders": 3, "adjacency": "add-remove"}, {"formula": "y ~ 1"}], ids=["holders", "mean"])
+@pytest.mark.parametrize("method", [normal_x, pytest.param(normal_x_nuts, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("changes", [{"holders": 3, "adjacency": "add-remove"},
+                                     pytest.param({"formula": "y ~ 1"}, marks=pytest.mark.slow)], ids=["holders", "mean"])
 def test_a_fit_of_every_kind_has_draws(method: Any, changes: dict[str, Any]) -> None:
     request, x, _ = made_request(3.0, draws=260, **changes)
     found = method(request)

@@ -77,7 +77,7 @@ def test_a_wrong_noise_scale_would_be_seen(numbers: tuple[SmallRows, Reference])
     {"collapsed": False},
     pytest.param({"double": True}, marks=pytest.mark.slow),
     pytest.param({"collapsed": False, "gibbs": True, "double": True}, marks=pytest.mark.slow),
-    {"marginal": False, "collapsed": False, "gibbs": True, "double": True},
+    pytest.param({"marginal": False, "collapsed": False, "gibbs": True, "double": True}, marks=pytest.mark.slow),
     pytest.param({"marginal": False, "collapsed": False, "gibbs": True, "interweave": False, "double": True},
                  marks=pytest.mark.slow),
 ])
