@@ -10,7 +10,7 @@ BIN := $(VENV)/bin
 # process: what it has compiled or started (a Spark cluster) is there once.
 TEST_ENV := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 MPLBACKEND=Agg
 
-.PHONY: help demo test slow check docs bench fuzz clean
+.PHONY: help demo browser test slow check docs bench fuzz clean
 
 help:
 	@echo "make demo    install into $(VENV) and run the demonstration"
@@ -39,7 +39,20 @@ $(VENV)/.installed-dev: pyproject.toml | $(BIN)/python
 demo: $(VENV)/.installed
 	$(BIN)/noisewise demo
 
-test: $(VENV)/.installed-dev
+# Reports are tested in a real browser. Where there is none, it comes from the distribution's packages if they may be installed;
+# otherwise these tests are skipped and say so.
+browser:
+	@for name in chromium chromium-browser google-chrome google-chrome-stable; do \
+		if command -v $$name >/dev/null 2>&1; then exit 0; fi; \
+	done; \
+	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then \
+		{ apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends chromium; } >/dev/null \
+			|| echo "Chromium could not be installed; the tests of reports in a browser will be skipped."; \
+	else \
+		echo "There is no Chromium; the tests of reports in a browser will be skipped. As root: apt-get install chromium"; \
+	fi
+
+test: $(VENV)/.installed-dev | browser
 	$(TEST_ENV) $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
 
 slow: $(VENV)/.installed-dev

@@ -28,7 +28,7 @@ from studies.large_d import FORMULA, truth, wide_release
 import noisewise
 from noisewise.data import gram_sum
 from noisewise.errors import NoisewiseWarning
-from noisewise.holder import plan
+from noisewise.holder.gram import plan_gram
 from noisewise.privacy.noise import gaussian_integers
 from noisewise.release.files import load
 from noisewise.results.diagnostics import ess_bulk, r_hat
@@ -69,7 +69,7 @@ def release_line(d: int, rows: int, seed: int) -> str:
     gram_sum({name: column[:10] for name, column in columns.items()}, release.schema, basis, progress=False)  # imports
     _, passed, _ = timed(lambda: gram_sum(columns, release.schema, basis, progress=False))
     _, product, _ = timed(lambda: table @ table.T)
-    _, planned, _ = timed(lambda: plan(basis, 1.0, 1e-6))
+    _, planned, _ = timed(lambda: plan_gram(basis, 1.0, 1e-6))
     entries = (d + 1) * (d + 2) // 2
     gaussian_integers(np.zeros(1, dtype=np.int64), 1e8)  # imports
     _, noise, used = timed(lambda: gaussian_integers(np.zeros(entries, dtype=np.int64), 1e8))

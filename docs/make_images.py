@@ -1,4 +1,5 @@
-"""The pictures of the documentation: ``python docs/make_images.py``.
+"""The pictures of the documentation: ``python docs/make_images.py [NAME ...]``, where names are those of the functions here and
+in ``concept_images``.
 
 All tables are made up. The privacy noise is real, so it is new each time, and now and then an interval misses its true value.
 """
@@ -11,6 +12,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+import concept_images
 import numpy as np
 from matplotlib.figure import Figure
 
@@ -211,7 +213,19 @@ def partition() -> None:
                                 {"ask": "likelihood-ratio", "of": "x"}]).plot(IMAGES / "partition-plan.png")
 
 
+def planned_power() -> None:
+    """The picture of the page about planning."""
+    nw.plan_power(SCHEMA, "stay ~ age + ward", rows=[2_000, 10_000], epsilon=[0.3, 1, 3, 10], delta=1e-6, sigma=4,
+                  effects={"age": 0.05, "ward[T.B]": 1.0}, columns={"ward": {"shares": [0.5, 0.3, 0.2]}}, method="fast",
+                  ).plot(IMAGES / "power-plan.png")
+
+
+PICTURES = (demo, widths, posterior, sites, consortium, models, probabilities, counts, partition, planned_power,
+            *concept_images.PICTURES)
+
+
 if __name__ == "__main__":
     IMAGES.mkdir(exist_ok=True)
-    for make in (demo, widths, posterior, sites, consortium, models, probabilities, counts, partition):
-        make()
+    for make in PICTURES:
+        if not sys.argv[1:] or make.__name__ in sys.argv[1:]:
+            make()

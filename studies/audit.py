@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from noisewise.holder_audit import DRAWS, FEWEST, SECONDS, audit_one_run, standard_requests
-from noisewise.holder_audit_kinds import Request, subject_of
+from noisewise.holder.audit import DRAWS, FEWEST, SECONDS, audit_one_run, standard_requests
+from noisewise.holder.audit_kinds import Request, subject_of
 from noisewise.privacy.audit.report import number, share
 from noisewise.privacy.audit.trial import draw_many, judge, seconds_of_a_draw
 from studies.page import filled, table

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from noisewise.holder import plan
+from noisewise.holder.gram import plan_gram
 from noisewise.release.model import EntryNoise
 from noisewise.schema import Basis, Schema
 from studies.coverage import default_prior
@@ -71,7 +71,7 @@ def entry_noise(epsilon: float, average: int) -> EntryNoise:
     """What a release of two predictors and a response adds."""
     schema = Schema.from_dict({"adjacency": "replace-one", "unit": "row",
                                "columns": {name: {"bounds": [-1, 1]} for name in ("x1", "x2", "y")}})
-    return EntryNoise("gaussian", *plan(Basis.of(schema), epsilon, DELTA, average=average).entry_sd())
+    return EntryNoise("gaussian", *plan_gram(Basis.of(schema), epsilon, DELTA, average=average).entry_sd())
 
 
 def scaled_rows(predictors: str, rows: int, rng: np.random.Generator) -> Array:

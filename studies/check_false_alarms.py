@@ -27,7 +27,7 @@ import numpy.typing as npt
 
 import noisewise as nw
 from noisewise.errors import ConvergenceWarning
-from noisewise.holder import plan
+from noisewise.holder.gram import plan_gram
 from noisewise.release.model import EntryNoise, GramPart
 from noisewise.results.checks import ALL, OVERALL
 from noisewise.schema import Basis, Schema
@@ -87,7 +87,7 @@ def releases(cell: Cell) -> list[nw.Release]:
     """One for each replicate, with the noise that the library would add."""
     schema = Schema.from_dict({"adjacency": cell.adjacency, "columns": {name: {"bounds": [-1, 1]} for name in ("x", "z", "y")}})
     delta = DELTA if cell.mechanism == "gaussian" else None
-    mechanism = plan(Basis.of(schema), cell.epsilon, delta)
+    mechanism = plan_gram(Basis.of(schema), cell.epsilon, delta)
     noise = EntryNoise("gaussian" if delta else "laplace", *mechanism.entry_sd())
     rng = np.random.default_rng(zlib.crc32(repr(cell).encode()))
 

@@ -35,13 +35,14 @@ import pandas as pd
 
 from noisewise.posterior.glm.families import FAMILIES
 from noisewise.schema import Basis, Design, Schema
+from studies import page
 from studies.paper_003_models import Reference, entry_variances, ks_distance, model_of, noisy_part, reference, sample_models
 from studies.workers import write
 
 Array = npt.NDArray[np.float64]
 Line = dict[str, Any]
 
-RESULTS: Final = Path("studies/results/paper_003")
+RESULTS: Final = page.RESULTS / "paper_003"
 FILE: Final = "DoctorVisits.csv.gz"
 EPSILON, DELTA = 1.0, 1e-6
 LARGEST: Final = 10

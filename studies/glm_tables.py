@@ -20,7 +20,7 @@ import numpy.typing as npt
 from scipy.special import ndtr
 from scipy.stats import poisson
 
-from noisewise.holder import plan
+from noisewise.holder.gram import plan_gram
 from noisewise.posterior.glm.columns import Layout
 from noisewise.posterior.glm.families import FAMILIES
 from noisewise.posterior.glm.fit import GlmModel
@@ -153,7 +153,7 @@ class Study:
         return np.append(CENTRE, norm * pattern / np.linalg.norm(pattern))
 
     def noise(self, epsilon: float) -> EntryNoise:
-        mechanism = plan(self.design.basis, epsilon, DELTA)
+        mechanism = plan_gram(self.design.basis, epsilon, DELTA)
         return EntryNoise("gaussian", *mechanism.entry_sd())
 
     def matrix(self, rng: np.random.Generator, rows: int, beta: Array) -> Array:

@@ -31,7 +31,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from noisewise.holder import plan
+from noisewise.holder.gram import plan_gram
 from noisewise.posterior.conditional import weighted_model
 from noisewise.posterior.coordinates import Coordinates
 from noisewise.posterior.kernels.gradients import jax_density
@@ -152,7 +152,7 @@ def simulated(case: Case) -> tuple[list[list[SimulatedPart]], Array]:
     """The parts of every replicate, and the exact matrices of all holders together."""
     rng = np.random.default_rng(zlib.crc32(repr(case.columns() | {"method": ""}).encode()))  # the same for every method
     basis = declared(case)[0]
-    noises = [EntryNoise("gaussian", *plan(basis, each, DELTA).entry_sd()) for each in case.epsilons()]
+    noises = [EntryNoise("gaussian", *plan_gram(basis, each, DELTA).entry_sd()) for each in case.epsilons()]
     replicates, exact = [], []
     for _ in range(case.replicates):
         own = grams(case, case.rows, rng)

@@ -24,7 +24,7 @@ import numpy.typing as npt
 
 import noisewise
 from noisewise.errors import NoisewiseWarning
-from noisewise.holder import _blank, plan
+from noisewise.holder.gram import blank_gram, plan_gram
 from noisewise.posterior import conditional
 from noisewise.release.model import Release
 from noisewise.schema import Basis, Schema
@@ -49,7 +49,7 @@ def wide_release(d: int, noise: float, seed: int, epsilon: float = EPSILON) -> t
     columns = {name: {"bounds": [-1, 1]} for name in (*(f"x{index}" for index in range(d)), "y")}
     schema = Schema.from_dict({"adjacency": "replace-one", "unit": "row", "columns": columns})
     basis = Basis.of(schema)
-    blank = _blank(schema, None, basis, plan(basis, epsilon, DELTA))
+    blank = blank_gram(schema, None, basis, plan_gram(basis, epsilon, DELTA))
     part = blank.parts[0]
     smallest = SPREAD**2 * (1 - CORRELATION) / (1 + CORRELATION)
     rows = math.ceil(part.noise.diagonal * math.sqrt(2 * d) / (noise * smallest))

@@ -33,11 +33,12 @@ from noisewise.selection.noise_laws import NoiseLaw, independent, wishart
 from noisewise.selection.plug_in import regularised
 from noisewise.selection.regions import Region
 from noisewise.selection.subsets import memberships, sizes
+from studies import page
 
 Array = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 
-RESULTS: Final = Path("studies/results/paper_004")
+RESULTS: Final = page.RESULTS / "paper_004"
 IMAGES: Final = Path("docs/images")
 DELTA: Final = math.exp(-10)
 ADJACENCY: Final = "replace-one"

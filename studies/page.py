@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-import argparse
+import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any, Final
 
 Pieces = Mapping[str, Callable[[Path], list[str]]]
+
+HERE: Final = Path(__file__).parent
+RESULTS: Final = HERE / "results"
+MEASURED: Final = "measured.json"
+"""In every folder of a paper's results: when each study was measured, and with which settings."""
 
 
 def table(head: Sequence[str], body: Iterable[Sequence[str]]) -> list[str]:
@@ -19,11 +25,12 @@ def filled(words: str, pieces: Pieces, results: Path) -> str:
     return re.sub(r"^\{\{(\w+)\}\}$", lambda match: "\n".join(pieces[match[1]](results)), words, flags=re.MULTILINE)
 
 
-def write_page(paper: str, pieces: Pieces, results: Path) -> None:
-    """The command of a paper's page: its words are in ``paper_….md`` beside this file, the page in the documentation."""
-    parser = argparse.ArgumentParser(description=f"The page of paper {paper} from the files of results.")
-    parser.add_argument("--results", type=Path, default=results)
-    parser.add_argument("-o", "--output", type=Path, default=Path(f"docs/paper-{paper}.md"))
-    arguments = parser.parse_args()
-    words = (Path(__file__).parent / f"paper_{paper}_page.md").read_text(encoding="utf-8")
-    arguments.output.write_text(filled(words, pieces, arguments.results), encoding="utf-8")
+def words_of(paper: str) -> Path:
+    return HERE / f"paper_{paper}_page.md"
+
+
+def measured(results: Path, study: str) -> dict[str, Any]:
+    """``date``, ``seconds`` (if known), ``quick`` and ``settings`` of a study; empty if it was not run."""
+    path = results / MEASURED
+    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")).get(study, {}) if path.exists() else {}
+    return found

@@ -1,7 +1,6 @@
 """Amitai and Reiter (2018, paper 000), Figures 1 to 6 as numbers: posterior probabilities by subsample and aggregate.
 
-    python -m studies.paper_000 [--runs 1000]      # the files of results, the pictures and docs/paper-000.md, some minutes
-    python -m studies.paper_000_report             # only the page
+    noisewise reproduce 000 [--quick]
 
 Each figure's box plots become quartiles and whiskers of what a version reports, and the mean absolute error against p(b), the
 posterior probability of the whole table, run by run. NOT PRIVATE: the versions "as printed" (`studies.paper_000_methods`).
@@ -9,12 +8,8 @@ posterior probability of the whole table, run by run. NOT PRIVATE: the versions 
 
 from __future__ import annotations
 
-import argparse
 import math
-import sys
-import time
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -31,20 +26,20 @@ from studies.paper_000_methods import (
     Version,
     mean_over_parts,
 )
-from studies.workers import write
 
 Array = npt.NDArray[np.float64]
 Line = dict[str, Any]
 
-RESULTS: Final = Path("studies/results/paper_000")
-IMAGES: Final = Path("docs/images")
 ROWS: Final = (10_000, 100_000, 1_000_000)
 PARTS: Final = (10, 50, 100)
 EPSILONS: Final = (0.1, 1.0, math.inf)
 POINTS: Final = np.round(np.arange(1.989, 2.0101, 0.001), 3)
+QUARTERS: Final = (0.25, 0.5, 0.75)
 SCORES: Final = (-1.5, 1.5)
 """Where the bias is measured: so many standard deviations of the whole table's posterior from the true slope."""
 WHISKER: Final = 1.5
+BATCHES: Final = 10
+"""Of runs, from whose scatter the standard error of a quartile's difference is computed."""
 
 
 def figures(rows: int, parts: int, runs: int, random: np.random.Generator, points: Array = POINTS,
@@ -71,13 +66,25 @@ def figures(rows: int, parts: int, runs: int, random: np.random.Generator, point
 
 
 def box(b: float, found: Array, truth: Array) -> Line:
-    """A box plot: quartiles and the ends of the whiskers; the mean, and errors against the truth of the same run."""
-    low, middle, high = np.quantile(found, [0.25, 0.5, 0.75])
+    """A box plot: quartiles and the ends of the whiskers; the mean, and errors against the truth of the same run.
+
+    ``quartile_se`` is the standard error of the difference to the truth's quartile, the largest of the three.
+    """
+    low, middle, high = np.quantile(found, QUARTERS)
     reach = WHISKER * (high - low)
+    away = found - truth
     numbers = {"low_whisker": found[found >= low - reach].min(), "quartile_1": low, "median": middle, "quartile_3": high,
-               "high_whisker": found[found <= high + reach].max(), "mean": found.mean(), "bias": (found - truth).mean(),
-               "error": np.abs(found - truth).mean()}
+               "high_whisker": found[found <= high + reach].max(), "mean": found.mean(), "bias": away.mean(),
+               "error": np.abs(away).mean(), "bias_se": away.std() / math.sqrt(len(away)),
+               "error_se": np.abs(away).std() / math.sqrt(len(away)), "quartile_se": _quartile_error(found, truth)}
     return {"b": float(b)} | {name: round(float(value), 4) for name, value in numbers.items()}
+
+
+def _quartile_error(found: Array, truth: Array) -> float:
+    """By batches of runs, which are independent."""
+    mine, theirs = (np.quantile(values[:len(values) // BATCHES * BATCHES].reshape(BATCHES, -1), QUARTERS, axis=1)
+                    for values in (found, truth))
+    return float((mine - theirs).std(axis=1, ddof=1).max() / math.sqrt(BATCHES))
 
 
 def scores(rows: int, parts: int, runs: int, random: np.random.Generator) -> list[Line]:
@@ -106,35 +113,7 @@ def scores(rows: int, parts: int, runs: int, random: np.random.Generator) -> lis
     return lines
 
 
-def run(results: Path, runs: int, rows: Sequence[int] = ROWS, parts: Sequence[int] = PARTS) -> None:
-    results.mkdir(parents=True, exist_ok=True)
-    boxes: list[Line] = []
-    biases: list[Line] = []
-    for size in rows:
-        for count in parts:
-            started = time.perf_counter()
-            random = np.random.default_rng([size, count])
-            boxes += figures(size, count, runs, random)
-            biases += scores(size, count, runs, random)
-            print(f"{size:,} rows, {count} parts: {time.perf_counter() - started:.0f} s", file=sys.stderr, flush=True)
-    write(boxes, results / "figures.csv")
-    write(biases, results / "scores.csv")
-
-
-def main() -> None:
-    from studies.paper_000_figures import draw_all
-    from studies.paper_000_report import write_report
-
-    parser = argparse.ArgumentParser(description="Figures 1 to 6 of paper 000 as numbers.")
-    parser.add_argument("--runs", type=int, default=1000)
-    parser.add_argument("--results", type=Path, default=RESULTS)
-    parser.add_argument("--images", type=Path, default=IMAGES)
-    parser.add_argument("--page", type=Path, default=Path("docs/paper-000.md"))
-    arguments = parser.parse_args()
-    run(arguments.results, arguments.runs)
-    draw_all(arguments.results, arguments.images)
-    write_report(arguments.results, arguments.page)
-
-
-if __name__ == "__main__":
-    main()
+def cell(rows: int, parts: int, runs: int) -> dict[str, list[Line]]:
+    """All figures of one sample size and number of parts."""
+    random = np.random.default_rng([rows, parts])
+    return {"figures": figures(rows, parts, runs, random), "scores": scores(rows, parts, runs, random)}

@@ -10,7 +10,9 @@ from typing import Final
 
 import numpy as np
 
+from studies.paper_000 import BATCHES
 from studies.paper_000_methods import SLOPE
+from studies.verdicts import Condition
 from studies.workers import read
 
 Line = dict[str, str]
@@ -47,10 +49,36 @@ class Boxes:
         """Mean absolute error against p(b), mean over b."""
         return float(np.mean([float(line["error"]) for line in self.of(rows, parts, epsilon, key).values()]))
 
-    def away(self, rows: int, parts: int, epsilon: float, key: Key, other: Key = TRUTH, other_epsilon: float = math.inf) -> float:
+    def away(self, rows: int, parts: int, epsilon: float, key: Key) -> float:
         """The largest difference of a quartile or median to that of p(b), over all b: how unlike the box plots are."""
-        mine, theirs = self.of(rows, parts, epsilon, key), self.of(rows, parts, other_epsilon, other)
-        return max(abs(float(mine[b][name]) - float(theirs[b][name])) for b in mine for name in QUARTILES)
+        return self._farthest(rows, parts, epsilon, key)[0]
+
+    def _farthest(self, rows: int, parts: int, epsilon: float, key: Key) -> tuple[float, float]:
+        """That difference, and its standard error."""
+        mine, theirs = self.of(rows, parts, epsilon, key), self.of(rows, parts, math.inf, TRUTH)
+        return max((abs(float(mine[b][name]) - float(theirs[b][name])), float(mine[b]["quartile_se"]))
+                   for b in mine for name in QUARTILES)
+
+    def like(self, rows: int, parts: int, epsilon: float, key: Key, limit: float) -> Condition:
+        """That no quartile differs by as much as the limit."""
+        away, error = self._farthest(rows, parts, epsilon, key)
+        return Condition(limit - away, error, BATCHES - 1.0)
+
+    def accurate(self, rows: int, parts: int, epsilon: float, key: Key, limit: float) -> Condition:
+        """That the mean absolute error is below the limit; errors at different b are taken for one."""
+        lines = self.of(rows, parts, epsilon, key).values()
+        error = float(np.mean([float(line["error_se"]) for line in lines]))
+        return Condition(limit - self.error(rows, parts, epsilon, key), error)
+
+    def better(self, rows: int, parts: int, epsilon: float, key: Key, other: Key) -> Condition:
+        """That the mean absolute error is below another's; the errors are taken for independent."""
+        mine, theirs = (self.accurate(rows, parts, epsilon, one, 0.0) for one in (key, other))
+        return Condition(mine.margin - theirs.margin, math.hypot(mine.error, theirs.error))
+
+    def biased(self, rows: int, parts: int, epsilon: float, key: Key, limit: float) -> Condition:
+        """That expectations differ by more than the limit, somewhere."""
+        largest = max(self.of(rows, parts, epsilon, key).values(), key=lambda line: abs(float(line["bias"])))
+        return Condition(abs(float(largest["bias"])) - limit, float(largest["bias_se"]))
 
     def bias(self, rows: int, parts: int, epsilon: float, key: Key) -> float:
         """The largest difference of expectations."""

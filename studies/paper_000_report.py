@@ -1,6 +1,6 @@
 """The results of ``studies.paper_000`` as a page of the documentation.
 
-    python -m studies.paper_000_report [--results studies/results/paper_000] [-o docs/paper-000.md]
+    python -m studies.reproduce 000 --page
 
 The words of the page are in ``studies/paper_000_page.md``; a line ``{{name}}`` there stands for what the function of that name
 makes from the files of results.
@@ -15,17 +15,18 @@ from typing import Final
 
 import numpy as np
 
-from studies.page import filled, table, write_page
+from studies import page
+from studies.page import table
 from studies.paper_000_boxes import FISHER, HALF, QUARTILES, RN, STOUFFER, TRUTH, Boxes, Key, boxes_of
 from studies.paper_000_methods import FLAT, OWN, SLOPE, VERSIONS, WHOLE, fisher_reference, printed_reference
 from studies.paper_000_sentences import least, not_reproduced, sentences
+from studies.paper_000_sentences import targets as targets
 from studies.workers import read
 
 Line = dict[str, str]
 Piece = Callable[[Path], list[str]]
 
-RESULTS: Final = Path("studies/results/paper_000")
-WORDS: Final = Path(__file__).parent / "paper_000_page.md"
+RESULTS: Final = page.RESULTS / "paper_000"
 SHOWN: Final = {RN: "rescaled-normal", FISHER: "Fisher", STOUFFER: "Stouffer", "nothing": "", "whole table": ""}
 
 
@@ -236,11 +237,3 @@ def _bold(text: str, bold: bool) -> str:
 PIECES: Final[dict[str, Piece]] = {piece.__name__: piece for piece in (
     in_short, errors, reversal, factor, priors, figure_1, figure_2, figure_3, figure_4, figure_5, figure_6, guarantees,
     double_logarithm, sentences, not_reproduced)}
-
-
-def write_report(results: Path, page: Path) -> None:
-    page.write_text(filled(WORDS.read_text(encoding="utf-8"), PIECES, results), encoding="utf-8")
-
-
-if __name__ == "__main__":
-    write_page("000", PIECES, RESULTS)

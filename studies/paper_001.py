@@ -1,7 +1,6 @@
 """Tables 4.1 and 4.2 of thesis 001, the same study with bounds that are valid, and how well its sampler mixes: one command.
 
-    python -m studies.paper_001                       # everything, and docs/paper-001.md: minutes on a GPU, hours on two cores
-    python -m studies.paper_001 --repeats 50 --parts sampler comparators page
+    noisewise reproduce 001 [--quick]      # all of it takes minutes on a GPU and hours on two cores
 
 Its simulation: 500 rows, x normal (0, 1), y = 2 + 2x + normal (0, 0.5²), Laplace noise of scale m·Δ/ε in each of m copies of
 both, Δ = 3.92·1.5; everything but the two coefficients is known, which have the prior N(0, 10²). Three versions:
@@ -17,13 +16,11 @@ slope over the slope), coverage and width of 95 % intervals of the slope; the sa
 
 from __future__ import annotations
 
-import argparse
 import time
 import zlib
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from fractions import Fraction
-from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -35,11 +32,10 @@ from noisewise.posterior.microdata.problem import RegressionPrior, RowProblem
 from noisewise.privacy.microdata import calibrate
 from noisewise.results.diagnostics import ess_bulk
 from studies.rows_many import Length, sample_many
-from studies.workers import SPAWN, Line, write
+from studies.workers import Line
 
 Array = npt.NDArray[np.float64]
 
-RESULTS: Final = Path("studies/results/paper_001")
 ROWS, BETA, SIGMA, PRIOR_SD = 500, np.array([2.0, 2.0]), 0.5, 10.0
 DELTA: Final = 3.92 * 1.5
 """The thesis' "sensitivity", which is none: see the page."""
@@ -149,9 +145,8 @@ def plain(cell: Cell, start: str, repeats: int, length: Length) -> Line:
     return line_of(cell, f"Algorithm 6 from {start}", found.mean, found.low, found.high, found.ess.min(axis=1))
 
 
-def compared(task: tuple[Cell, int]) -> list[Line]:
+def compared(cell: Cell, repeats: int) -> list[Line]:
     """SIMEX and least squares. They do not use what is known."""
-    cell, repeats = task
     lines = []
     methods: dict[str, Callable[[RowProblem, int], Estimate]] = {
         "simex": lambda problem, seed: simex(problem, seed=seed), "naive": lambda problem, seed: naive(problem)}
@@ -182,63 +177,18 @@ def mixing(copies: int, epsilon: float, repeats: int) -> list[Line]:
     return lines
 
 
-def run_comparators(arguments: argparse.Namespace) -> None:
-    tasks = [(cell, arguments.repeats) for cell in cells(VERSIONS)]
-    with SPAWN.Pool(arguments.processes) as pool:
-        write([line for found in pool.imap(compared, tasks) for line in found], arguments.results / "comparators.csv")
+def posterior_cell(version: str, copies: int, epsilon: float, repeats: int, warmup: int, draws: int, thin: int
+                   ) -> dict[str, list[Line]]:
+    return {"posterior": [sampled(Cell(version, copies, epsilon), repeats, Length(warmup, draws, thin))]}
 
 
-def run_sampler(arguments: argparse.Namespace) -> None:
-    lines: list[Line] = []
-    for cell in cells(arguments.only):
-        started = time.perf_counter()
-        lines.append(sampled(cell, arguments.repeats, Length(arguments.warmup, arguments.draws, arguments.thin)))
-        write(lines, arguments.results / "posterior.csv")
-        print(f"{cell}: {time.perf_counter() - started:.0f} s", flush=True)
+def plain_cell(copies: int, epsilon: float, start: str, repeats: int) -> dict[str, list[Line]]:
+    return {"plain": [plain(Cell("thesis", copies, epsilon), start, repeats, PLAIN)]}
 
 
-def run_mixing(arguments: argparse.Namespace) -> None:
-    lines: list[Line] = []
-    for copies in (1, 2):
-        for epsilon in MIXING:
-            lines += mixing(copies, epsilon, arguments.mixing_repeats)
-            write(lines, arguments.results / "mixing.csv")
+def comparators_cell(version: str, copies: int, epsilon: float, repeats: int) -> dict[str, list[Line]]:
+    return {"comparators": compared(Cell(version, copies, epsilon), repeats)}
 
 
-def run_page(arguments: argparse.Namespace) -> None:
-    from studies.paper_001_report import write_report
-
-    write_report(arguments.results, Path("docs/paper-001.md"))
-
-
-def run_plain(arguments: argparse.Namespace) -> None:
-    lines: list[Line] = []
-    for cell in cells(VERSIONS[:1]):
-        for start in STARTS[:2]:
-            lines.append(plain(cell, start, arguments.repeats, PLAIN))
-            write(lines, arguments.results / "plain.csv")
-
-
-PARTS: Final = {"mixing": run_mixing, "plain": run_plain,
-                "comparators": run_comparators, "sampler": run_sampler, "page": run_page}
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--repeats", type=int, default=500)
-    parser.add_argument("--parts", choices=PARTS, nargs="*", default=[*PARTS])
-    parser.add_argument("--only", choices=VERSIONS, nargs="*", default=VERSIONS, help="for the sampler")
-    parser.add_argument("--warmup", type=int, default=600)
-    parser.add_argument("--draws", type=int, default=500)
-    parser.add_argument("--thin", type=int, default=6)
-    parser.add_argument("--mixing-repeats", type=int, default=5)
-    parser.add_argument("--processes", type=int, default=1, help="for the comparators")
-    parser.add_argument("--results", type=Path, default=RESULTS)
-    arguments = parser.parse_args()
-    arguments.results.mkdir(parents=True, exist_ok=True)
-    for part in arguments.parts:
-        PARTS[part](arguments)
-
-
-if __name__ == "__main__":
-    main()
+def mixing_cell(copies: int, epsilon: float, repeats: int) -> dict[str, list[Line]]:
+    return {"mixing": mixing(copies, epsilon, repeats)}

@@ -1,6 +1,6 @@
 """The results of the study of thesis 001 as a page of the documentation.
 
-    python -m studies.paper_001_report [--results studies/results/paper_001] [-o docs/paper-001.md]
+    python -m studies.reproduce 001 --page
 
 The words of the page are in ``studies/paper_001_page.md``; a line ``{{name}}`` there stands for what the function of that name
 makes from the files of results.
@@ -16,9 +16,21 @@ from typing import Final
 
 import numpy as np
 
-from studies.page import Pieces, filled, table, write_page
-from studies.paper_001 import EPSILONS, MIXING, RESULTS, THEIRS, VERSIONS
+from studies import page
+from studies.page import Pieces, table
+from studies.paper_001 import EPSILONS, MIXING, THEIRS, VERSIONS
 from studies.report import HIGH, LOW
+from studies.verdicts import (
+    LIMIT,
+    Condition,
+    Target,
+    Verdict,
+    figure_in_words,
+    in_words,
+    judge_figure,
+    judge_sentence,
+    with_the_error,
+)
 from studies.workers import read
 
 PRINTED: Final = {
@@ -30,8 +42,10 @@ PRINTED: Final = {
 """Tables 4.1 and 4.2: mean square error of both coefficients and relative error of the slope, for each number of copies and ε."""
 MEASURES: Final = ("squares", "relative")
 METHODS: Final = ("posterior", "simex", "naive")
-LIMIT: Final = 3.0
-"""Standard errors beyond which a printed figure is called different."""
+RESULTS: Final = page.RESULTS / "paper_001"
+ROUNDING: Final = 0.00005
+CHAINS: Final = "Algorithm 6 from truth"
+NAMES: Final = {"squares": "mean square error", "relative": "relative error of the slope"}
 
 
 Line = dict[str, str]
@@ -179,10 +193,56 @@ PIECES: Final[Pieces] = {
 }
 
 
-def write_report(results: Path, output: Path) -> None:
-    words = (Path(__file__).parent / "paper_001_page.md").read_text(encoding="utf-8")
-    output.write_text(filled(words, PIECES, results), encoding="utf-8")
+def targets(results: Path) -> list[Target]:
+    return [*(_figure(results, copies, epsilon, name) for copies in PRINTED for epsilon in EPSILONS for name in MEASURES),
+            *_sentences(results)]
 
 
-if __name__ == "__main__":
-    write_page("001", PIECES, RESULTS)
+def _figure(results: Path, copies: int, epsilon: float, name: str) -> Target:
+    """Printed beside the posterior at noise of a valid ε, at the thesis' noise, and its own sampler started from the truth."""
+    printed, found = PRINTED[copies][epsilon][MEASURES.index(name)], cells_in(results)
+    ways = {"noise of ε": ("declared", "posterior"), "the thesis' noise": ("thesis", "posterior"),
+            "its chains from the truth": ("thesis", CHAINS)}
+    lines = {way: found[version, copies, epsilon, method] for way, (version, method) in ways.items()
+             if (version, copies, epsilon, method) in found}
+    verdicts = {way: judge_figure(printed, float(line[name]), error_of_difference(line, name), ROUNDING,
+                                  int(line["repeats"]) - 1.0) for way, line in lines.items()}
+    right, wrong, chains = (verdicts.get(way, Verdict.NOT_RUN) for way in ways)
+    verdict = with_the_error(right, chains if wrong == Verdict.NOT and chains != Verdict.NOT_RUN else wrong)
+    words = "; ".join(f"{way} {with_error(line, name)}" for way, line in lines.items())
+    why = "; ".join(f"{way}: {figure_in_words(printed, float(line[name]), error_of_difference(line, name))}"
+                    for way, line in lines.items())
+    shown = lines.get("the thesis' noise")
+    numbers = None if shown is None else (printed, float(shown[name]), error_of_difference(shown, name))
+    return Target(f"Table 4.{copies}", f"ε = {epsilon:g}, {NAMES[name]}", f"{printed:.4f}", words or "–", verdict, why, "tables",
+                  numbers)
+
+
+def error_of_difference(line: Line, name: str) -> float:
+    """Of a mean of their 50 repeats, which scatter as ours, and of ours."""
+    return float(line[f"{name}_sd"]) * math.sqrt(1 / THEIRS + 1 / int(line["repeats"]))
+
+
+def _sentences(results: Path) -> list[Target]:
+    """Each is a pair of cells for every ε, of which the first has the larger error."""
+    found, made = cells_in(results), []
+    for text, where, study, pairs in (
+            ("the posterior mean has a smaller error than SIMEX", "Abstract", "comparators",
+             [((copies, epsilon, "simex"), (copies, epsilon, "posterior")) for copies in (1, 2) for epsilon in EPSILONS]),
+            ("two copies, each with half of ε, have a larger error than one", "Section 4", "tables",
+             [((2, epsilon, "posterior"), (1, epsilon, "posterior")) for epsilon in EPSILONS])):
+        held = {version: [_larger(found[version, *one], found[version, *other]) for one, other in pairs
+                          if (version, *one) in found and (version, *other) in found] for version in ("declared", "thesis")}
+        names = {"declared": "noise of ε", "thesis": "the thesis' noise"}
+        words = "; ".join(f"{names[version]}: so in {sum(one.margin > 0 for one in conditions)} of {len(conditions)} cells"
+                          for version, conditions in held.items())
+        why = "; ".join(f"{names[version]}: {in_words(conditions)}" for version, conditions in held.items() if conditions)
+        made.append(Target(where, text, text, words, with_the_error(*map(judge_sentence, held.values())), why, study))
+    return made
+
+
+def _larger(one: Line, other: Line) -> Condition:
+    """That the first has the larger mean square error; they share the rows, which makes chance smaller than is counted here."""
+    values = [float(line["squares"]) for line in (one, other)]
+    errors = [float(line["squares_sd"]) / math.sqrt(int(line["repeats"])) for line in (one, other)]
+    return Condition(values[0] - values[1], math.hypot(*errors), int(one["repeats"]) - 1.0)

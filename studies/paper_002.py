@@ -13,7 +13,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -27,7 +26,7 @@ from noisewise.posterior.prior import COEFFICIENT_SCALE, SIGMA_SCALE, ResolvedPr
 from noisewise.posterior.statistics import HolderStatistics, InverseGamma, LinearProblem
 from noisewise.privacy.calibration import analytic_gaussian_sigma
 from noisewise.release.model import EntryNoise
-from studies import many
+from studies import many, page
 from studies.many import Length, Units
 from studies.tables import SimulatedPart
 
@@ -41,7 +40,7 @@ OURS = Length(200, 400)
 NOISES = ("theirs", "correct")
 OWN_PRIOR = "conditional, own prior"
 OUR_METHODS = ("conditional", "conditional-flat", "collapsed", OWN_PRIOR)
-RESULTS = Path("studies/results/paper_002")
+RESULTS = page.RESULTS / "paper_002"
 METHODS = ("normal-x as run", "normal-x", "fixed-s", "fast", "clt-gibbs", "adassp", "collapsed", "conditional", OWN_PRIOR)
 
 

@@ -7,6 +7,8 @@ from pathlib import Path
 
 from matplotlib.figure import Figure
 
+from studies.workers import read
+
 Line = dict[str, str]
 
 STYLES = {
@@ -17,6 +19,18 @@ STYLES = {
 TITLES = {"estimation": "estimation error", "prediction": "prediction error", "mmd2": "MMD²"}
 TICKS = (0.1, 0.2, 0.5, 1, 2, 5, 10)
 NOISE = {"correct": "correct noise", "theirs": "the authors' noise (not ε-private)"}
+
+
+def draw_all(results: Path, images: Path) -> None:
+    """Every picture whose results are there."""
+    images.mkdir(parents=True, exist_ok=True)
+    if (results / "errors.csv").exists():
+        lines = read(results / "errors.csv")
+        for noise in NOISE:
+            error_figure(lines, noise, ("estimation", "prediction"), (2, 5), images / f"paper-002-error-{noise}.png")
+            error_figure(lines, noise, ("mmd2",), (2,), images / f"paper-002-mmd-{noise}.png")
+    if (results / "times.csv").exists():
+        time_figure(read(results / "times.csv"), images / "paper-002-time.png")
 
 
 def error_figure(lines: Sequence[Line], noise: str, quantities: Sequence[str], sizes: Sequence[int], path: Path) -> None:

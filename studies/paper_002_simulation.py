@@ -1,8 +1,7 @@
 """Figures 2, 3 and 4 of Alparslan, Yıldırım and Birbil (2023): error against ε, time against d, distance to the true posterior.
 
-    python -m studies.paper_002_simulation [--processes 16] [--runs 50]     # Figures 2 and 4: errors.csv
-    python -m studies.paper_002_simulation --times                          # Figure 3: times.csv
-    python -m studies.paper_002_simulation --figures                        # the pictures from both
+    noisewise reproduce 002 figure-2 [--quick]      # Figures 2 and 4
+    noisewise reproduce 002 figure-3                # times; alone on one core (taskset -c 0)
 
 As in the paper: n = 100,000 rows, Σ_x ~ inverse Wishart(VᵀV, d + 1), x ~ N(0, Σ_x), θ ~ N(0, I), residuals N(0, 1),
 no constant, bounds that are the largest norms of the rows (NOT private), one table, new noise in each run, δ = 1/n. The table is
@@ -13,13 +12,11 @@ the unbiased estimate between draws and the posterior without privacy, with the 
 
 from __future__ import annotations
 
-import argparse
 import itertools
 import math
 import time
 from dataclasses import asdict, dataclass
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -30,12 +27,10 @@ from studies.many import Length
 from studies.paper_002 import (
     ITERATIONS,
     METHODS,
-    NOISES,
     OURS,
     OWN_PRIOR,
     PRIOR_VARIANCE,
     RATE,
-    RESULTS,
     SHAPE,
     Budget,
     Tables,
@@ -45,7 +40,6 @@ from studies.paper_002 import (
     posterior_draws,
     random_scale,
 )
-from studies.workers import add_options, read, run_cells, write
 
 Array = npt.NDArray[np.float64]
 
@@ -54,7 +48,6 @@ ROWS, TEST_ROWS = 100_000, 20_000
 COMPARED = 200
 SEED = 2
 PRINTED_ERROR = {2: 2.92e-5, 5: 1.54e-5}
-IMAGES = Path("docs/images")
 SHOWN = tuple(method for method in METHODS if method != "normal-x as run")  # that one: the table only
 TIMED = ("normal-x", "fixed-s", "clt-gibbs")
 
@@ -187,39 +180,9 @@ def measure_times(sizes: tuple[int, ...] = (2, 5, 10, 20), steps: int = 400) -> 
     return lines
 
 
-def figures(results: Path, images: Path) -> None:
-    from studies.paper_002_figures import error_figure, time_figure
-
-    lines = read(results / "errors.csv")
-    images.mkdir(parents=True, exist_ok=True)
-    for noise in NOISES:
-        error_figure(lines, noise, ("estimation", "prediction"), (2, 5), images / f"paper-002-error-{noise}.png")
-        error_figure(lines, noise, ("mmd2",), (2,), images / f"paper-002-mmd-{noise}.png")
-    if (results / "times.csv").exists():
-        time_figure(read(results / "times.csv"), images / "paper-002-time.png")
+def cell(**fields: Any) -> dict[str, list[dict[str, Any]]]:
+    return {"errors": run_cell(Cell(**fields))}
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description="Figures 2, 3 and 4 of paper 002.")
-    parser.add_argument("--runs", type=int, default=50)
-    parser.add_argument("--holders", type=int, nargs="*", default=[10, 5, 1])
-    parser.add_argument("--methods", nargs="*", default=list(SHOWN))
-    parser.add_argument("--noises", nargs="*", default=list(NOISES), choices=NOISES)
-    parser.add_argument("--iterations", type=int, default=ITERATIONS, help="of MCMC, the first half is burn-in")
-    add_options(parser)
-    parser.add_argument("--times", action="store_true", help="measure times per iteration instead")
-    parser.add_argument("--figures", action="store_true", help="draw the pictures from what was written")
-    parser.add_argument("--results", type=Path, default=RESULTS)
-    parser.add_argument("--images", type=Path, default=IMAGES)
-    arguments = parser.parse_args()
-    if arguments.figures:
-        figures(arguments.results, arguments.images)
-    elif arguments.times:
-        write(measure_times(), arguments.results / "times.csv")
-    else:
-        chosen = cells(arguments.runs, arguments.iterations, arguments.holders, arguments.methods, arguments.noises)
-        run_cells(run_cell, chosen, arguments, arguments.results / "errors.csv")
-
-
-if __name__ == "__main__":
-    main()
+def times_cell() -> dict[str, list[dict[str, Any]]]:
+    return {"times": measure_times()}

@@ -1,6 +1,6 @@
 """Tables 1 and 2 of Alparslan, Yıldırım and Birbil (2023): prediction error on real data, all methods, at two sizes of noise.
 
-    python -m studies.paper_002_table DIRECTORY [--processes 16] [--runs 50] [--output studies/results/paper_002/table.csv]
+    noisewise reproduce 002 table-1 --data DIRECTORY [--quick]
 
 DIRECTORY holds ``power_plant_energy.csv.gz``, ``bike_sharing.csv.gz`` and ``air_quality.csv.gz`` after the paper's preprocessing
 (last column is the response; columns standardised over all rows, the response centred and divided by its largest value).
@@ -15,7 +15,6 @@ Written: for each data set, number of holders, noise and method the mean of the 
 
 from __future__ import annotations
 
-import argparse
 import csv
 import gzip
 import itertools
@@ -30,12 +29,9 @@ import numpy.typing as npt
 
 from studies.many import Length
 from studies.paper_002 import (
-    ITERATIONS,
-    METHODS,
     NOISES,
     OURS,
     OWN_PRIOR,
-    RESULTS,
     Budget,
     Tables,
     halves,
@@ -43,7 +39,6 @@ from studies.paper_002 import (
     posterior_draws,
     random_scale,
 )
-from studies.workers import add_options, run_cells
 
 Array = npt.NDArray[np.float64]
 
@@ -105,21 +100,5 @@ def cells(directory: str, runs: int, iterations: int, data: list[str], holders: 
     return chosen + [Cell(directory, name, 1, "none", method, 1, 0) for name in data for method in REFERENCES]
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description="Tables 1 and 2 of paper 002, with its noise and with the correct noise.")
-    parser.add_argument("directory", type=Path)
-    parser.add_argument("--runs", type=int, default=50)
-    parser.add_argument("--holders", type=int, nargs="*", default=[1, 5, 10])
-    parser.add_argument("--data", nargs="*", default=list(FILES))
-    parser.add_argument("--methods", nargs="*", default=list(METHODS))
-    parser.add_argument("--iterations", type=int, default=ITERATIONS, help="of MCMC, the first half is burn-in")
-    add_options(parser)
-    parser.add_argument("--output", type=Path, default=RESULTS / "table.csv")
-    arguments = parser.parse_args()
-    chosen = cells(str(arguments.directory), arguments.runs, arguments.iterations, arguments.data, arguments.holders,
-                   arguments.methods)
-    run_cells(run_cell, chosen, arguments, arguments.output)
-
-
-if __name__ == "__main__":
-    main()
+def cell(**fields: Any) -> dict[str, list[dict[str, Any]]]:
+    return {"table": run_cell(Cell(**fields))}

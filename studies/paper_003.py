@@ -1,9 +1,6 @@
 """Kulkarni, Jälkö, Koskela, Kaski and Honkela (2021, paper 003), Figures 3 to 5 as numbers, and where the Taylor series fails.
 
-    python -m studies.paper_003 DIRECTORY [--quick] [--only pima adult synthetic growth]   # it holds pima.csv.gz and adult.csv.gz
-    python -m studies.paper_003_report                                                     # docs/paper-003.md from what was found
-
-The first writes the files of results, the pictures and the page; the second only the page.
+    noisewise reproduce 003 --data DIRECTORY [--quick]      # DIRECTORY holds pima.csv.gz and adult.csv.gz
 
 Distances are Kolmogorov–Smirnov distances of each coefficient's posterior to that of the rows themselves, with the same model and
 the same prior. The paper asks for ‖x‖ ≤ 1, says that the data were "pre-processed", and names no public bounds; so predictors are
@@ -18,10 +15,8 @@ scaled in three ways:
 
 from __future__ import annotations
 
-import argparse
 import math
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -48,14 +43,11 @@ from studies.paper_003_models import (
     sample_models,
 )
 from studies.paper_003_taylor import growing_norms
-from studies.workers import write
 
 Array = npt.NDArray[np.float64]
 Line = dict[str, Any]
 Bounds = Mapping[str, tuple[float, float]]
 
-RESULTS: Final = Path("studies/results/paper_003")
-IMAGES: Final = Path("docs/images")
 PIMA_ROWS: Final = 758
 PIMA: Final = {"age": (21, 90), "pregnancies": (0, 20), "pedigree": (0, 2.5), "insulin": (0, 900)}
 """Women of at least 21 years; the rest are round numbers. Half of the insulin values are 0, not measured; with 758 rows the paper
@@ -85,7 +77,7 @@ class Size:
 
 
 FULL: Final = Size(10, 5, 20, 12, 300, None, (0.5, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0))
-QUICK: Final = Size(2, 2, 1, 2, 100, 300, (1.0, 6.0))
+QUICK: Final = Size(4, 3, 6, 6, 100, None, (1.0, 3.0, 6.0))
 
 
 @dataclass(frozen=True)
@@ -251,21 +243,14 @@ def synthetic(size: Size, rows: int = 1000) -> tuple[list[Line], list[Line]]:
     return lines, curves
 
 
-def run(directory: Path, out: Path, size: Size, only: Sequence[str]) -> None:
-    parts: dict[str, Callable[[], tuple[list[Line], list[Line]]]] = {
+def parts(directory: Path, size: Size) -> dict[str, Callable[[], tuple[list[Line], list[Line]]]]:
+    return {
         "pima": lambda: real_table("Pima", PIMA, *pima(directory, size.rows), (0.1, 0.3), 0.1, size),
         "adult": lambda: real_table("Adult", ADULT, *adult(directory, size.rows), (0.1,), 0.01,
                                      replace(size, repeats=size.adult)),
         "synthetic": lambda: synthetic(size),
         "growth": lambda: (growing_norms(size.growth, size.norms, draws=size.draws), []),
     }
-    out.mkdir(parents=True, exist_ok=True)
-    for name, part in parts.items():
-        if name in only:
-            lines, curves = part()
-            write(_rounded(lines), out / f"{name}.csv")
-            if curves:
-                write(_rounded(curves), out / f"{name}_curves.csv")
 
 
 def _rounded(lines: Sequence[Line]) -> list[Line]:
@@ -277,26 +262,6 @@ def _report(what: str) -> None:
     print(f"{what}: done at {time.process_time():.0f} s of computing time", file=sys.stderr, flush=True)
 
 
-def main() -> None:
-    from studies.paper_003_figures import draw_all
-    from studies.paper_003_report import write_report
-
-    parts = ("pima", "adult", "synthetic", "growth")
-    parser = argparse.ArgumentParser(description="The figures of paper 003 as numbers, pictures and a page.")
-    parser.add_argument("directory", type=Path, help="where pima.csv.gz and adult.csv.gz are")
-    parser.add_argument("--quick", action="store_true", help="small tables, few releases, short chains: does it run? "
-                        "Everything goes to a temporary directory")
-    parser.add_argument("--only", nargs="*", choices=parts, default=parts)
-    arguments = parser.parse_args()
-    out, images, page = RESULTS, IMAGES, Path("docs/paper-003.md")
-    if arguments.quick:  # never in place of the results of a full run
-        out = Path(tempfile.mkdtemp(prefix="paper-003-"))
-        images, page = out / "images", out / "paper-003.md"
-    run(arguments.directory, out, QUICK if arguments.quick else FULL, arguments.only)
-    draw_all(out, images)
-    write_report(out, page)
-    print(f"results in {out}, pictures in {images}, page {page}")
-
-
-if __name__ == "__main__":
-    main()
+def part_cell(part: str, directory: str, size: dict[str, Any]) -> dict[str, list[Line]]:
+    lines, curves = parts(Path(directory), Size(**size))[part]()
+    return {part: _rounded(lines)} | ({f"{part}_curves": _rounded(curves)} if curves else {})

@@ -1,6 +1,6 @@
 """The results of the studies of paper 003 as a page of the documentation.
 
-    python -m studies.paper_003_report [--results studies/results/paper_003] [-o docs/paper-003.md]
+    python -m studies.reproduce 003 --page
 
 The words of the page are in ``studies/paper_003_page.md``; a line ``{{name}}`` there stands for what the function of that name
 makes from the files of results.
@@ -9,24 +9,37 @@ makes from the files of results.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
+from studies import page
 from studies.doctor_visits import FORMULAS, file_of
 from studies.dp_sgld import batch_size, noise_multiplier
-from studies.page import filled, table, write_page
+from studies.page import table
+from studies.verdicts import (
+    Condition,
+    Target,
+    Verdict,
+    best_of,
+    figure_in_words,
+    in_words,
+    judge_figure,
+    judge_sentence,
+    mean_of,
+)
 from studies.workers import read
 
 Line = dict[str, str]
 
-RESULTS: Final = Path("studies/results/paper_003")
-WORDS: Final = Path(__file__).parent / "paper_003_page.md"
+RESULTS: Final = page.RESULTS / "paper_003"
 TARGETS: Final = {("Adult", 8000, 0.1): 68.4, ("Pima", 758, 0.1): 227.2, ("Pima", 758, 0.3): 83.0}
 """Noise multipliers of the paper's settings, computed by other means."""
 OWN: Final = ("shortened", "divided")
 GROWTH: Final = {"Taylor": "Taylor", "quadrature": "ours", "quadrature, mean not told": "ours, mean not told"}
+DISCRETE: Final = 0.01
 CLOSE: Final = 0.1
 """A KS distance below this is called nearly overlapping."""
 
@@ -266,26 +279,81 @@ def visits_verdict(results: Path) -> list[str]:
             f"freedom is {' and '.join(spread)} after the fit."]
 
 
+@dataclass(frozen=True)
+class Claim:
+    """A sentence of the paper, one reading of it, and what decides."""
+
+    sentence: str
+    measured: str
+    conditions: list[Condition]
+    where: str
+    study: str
+
+    @property
+    def verdict(self) -> Verdict:
+        return judge_sentence(self.conditions)
+
+
 def claims(results: Path) -> list[str]:
     """What the paper prints, and what we find."""
-    return table(["printed", "measured", "the same?"], _claims(results))
+    return table(["printed", "measured", "verdict"], [
+        [one.sentence, one.measured, str(one.verdict) if one.verdict == Verdict.REPRODUCED else f"**{one.verdict}**"]
+        for one in _claims(results)])
 
 
 def not_reproduced(results: Path) -> list[str]:
     """The sentences that hold in no scaling, and those that hold in one only."""
-    verdicts: dict[str, list[bool]] = {}
-    for sentence, _, same in _claims(results):
-        verdicts.setdefault(sentence, []).append(same == _verdict(True))
-    never = [sentence for sentence, found in verdicts.items() if not any(found)]
-    partly = [sentence for sentence, found in verdicts.items() if any(found) and not all(found)]
+    found = targets(results, sentences_only=True)
     result = []
-    for words, sentences in (("**Not reproduced**, in any scaling that was tried", never), ("True in one scaling only", partly)):
-        if sentences:
-            result += [f"{words} ({len(sentences)} of {len(verdicts)} sentences):", "", *(f"- {name}" for name in sentences), ""]
+    for verdict, words in ((Verdict.NOT, "**Not reproduced**, in any scaling that was tried"),
+                           (Verdict.IN_PART, "Reproduced in part"),
+                           (Verdict.UNDECIDED, "Undecided: chance is too large to tell")):
+        mine = [one for one in found if one.verdict == verdict]
+        if mine:
+            result += [f"{words} ({len(mine)} of {len(found)} sentences):", "", *(f"- {one.what}" for one in mine), ""]
+    partly = [one for one in found if one.verdict == Verdict.REPRODUCED and one.notes]
+    if partly:
+        result += [f"True in one scaling only ({len(partly)} of {len(found)} sentences):", "",
+                   *(f"- {one.what}" for one in partly), ""]
     return result[:-1]
 
 
-def _claims(results: Path) -> list[list[str]]:
+def targets(results: Path, sentences_only: bool = False) -> list[Target]:
+    """A sentence is reproduced if it is in one of the scalings: the paper does not say which one it uses."""
+    readings: dict[str, list[Claim]] = {}
+    for one in _claims(results):
+        readings.setdefault(one.sentence, []).append(one)
+    made = []
+    for sentence, found in readings.items():
+        verdicts = [one.verdict for one in found]
+        words = "; ".join(in_words(one.conditions) for one in found)
+        notes = ("in one scaling only",) if len(set(verdicts)) > 1 and Verdict.REPRODUCED in verdicts else ()
+        made.append(Target(found[0].where, sentence, sentence, "; ".join(one.measured for one in found), best_of(verdicts),
+                           "; ".join((*notes, words)), found[0].study, notes=notes))
+    return made if sentences_only else [*made, *_multipliers(), *_lemma()]
+
+
+def _multipliers() -> list[Target]:
+    made = []
+    for (name, rows, epsilon), printed in TARGETS.items():
+        found = noise_multiplier(batch_size(rows), rows, epsilon, 1e-5)
+        made.append(Target("Section 5", f"noise multiplier of DP-SGLD, {name}, ε = {epsilon:g} (computed by other means)",
+                           f"{printed:.1f}", f"{found:.1f}", judge_figure(printed, found, 0.0, 0.05 + DISCRETE * printed),
+                           f"{figure_in_words(printed, found, 0.0)}: two discretisations of the same composition may differ by "
+                           f"{DISCRETE:.0%}", name.lower()))
+    return made
+
+
+def _lemma() -> list[Target]:
+    """Two rows x and −x, the second with response 0: their change beside the printed bound, as in the errata."""
+    c2, c3, c4 = 0.01, 0.01, 0.7
+    printed, change = (2 * (c2 + c4) + c3 + 1) ** 2 / (2 * (c2 + c4)), 4 + c3 + c4
+    bound = [Condition(printed - change)]
+    return [Target("Lemma 3.5", "Poisson regression: Δ² bounds the change at (c₂, c₃, c₄) = (0.01, 0.01, 0.7), R = 1",
+                   f"{printed:.2f}", f"a pair of rows changes by {change:.2f}", judge_sentence(bound), in_words(bound), "growth")]
+
+
+def _claims(results: Path) -> list[Claim]:
     return [line for part in (_pima_claims, _adult_claims, _synthetic_claims, _growth_claims) for line in part(results)]
 
 
@@ -293,73 +361,107 @@ def _ks(lines: Sequence[Line], epsilon: str, method: str, scaling: str) -> float
     return mean(float(line["ks"]) for line in _chosen(lines, (epsilon, method, scaling)))
 
 
-def _close(lines: Sequence[Line], name: str, epsilon: str) -> list[list[str]]:
+def by_repeat(lines: Sequence[Line], value: Callable[[Line], float]) -> list[float]:
+    """The mean over coefficients for each release: these are independent."""
+    repeats = dict.fromkeys(line["repeat"] for line in lines)
+    return [mean(value(line) for line in lines if line["repeat"] == repeat) for repeat in repeats]
+
+
+def _below(lines: Sequence[Line], limit: float, value: Callable[[Line], float], shares: bool = False) -> Condition:
+    centre, error, degrees = mean_of(by_repeat(lines, value), len(lines) if shares else 0)
+    return Condition(limit - centre, error, degrees)
+
+
+def _above(lines: Sequence[Line], limit: float, value: Callable[[Line], float], shares: bool = False) -> Condition:
+    below = _below(lines, limit, value, shares)
+    return Condition(-below.margin, below.error, below.degrees)
+
+
+def _distance(line: Line) -> float:
+    return float(line["ks"])
+
+
+def _close(lines: Sequence[Line], name: str, epsilon: str) -> list[Claim]:
     """For every scaling with the rows' own deviations: private posteriors are close, DP-SGLD is further off."""
-    body = []
+    found, where = [], "Figure 3" if name == "Pima" else "Figure 4"
     for scaling in (scaling for scaling in OWN if any(line["scaling"] == scaling for line in lines)):
+        own, theirs = (_chosen(lines, (epsilon, method, scaling)) for method in ("noisewise, paper", "DP-SGLD"))
         ours, prior, sgld = (_ks(lines, epsilon, method, scaling) for method in ("noisewise, paper", "prior, paper", "DP-SGLD"))
-        body.append([f"{name}, ε = {epsilon}: private posteriors are close to the non-private ones",
-                     f"rows {scaling}: mean KS distance {ours:.2f}; the prior alone {prior:.2f}", _verdict(ours < CLOSE)])
-        body.append([f"{name}, ε = {epsilon}: DP-SGLD is further off", f"rows {scaling}: {sgld:.2f} against {ours:.2f}",
-                     _verdict(sgld > ours)])
-    return body
+        found.append(Claim(f"{name}, ε = {epsilon}: private posteriors are close to the non-private ones",
+                           f"rows {scaling}: mean KS distance {ours:.2f}; the prior alone {prior:.2f}",
+                           [_below(own, CLOSE, _distance)], where, name.lower()))
+        both = [_below(one, 0.0, _distance) for one in (own, theirs)]
+        further = Condition(both[0].margin - both[1].margin, math.hypot(both[0].error, both[1].error), both[0].degrees)
+        found.append(Claim(f"{name}, ε = {epsilon}: DP-SGLD is further off", f"rows {scaling}: {sgld:.2f} against {ours:.2f}",
+                           [further], where, name.lower()))
+    return found
 
 
-def _verdict(same: bool) -> str:
-    return "yes" if same else "**no**"
-
-
-def _pima_claims(results: Path) -> list[list[str]]:
+def _pima_claims(results: Path) -> list[Claim]:
     lines = lines_of(results, "pima.csv")
-    body = [claim for epsilon in dict.fromkeys(line["epsilon"] for line in lines) for claim in _close(lines, "Pima", epsilon)]
+    found = [claim for epsilon in dict.fromkeys(line["epsilon"] for line in lines) for claim in _close(lines, "Pima", epsilon)]
     for scaling in OWN:
-        found = [line for line in _chosen(lines, ("0.3", "noisewise, paper", scaling)) if not holds_zero(line, "exact_")]
-        if found:
-            shares = mean(_same_sign(line) for line in found)
-            body.append(["Pima, ε = 0.3: clear effects are just missed",
-                         f"rows {scaling}: intervals without zero in {shares:.0%} of the cases", _verdict(shares < 0.5)])
-    return body
+        clear = [line for line in _chosen(lines, ("0.3", "noisewise, paper", scaling)) if not holds_zero(line, "exact_")]
+        if clear:
+            share = mean(_same_sign(line) for line in clear)
+            found.append(Claim("Pima, ε = 0.3: clear effects are just missed",
+                               f"rows {scaling}: intervals without zero in {share:.0%} of the cases",
+                               [_below(clear, 0.5, _same_sign, shares=True)], "Figure 3", "pima"))
+    return found
 
 
-def _adult_claims(results: Path) -> list[list[str]]:
+def _adult_claims(results: Path) -> list[Claim]:
     lines = lines_of(results, "adult.csv")
-    body = _close(lines, "Adult", "0.1")
+    found = _close(lines, "Adult", "0.1")
     for scaling in OWN:
         ours, sgld = (_chosen(lines, ("0.1", method, scaling)) for method in ("noisewise, paper", "DP-SGLD"))
         if not ours:
             continue
-        agree = mean(holds_zero(line) == holds_zero(line, "exact_") and (holds_zero(line) or _same_sign(line)) for line in ours)
-        wide = mean(float(line["sd"]) / float(line["exact_sd"]) for line in sgld)
-        body += [["Adult, ε = 0.1: significance is exactly that without privacy",
-                  f"rows {scaling}: the same for {agree:.0%} of the coefficients", _verdict(agree > 0.95)],
-                 ["Adult: DP-SGLD overestimates the uncertainty", f"rows {scaling}: its sd is {wide:.1f} times that of the rows",
-                  _verdict(wide > 1.5)]]
-    return body
+        found += [Claim("Adult, ε = 0.1: significance is exactly that without privacy",
+                        f"rows {scaling}: the same for {mean(_agrees(line) for line in ours):.0%} of the coefficients",
+                        [_above(ours, 0.95, _agrees, shares=True)], "Figure 4", "adult"),
+                  Claim("Adult: DP-SGLD overestimates the uncertainty",
+                        f"rows {scaling}: its sd is {mean(map(_wider, sgld)):.1f} times that of the rows",
+                        [_above(sgld, 1.5, _wider)], "Figure 4", "adult")]
+    return found
 
 
-def _synthetic_claims(results: Path) -> list[list[str]]:
+def _agrees(line: Line) -> bool:
+    return holds_zero(line) == holds_zero(line, "exact_") and (holds_zero(line) or _same_sign(line))
+
+
+def _wider(line: Line) -> float:
+    return float(line["sd"]) / float(line["exact_sd"])
+
+
+def _synthetic_claims(results: Path) -> list[Claim]:
     lines = lines_of(results, "synthetic.csv")
     if not lines:
         return []
     epsilons = sorted({float(line["epsilon"]) for line in lines} - {0.0})
-    single = {epsilon: mean(float(line["ks"]) for line in lines if float(line["epsilon"]) == epsilon and line["repeat"] != "all")
-              for epsilon in epsilons}
+    at = {epsilon: [line for line in lines if float(line["epsilon"]) == epsilon and line["repeat"] != "all"]
+          for epsilon in epsilons}
     pooled = {epsilon: mean(float(line["ks"]) for line in lines if float(line["epsilon"]) == epsilon and line["repeat"] == "all")
               for epsilon in epsilons}
+    found = {epsilon: mean_of(by_repeat(mine, _distance)) for epsilon, mine in at.items()}
+    single = {epsilon: value[0] for epsilon, value in found.items()}
     first, last = epsilons[1], epsilons[-1]
     rises = [single[b] - single[a] for a, b in pairwise(epsilons)]
-    ranks = sorted(epsilons, key=lambda epsilon: -single[epsilon])
-    gaps = sum((place - ranks.index(epsilon)) ** 2 for place, epsilon in enumerate(epsilons))
-    correlation = 1 - 6 * gaps / (len(ranks) * (len(ranks) ** 2 - 1))  # of ranks: 1 if every step falls
-    return [['Synthetic: KS distances have "a general non-increasing trend" in ε',
-             f"{single[epsilons[0]]:.2f} at ε = {epsilons[0]:g}, {single[first]:.2f} at {first:.2f}, {single[last]:.2f} at "
-             f"{last:g}; up in {sum(rise > 0 for rise in rises)} of {len(rises)} steps, by {max(0.0, *rises):.2f} at most",
-             _verdict(correlation > 0.8)],
-            ["Synthetic: CDFs are almost overlapping for ε > 0.1", f"at ε = {first:.2f}: {single[first]:.2f} for one release, "
-             f"{pooled[first]:.2f} for 20 together", _verdict(pooled[first] < CLOSE)]]
+    # A trend: it falls from the first to the last, and no step rises beyond chance; an open step is no evidence against it.
+    fall = Condition(single[epsilons[0]] - single[last], math.hypot(found[epsilons[0]][1], found[last][1]), found[last][2])
+    steps = [Condition(-rise, math.hypot(found[a][1], found[b][1]), found[a][2])
+             for rise, (a, b) in zip(rises, pairwise(epsilons), strict=True)]
+    return [Claim('Synthetic: KS distances have "a general non-increasing trend" in ε',
+                  f"{single[epsilons[0]]:.2f} at ε = {epsilons[0]:g}, {single[first]:.2f} at {first:.2f}, {single[last]:.2f} at "
+                  f"{last:g}; up in {sum(rise > 0 for rise in rises)} of {len(rises)} steps, by {max(0.0, *rises):.2f} at most",
+                  [fall, *(step for step in steps if step.fails)], "Figure 5", "synthetic"),
+            Claim("Synthetic: CDFs are almost overlapping for ε > 0.1",
+                  f"at ε = {first:.2f}: {single[first]:.2f} for one release, {pooled[first]:.2f} for all together",
+                  [Condition(CLOSE - pooled[first], found[first][1], found[first][2])],
+                  "Figure 5", "synthetic")]
 
 
-def _growth_claims(results: Path) -> list[list[str]]:
+def _growth_claims(results: Path) -> list[Claim]:
     lines = lines_of(results, "growth.csv")
     if not lines:
         return []
@@ -367,19 +469,14 @@ def _growth_claims(results: Path) -> list[list[str]]:
     here = {method: [line for line in lines if float(line["norm"]) == largest and line["method"] == method]
             for method in ("Taylor", "quadrature")}
     covers = {method: mean(float(line["coverage"]) for line in found) for method, found in here.items()}
-    return [["Accuracy decreases sharply for ‖θ‖ ≥ 3 (Taylor series)", f"at ‖θ‖ = {largest:g} the paper's model says "
-             f"{float(here['Taylor'][0]['length']):.1f} and its intervals cover {covers['Taylor']:.0%}; without the series "
-             f"{float(here['quadrature'][0]['length']):.1f} and {covers['quadrature']:.0%}", _verdict(covers["Taylor"] < 0.5)]]
+    tables = int(here["Taylor"][0]["repeats"])
+    shrunk = (covers["Taylor"] * tables + 1) / (tables + 2)
+    return [Claim("Accuracy decreases sharply for ‖θ‖ ≥ 3 (Taylor series)", f"at ‖θ‖ = {largest:g} the paper's model says "
+                  f"{float(here['Taylor'][0]['length']):.1f} and its intervals cover {covers['Taylor']:.0%}; without the series "
+                  f"{float(here['quadrature'][0]['length']):.1f} and {covers['quadrature']:.0%}",
+                  [Condition(0.5 - covers["Taylor"], math.sqrt(shrunk * (1 - shrunk) / tables))], "Section 5", "growth")]
 
 
 PIECES: Final = {piece.__name__: piece for piece in (
     claims, not_reproduced, convergence, pima_distances, pima_widths, pima_picture, adult_distances, adult_widths, adult_picture,
     synthetic, growth, multipliers, visits, visits_verdict, visits_codings)}
-
-
-def write_report(results: Path, page: Path) -> None:
-    page.write_text(filled(WORDS.read_text(encoding="utf-8"), PIECES, results), encoding="utf-8")
-
-
-if __name__ == "__main__":
-    write_page("003", PIECES, RESULTS)

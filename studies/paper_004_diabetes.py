@@ -1,7 +1,6 @@
 """The diabetes study of Peña and Barrientos (paper 004), section 4.1.2: 73,800 patients, 8 predictors of a third diagnosis.
 
-    python -m studies.paper_004_diabetes DIRECTORY [--repeats 250]      # DIRECTORY holds strack_73800.csv.gz
-    python -m studies.paper_004_diabetes DIRECTORY --figure
+    noisewise reproduce 004 diabetes --data DIRECTORY [--quick]      # DIRECTORY holds strack_73800.csv.gz
 
 The data are those of Strack et al. (2014), which are public. The bounds are those of their published description (and ICD-9 codes
 from 1 to 999), not taken from the rows. Neighbours differ by one replaced row, δ = exp(−10), the constant is released
@@ -11,7 +10,6 @@ is drawn anew for each repeat; the table stays. hLM and hWM take long and are re
 
 from __future__ import annotations
 
-import argparse
 import csv
 import gzip
 import math
@@ -25,9 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from studies.model_averaging import (
-    IMAGES,
     PLUG_INS,
-    RESULTS,
     Noise,
     Table,
     as_if_exact,
@@ -39,7 +35,6 @@ from studies.model_averaging import (
     plug_in,
     region_analyses,
 )
-from studies.workers import add_options, read, run_cells, write
 
 Array = npt.NDArray[np.float64]
 Line = dict[str, Any]
@@ -142,32 +137,14 @@ def cells(directory: str, repeats: int, histograms: int) -> list[Cell]:
         for release in RELEASES:
             main.append(Cell(directory, "zellner-siow", epsilon, release, "all", repeats))
             other.append(Cell(directory, "bic", epsilon, release, "all", max(repeats // 5, 1)))
-            if release in ("laplace", "wishart"):
+            if histograms and release in ("laplace", "wishart"):
                 slow.append(Cell(directory, "zellner-siow", epsilon, release, HISTOGRAM, histograms))
     return main + slow + other
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description="The diabetes study of paper 004.")
-    parser.add_argument("directory", help="where strack_73800.csv.gz is")
-    parser.add_argument("--repeats", type=int, default=250)
-    parser.add_argument("--histograms", type=int, default=5, help="repeats of hLM and hWM")
-    parser.add_argument("--figure", action="store_true", help="draw the picture from what was written")
-    parser.add_argument("--results", type=Path, default=RESULTS)
-    parser.add_argument("--images", type=Path, default=IMAGES)
-    add_options(parser)
-    arguments = parser.parse_args()
-    if arguments.figure:
-        from studies.paper_004_figures import diabetes_figure
-
-        diabetes_figure(read(arguments.results / "diabetes.csv"), read(arguments.results / "diabetes_oracle.csv"),
-                        arguments.images / "paper-004-diabetes.png")
-        return
-    arguments.results.mkdir(parents=True, exist_ok=True)
-    write(oracle_lines(table_in(arguments.directory)), arguments.results / "diabetes_oracle.csv")
-    run_cells(run_cell, cells(arguments.directory, arguments.repeats, arguments.histograms), arguments,
-              arguments.results / "diabetes.csv")
+def cell(**fields: Any) -> dict[str, list[Line]]:
+    return {"diabetes": run_cell(Cell(**fields))}
 
 
-if __name__ == "__main__":
-    main()
+def oracle_cell(directory: str) -> dict[str, list[Line]]:
+    return {"diabetes_oracle": oracle_lines(table_in(directory))}

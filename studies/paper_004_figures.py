@@ -12,6 +12,7 @@ from scipy.stats import chi2
 
 from studies.paper_004_findings import LABELS, ORACLE, SHOWN, Found, with_snr
 from studies.paper_004_simulation import EPSILONS, SNRS
+from studies.workers import read
 
 Line = dict[str, str]
 COLOURS = {"": "0.2", "laplace": "C3", "wishart-paper": "C1", "wishart": "C2", "gaussian": "C0"}
@@ -19,6 +20,20 @@ MARKS = {"oracle": ("", "-"), "ridge": ("o", "--"), "thresholded": ("^", ":"), "
 LEAST_MSE = 1e-7
 """What is below is drawn here; without active predictors it may be 0."""
 NAMES = {"mse": "MSE", "distance": "distance to O", "relative": "relative gain in MSE"}
+
+
+def draw_all(results: Path, images: Path) -> None:
+    """Every picture whose results are there."""
+    images.mkdir(parents=True, exist_ok=True)
+    if (results / "simulation.csv").exists():
+        lines = read(results / "simulation.csv")
+        simulation_figure(lines, "mse", images / "paper-004-mse.png")
+        simulation_figure(lines, "distance", images / "paper-004-distance.png")
+        gain_figure(lines, images / "paper-004-relative.png")
+    if (results / "diabetes.csv").exists():
+        diabetes_figure(read(results / "diabetes.csv"), read(results / "diabetes_oracle.csv"), images / "paper-004-diabetes.png")
+    if (results / "hypotheses_figure_2.csv").exists():
+        tests_figure(read(results / "hypotheses_figure_2.csv"), images / "paper-004-tests.png")
 
 
 def simulation_figure(lines: Sequence[Line], measure: str, path: Path, prior: str = "zellner-siow") -> None:

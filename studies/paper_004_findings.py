@@ -11,11 +11,17 @@ from pathlib import Path
 
 from studies.page import table
 from studies.paper_004_simulation import EPSILONS, SNRS
+from studies.verdicts import Condition, Target, Verdict, in_words, judge_sentence, mean_of
 from studies.workers import read
 
 Line = dict[str, str]
+Key = tuple[float, float, int, str, str]
+"""SNR, ε, |T|, release, method."""
 Where = Callable[[float, float, int], bool]
 """Of SNR, ε and |T|."""
+Which = tuple[str, str]
+"""A release and a method."""
+Place = tuple[Which, Where]
 
 LABELS = {  # (release, method)
     ("", "oracle"): "O (no privacy)",
@@ -46,19 +52,23 @@ def everywhere(snr: float, epsilon: float, active: int) -> bool:
 class Found:
     """The results under one prior, added up over parts."""
 
-    sums: dict[tuple[float, float, int, str, str], dict[str, float]]
+    sums: dict[Key, dict[str, float]]
+    parts: dict[str, dict[Key, dict[str, float]]]
+    """The same for each part of the tables: parts are independent."""
 
     @classmethod
     def of(cls, lines: Iterable[Line], prior: str) -> Found:
-        sums: dict[tuple[float, float, int, str, str], dict[str, float]] = {}
+        sums: dict[Key, dict[str, float]] = {}
+        parts: dict[str, dict[Key, dict[str, float]]] = {}
         for line in lines:
             if line["prior"] == prior:
                 key = (float(line["snr"]), float(line["epsilon"]), int(line["active"]), line["release"], line["method"])
-                entry = sums.setdefault(key, {})
-                for name, value in line.items():
-                    if name.split("_")[0] in ("replicates", "mse", "full", "distance", "relative", "brier"):
-                        entry[name] = entry.get(name, 0.0) + float(value)
-        return cls(sums)
+                own = parts.setdefault(line.get("part", ""), {})
+                for entry in (sums.setdefault(key, {}), own.setdefault(key, {})):
+                    for name, value in line.items():
+                        if name.split("_")[0] in ("replicates", "mse", "full", "distance", "relative", "brier"):
+                            entry[name] = entry.get(name, 0.0) + float(value)
+        return cls(sums, parts)
 
     @property
     def replicates(self) -> str:
@@ -76,6 +86,26 @@ class Found:
     def of_cell(self, measure: str, which: tuple[str, str], cell: tuple[float, float, int]) -> float:
         entry = self.sums[*cell, *which]
         return entry[measure] / entry["replicates"]
+
+    def larger(self, measure: str, one: Place, other: Place) -> Condition:
+        """That the mean over the cells of the first place is larger than that over the second's.
+
+        The error is that of parts, which scatter independently for each SNR and |T|; tables are the same for all ε and methods.
+        """
+        count = len(self.parts)
+        shares: dict[tuple[float, int], list[float]] = {}
+        for sign, (which, where) in ((1.0, one), (-1.0, other)):
+            cells = self.cells(which, where)
+            for place, sums in enumerate(self.parts.values()):
+                for cell in cells:
+                    entry = sums[*cell, *which]
+                    own = shares.setdefault((cell[0], cell[2]), [0.0] * count)
+                    own[place] += sign * entry[measure] / entry["replicates"] / len(cells)
+        found = [mean_of(values) for values in shares.values()]
+        variances = [error**2 for _, error, _ in found]
+        total = sum(variances)
+        degrees = total**2 / sum(variance**2 / (count - 1.0) for variance in variances) if count > 1 and total > 0 else 1.0
+        return Condition(sum(mean for mean, _, _ in found), math.sqrt(total), degrees)  # Welch and Satterthwaite's degrees
 
     def behind(self, measure: str, which: tuple[str, str], cell: tuple[float, float, int]) -> tuple[float, float]:
         """By how much the method is worse than our default on the same tables, and the standard error."""
@@ -152,8 +182,8 @@ def with_snr(snr: float, epsilon: float) -> Where:
     return lambda here, other, _: here == snr and other == epsilon
 
 
-def sentences(found: Found) -> list[tuple[str, bool, str]]:
-    """Each sentence of the paper, whether it holds here, and the numbers that decide it."""
+def sentences(found: Found) -> list[tuple[str, list[Condition], str]]:
+    """Each sentence of the paper, what must be so, and the means."""
     lm, lmt, wm, wmt = PAPERS
     small, large = at(EPSILONS[0]), at(EPSILONS[-1])
 
@@ -166,66 +196,72 @@ def sentences(found: Found) -> list[tuple[str, bool, str]]:
     def both(first: Where, second: Where) -> Where:
         return lambda *cell: first(*cell) and second(*cell)
 
-    def mse(which: tuple[str, str], where: Where) -> float:
-        return found.mean("mse", which, where)
+    def less(measure: str, where: Where, *pairs: tuple[Which, Which]) -> list[Condition]:
+        """The first of each pair has the smaller mean."""
+        return [found.larger(measure, (other, where), (one, where)) for one, other in pairs]
 
-    def distance(which: tuple[str, str], where: Where) -> float:
-        return found.mean("distance", which, where)
+    def means(measure: str, form: str, *parts: Place) -> str:
+        return ", ".join(f"{LABELS[which]} {found.mean(measure, which, where):{form}}" for which, where in parts)
 
-    def relative(which: tuple[str, str], snr: float, epsilon: float) -> float:
-        return found.mean("relative", which, with_snr(snr, epsilon))
+    def here(where: Where, *methods: Which) -> list[Place]:
+        return [(which, where) for which in methods]
 
-    def pairs(value: Callable[[tuple[str, str], Where], float], form: str, *parts: tuple[tuple[str, str], Where]) -> str:
-        return ", ".join(f"{LABELS[which]} {value(which, where):{form}}" for which, where in parts)
-
-    falls = all(mse(which, at(a)) > mse(which, at(b)) for which in PAPERS for a, b in itertools.pairwise(EPSILONS))
-    above = all(mse(which, at(epsilon)) > mse(ORACLE, at(epsilon)) for which in PAPERS for epsilon in EPSILONS)
-    nearer = all(distance(which, small) > distance(which, large) for which in PAPERS)
-    gain = {which: found.mean("relative", which) for which in (*PAPERS, ORACLE)}
+    ends = [place for which in PAPERS for place in here(small, which) + here(large, which)]
+    falls = [found.larger("mse", (which, at(a)), (which, at(b))) for which in PAPERS for a, b in itertools.pairwise(EPSILONS)]
+    above = [condition for epsilon in EPSILONS for condition in less("mse", at(epsilon), *((ORACLE, which) for which in PAPERS))]
+    low = with_snr(SNRS[0], EPSILONS[-1])
+    others = [with_snr(snr, epsilon) for snr in SNRS for epsilon in EPSILONS if (snr, epsilon) != (SNRS[0], EPSILONS[-1])]
+    gaps = [(abs(one.margin), one.error, one.degrees) for one in (found.larger("distance", (a, small), (b, small))
+                                                                  for a, b in ((lm, wm), (lmt, wmt)))]
+    shown = [(which, with_snr(snr, epsilon), snr, epsilon) for which in (lm, wm)
+             for snr, epsilon in ((SNRS[0], EPSILONS[-1]), (SNRS[-1], EPSILONS[-1]), (SNRS[0], EPSILONS[0]))]
     return [
-        ("MSEs fall as ε grows and stay above the oracle's", falls and above,
-         pairs(mse, ".1e", *((which, where) for which in PAPERS for where in (small, large)), (ORACLE, large))),
-        ("LMT, WMT have the lower MSE where ε is small and |T| is small",
-         mse(lmt, both(small, few)) < mse(lm, both(small, few)) and mse(wmt, both(small, few)) < mse(wm, both(small, few)),
-         pairs(mse, ".1e", *((which, both(small, few)) for which in (lmt, lm, wmt, wm)))),
-        ("LMT, WMT have the larger MSE where ε is large and |T| is large",
-         mse(lmt, both(large, many)) > mse(lm, both(large, many)) and mse(wmt, both(large, many)) > mse(wm, both(large, many)),
-         pairs(mse, ".1e", *((which, both(large, many)) for which in (lmt, lm, wmt, wm)))),
-        ("at small ε WM and WMT predict better than LM and LMT",
-         mse(wm, small) < mse(lm, small) and mse(wmt, small) < mse(lmt, small),
-         pairs(mse, ".1e", *((which, small) for which in (wm, lm, wmt, lmt)))),
-        ("at large ε LM and LMT predict better than WM and WMT",
-         mse(lm, large) < mse(wm, large) and mse(lmt, large) < mse(wmt, large),
-         pairs(mse, ".1e", *((which, large) for which in (lm, wm, lmt, wmt)))),
+        ("MSEs fall as ε grows and stay above the oracle's", falls + above, means("mse", ".1e", *ends, (ORACLE, large))),
+        ("LMT, WMT have the lower MSE where ε is small and |T| is small", less("mse", both(small, few), (lmt, lm), (wmt, wm)),
+         means("mse", ".1e", *here(both(small, few), lmt, lm, wmt, wm))),
+        ("LMT, WMT have the larger MSE where ε is large and |T| is large", less("mse", both(large, many), (lm, lmt), (wm, wmt)),
+         means("mse", ".1e", *here(both(large, many), lmt, lm, wmt, wm))),
+        ("at small ε WM and WMT predict better than LM and LMT", less("mse", small, (wm, lm), (wmt, lmt)),
+         means("mse", ".1e", *here(small, wm, lm, wmt, lmt))),
+        ("at large ε LM and LMT predict better than WM and WMT", less("mse", large, (lm, wm), (lmt, wmt)),
+         means("mse", ".1e", *here(large, lm, wm, lmt, wmt))),
         ("averaging gains little with thresholding, more without, most for the oracle",
-         gain[ORACLE] > max(gain[lm], gain[wm]) and gain[lm] > gain[lmt] and gain[wm] > gain[wmt],
-         ", ".join(f"{LABELS[which]} {value:.3f}" for which, value in gain.items())),
+         less("relative", everywhere, (lm, ORACLE), (wm, ORACLE), (lmt, lm), (wmt, wm)),
+         means("relative", ".3f", *here(everywhere, *PAPERS, ORACLE))),
         ("the gain of LM and WM is largest where ε is large and SNR small",
-         all(relative(which, SNRS[0], EPSILONS[-1]) >= relative(which, snr, epsilon)
-             for which in (lm, wm) for snr in SNRS for epsilon in EPSILONS),
-         ", ".join(f"{LABELS[which]} {relative(which, snr, epsilon):.3f} (ε = {epsilon:g}, SNR {snr:g})" for which in (lm, wm)
-                   for snr, epsilon in ((SNRS[0], EPSILONS[-1]), (SNRS[-1], EPSILONS[-1]), (SNRS[0], EPSILONS[0])))),
+         [found.larger("relative", (which, low), (which, other)) for which in (lm, wm) for other in others],
+         ", ".join(f"{LABELS[which]} {found.mean('relative', which, where):.3f} (ε = {epsilon:g}, SNR {snr:g})"
+                   for which, where, snr, epsilon in shown)),
         ("for small |T| LMT and WMT are closer to the oracle's inclusion probabilities",
-         distance(lmt, few) < distance(lm, few) and distance(wmt, few) < distance(wm, few),
-         pairs(distance, ".2f", *((which, few) for which in (lmt, lm, wmt, wm)))),
-        ("for large |T| LM and WM are closer",
-         distance(lm, many) < distance(lmt, many) and distance(wm, many) < distance(wmt, many),
-         pairs(distance, ".2f", *((which, many) for which in (lm, lmt, wm, wmt)))),
-        ("distances fall as ε grows", nearer,
-         pairs(distance, ".2f", *((which, where) for which in PAPERS for where in (small, large)))),
+         less("distance", few, (lmt, lm), (wmt, wm)), means("distance", ".2f", *here(few, lmt, lm, wmt, wm))),
+        ("for large |T| LM and WM are closer", less("distance", many, (lm, lmt), (wm, wmt)),
+         means("distance", ".2f", *here(many, lm, lmt, wm, wmt))),
+        ("distances fall as ε grows", [found.larger("distance", (which, small), (which, large)) for which in PAPERS],
+         means("distance", ".2f", *ends)),
         (f"at small ε Laplace and Wishart noise differ little in distance (here: by less than {LITTLE:g})",
-         abs(distance(lm, small) - distance(wm, small)) < LITTLE and abs(distance(lmt, small) - distance(wmt, small)) < LITTLE,
-         pairs(distance, ".2f", *((which, small) for which in (lm, wm, lmt, wmt)))),
-        ("at large ε LM and LMT are closer to the oracle than WM and WMT",
-         distance(lm, large) < distance(wm, large) and distance(lmt, large) < distance(wmt, large),
-         pairs(distance, ".2f", *((which, large) for which in (lm, wm, lmt, wmt)))),
+         [Condition(LITTLE - gap, error, degrees) for gap, error, degrees in gaps],
+         means("distance", ".2f", *here(small, lm, wm, lmt, wmt))),
+        ("at large ε LM and LMT are closer to the oracle than WM and WMT", less("distance", large, (lm, wm), (lmt, wmt)),
+         means("distance", ".2f", *here(large, lm, wm, lmt, wmt))),
     ]
 
 
+def targets(results: Path) -> list[Target]:
+    found = found_in(results)
+    if not found.sums:
+        return []
+    return [Target("Section 4.1.1", text, text, numbers, judge_sentence(conditions), in_words(conditions), "simulation")
+            for text, conditions, numbers in sentences(found)]
+
+
 def paper_findings(results: Path) -> list[str]:
-    return table(["the paper says", "here", "means"], [
-        [text.replace("|T|", r"\|T\|"), "holds" if true else "**does not hold**", numbers]
-        for text, true, numbers in sentences(found_in(results))])
+    return table(["the paper says", "verdict", "means"], [
+        [text.replace("|T|", r"\|T\|"), _shown(judge_sentence(conditions)), numbers]
+        for text, conditions, numbers in sentences(found_in(results))])
+
+
+def _shown(verdict: Verdict) -> str:
+    return str(verdict) if verdict == Verdict.REPRODUCED else f"**{verdict}**"
 
 
 def default_against(results: Path) -> list[str]:
@@ -286,8 +322,9 @@ def best_of_papers(results: Path) -> list[str]:
 def simulation_summary(results: Path) -> list[str]:
     """What the simulation comes to, in sentences."""
     found = found_in(results)
-    said = [true for _, true, _ in sentences(found)]
-    lines = [f"- Of {len(said)} findings of the paper about its methods {sum(said)} hold here."]
+    said = Counter(judge_sentence(conditions) for _, conditions, _ in sentences(found))
+    lines = ["- Findings of the paper about its methods: " + ", ".join(f"{count} {verdict}" for verdict, count in said.items())
+             + "."]
     for measure, name in (("mse", "MSE"), ("distance", "distance to the oracle"), ("brier", "Brier score")):
         beaten = {which: [epsilon for epsilon in EPSILONS if found.mean(measure, which, at(epsilon))
                           <= found.mean(measure, ours_for(which), at(epsilon))] for which in PAPERS}

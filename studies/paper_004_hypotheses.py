@@ -1,7 +1,6 @@
 """Peña and Barrientos (paper 004), section 3: Example 1, 200 pupils, tests by parts of a table; Figures 1 and 2 as numbers.
 
-    python -m studies.paper_004_hypotheses DIRECTORY      # DIRECTORY holds hsb2.csv.gz; some minutes
-    python -m studies.paper_004_report                    # docs/paper-004.md from what was found
+    noisewise reproduce 004 example-1 --data DIRECTORY [--quick]      # DIRECTORY holds hsb2.csv.gz
 
 Does gender predict the score in mathematics (H11), and does reading where science is in the model already (H12)? The parts'
 statistics, the noise's law and the critical values are the library's own functions; noise is drawn with a seed, but for the
@@ -11,13 +10,10 @@ printed noise is private, and √M times too large.
 
 from __future__ import annotations
 
-import argparse
 import csv
 import gzip
 import math
-import sys
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -34,9 +30,6 @@ from noisewise.privacy.calibration import analytic_gaussian_sigma
 from noisewise.schema import Design, Schema
 from noisewise.schema.partition import PartPrior, part_design
 from noisewise.schema.questions import BayesFactor, Criterion, PosteriorProbability
-from studies.model_averaging import IMAGES, RESULTS
-from studies.paper_004_figures import tests_figure
-from studies.workers import read, write
 
 Array = npt.NDArray[np.float64]
 Line = dict[str, Any]
@@ -298,30 +291,8 @@ def rounded(lines: Sequence[Line]) -> list[Line]:
             for line in lines]
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description="Example 1 of paper 004.")
-    parser.add_argument("directory", help=f"where {FILE} is")
-    parser.add_argument("--splits", type=int, default=5000)
-    parser.add_argument("--tables", type=int, default=20_000, help="for the errors of tests")
-    parser.add_argument("--releases", type=int, default=500)
-    parser.add_argument("--results", type=Path, default=RESULTS)
-    parser.add_argument("--images", type=Path, default=IMAGES)
-    arguments = parser.parse_args()
-    arguments.results.mkdir(parents=True, exist_ok=True)
-    pieces: dict[str, Callable[[], list[Line]]] = {
-        "exact": lambda: exact_lines(arguments.directory),
-        "figure_1": lambda: figure_1(arguments.directory, arguments.splits),
-        "figure_2": lambda: figure_2(arguments.directory, arguments.splits),
-        "errors": lambda: errors(arguments.directory, arguments.tables),
-        "releases": lambda: releases(arguments.directory, arguments.releases),
-    }
-    for name, work in pieces.items():
-        started = time.perf_counter()
-        write(rounded(work()), arguments.results / f"hypotheses_{name}.csv")
-        print(f"{name}: {time.perf_counter() - started:.0f} s", file=sys.stderr, flush=True)
-    arguments.images.mkdir(parents=True, exist_ok=True)
-    tests_figure(read(arguments.results / "hypotheses_figure_2.csv"), arguments.images / "paper-004-tests.png")
-
-
-if __name__ == "__main__":
-    main()
+def cell(piece: str, directory: str, count: int = 0) -> dict[str, list[Line]]:
+    """One piece; ``count`` of splits, tables or releases."""
+    lines = exact_lines(directory) if piece == "exact" else {
+        "figure_1": figure_1, "figure_2": figure_2, "errors": errors, "releases": releases}[piece](directory, count)
+    return {f"hypotheses_{piece}": rounded(lines)}

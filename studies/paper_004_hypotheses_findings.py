@@ -4,14 +4,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
 from scipy.stats import chi2
 
-from studies.page import table
+from studies.page import measured, table
 from studies.paper_004_hypotheses import LARGEST_RATIO, LEVELS
+from studies.verdicts import (
+    Condition,
+    Target,
+    Verdict,
+    figure_in_words,
+    in_words,
+    judge_figure,
+    judge_sentence,
+    with_the_error,
+)
 from studies.workers import read
 
 Line = dict[str, str]
@@ -22,9 +33,15 @@ ERRORS_ALLOWED: Final = 3.0
 KINDS: Final = {"free": "calibrated", "censored": "censored", "at_critical": "at or above the censored critical value",
                 "chi_squared": "parts taken for large", "uncalibrated": "uncalibrated"}
 QUARTILES: Final = ("quartile_1", "median", "quartile_3")
-YES, NO = "yes", "**no**"
-MOST: Final = 0.5
-"""More than this share of releases is most of the time."""
+STUDY: Final = "example-1"
+VARIANCES: Final = ("printed", "right")
+MOST, HIGH_PROBABILITY, RARELY, IDENTICAL = 0.5, 0.25, 0.1, 0.05
+"""Most of the time is more than the first share of releases, a high probability more than the second, generally not less than the
+third; quartiles nearer than the fourth are identical. These limits are ours."""
+NORMAL_QUARTILES: Final = 1.349
+"""Between the quartiles of a normal distribution, in standard deviations."""
+ERROR_OF_WIDTH: Final = 1.17
+"""The standard error of the distance of a normal sample's quartiles: this times the distance over the root of the sample size."""
 
 
 def hypotheses_exact(results: Path) -> list[str]:
@@ -117,74 +134,160 @@ def hypotheses_summary(results: Path) -> list[str]:
     ]
 
 
+@dataclass(frozen=True)
+class Said:
+    """What the paper says, where, what we find, and what decides."""
+
+    text: str
+    where: str
+    found: str
+    conditions: list[Condition]
+
+
 def hypotheses_sentences(results: Path) -> list[str]:
     """What the paper says of its Figures 1 and 2, beside what we find."""
-    return table(["the paper says", "where", "here", "reproduced"], [*_said_of_figure_1(results), *_said_of_figure_2(results)])
+    body = [[one.what, one.where, one.measured, str(one.verdict)] for one in _approximate(results)]
+    body += [[one.text, one.where, one.found, str(judge_sentence(one.conditions))] for one in _said_of_figure_1(results)]
+    body += [[one.text, f"{one.where}, {variance} variance", one.found,
+              str(judge_sentence(one.conditions)) if one.conditions else ""]
+             for variance in VARIANCES for one in _said_of_figure_2(results, variance)]
+    return table(["the paper says", "where", "here", "verdict"], [
+        [text.replace("|", "\\|"), where, found, verdict if verdict in ("", Verdict.REPRODUCED) else f"**{verdict}**"]
+        for text, where, found, verdict in body])
 
 
-def _said_of_figure_1(results: Path) -> list[list[str]]:
+def targets(results: Path) -> list[Target]:
+    """Sentences on Figure 2 are judged with the right variance of the noise, and again with the printed one."""
+    if not (results / "hypotheses_exact.csv").exists():
+        return []
+    made = [*_exact(results), *_approximate(results)]
+    made += [Target(one.where, one.text, one.text, one.found, judge_sentence(one.conditions), in_words(one.conditions), STUDY)
+             for one in _said_of_figure_1(results)]
+    pairs = zip(*(_said_of_figure_2(results, variance) for variance in VARIANCES), strict=True)
+    for right, printed in ((right, printed) for printed, right in pairs if right.conditions):
+        verdict = with_the_error(judge_sentence(right.conditions), judge_sentence(printed.conditions))
+        made.append(Target(right.where, right.text, right.text, f"right variance: {right.found}; printed: {printed.found}",
+                           verdict, f"right variance: {in_words(right.conditions)}; printed: {in_words(printed.conditions)}",
+                           STUDY))
+    return made
+
+
+def _exact(results: Path) -> list[Target]:
+    """Without parts and noise: what the paper prints, and what was computed by other means; no chance is involved."""
+    exact = {line["hypothesis"]: line for line in _lines(results, "exact")}
+    rows = [("P(H11|D)", "≈ 0.07", 0.07, float(exact["gender"]["probability"]), 0.005),
+            ("P(H12|D), censored at 0.99", "≈ 0.99", 0.99, min(float(exact["read"]["probability"]), 0.99), 0.005),
+            ("P(H11|D), computed by other means", "0.0713", 0.0713, float(exact["gender"]["probability"]), 0.00005),
+            ("log Bayes factor of H12, computed by other means", "18.48", 18.48, float(exact["read"]["log_bayes_factor"]), 0.005),
+            ("2 log Λ of H11, computed by other means", "0.172", 0.172, float(exact["gender"]["likelihood_ratio"]), 0.0005),
+            ("2 log Λ of H12, computed by other means", "42.9", 42.9, float(exact["read"]["likelihood_ratio"]), 0.05)]
+    return [Target("Example 1", what, said, f"{found:.5g}", judge_figure(printed, found, 0.0, rounding),
+                   "no chance involved; equal to the digits that are printed" if abs(printed - found) <= rounding else
+                   "no chance involved", STUDY) for what, said, printed, found, rounding in rows]
+
+
+def _approximate(results: Path) -> list[Target]:
+    """M = 10 without noise. The paper keeps the data fixed and draws noise only: its split is one, with the chance of splits."""
+    at = {(line["hypothesis"], line["parts"], float(line["epsilon"])): line for line in _lines(results, "figure_1")}
+    made = []
+    for hypothesis, printed in (("gender", 0.25), ("read", 0.70)):
+        line = at[hypothesis, "10", math.inf]
+        found, error = float(line["median"]), _width(line) / NORMAL_QUARTILES
+        made.append(Target("Example 1", f"M = 10, large ε: P*({NAMES[hypothesis]}|D)", f"≈ {printed:.2f}",
+                           f"{found:.3f}, the median over splits", judge_figure(printed, found, error, 0.005),
+                           figure_in_words(printed, found, error) + " (the scatter of splits, of which the paper has one)", STUDY,
+                           (printed, found, error)))
+    return made
+
+
+def _width(line: Line) -> float:
+    return float(line["quartile_3"]) - float(line["quartile_1"])
+
+
+def _count(results: Path, name: str = "splits") -> float:
+    """Of independent splits; noise is drawn more often, which is not counted."""
+    return float(measured(results, STUDY).get("settings", {}).get(name, math.nan))
+
+
+def _said_of_figure_1(results: Path) -> list[Said]:
     exact = {line["hypothesis"]: float(line["probability"]) for line in _lines(results, "exact")}
-    lines = _lines(results, "figure_1")
+    lines, root = _lines(results, "figure_1"), math.sqrt(_count(results))
     at = {(line["hypothesis"], int(line["parts"]), float(line["epsilon"])): line for line in lines}
     parts, epsilons = sorted({key[1] for key in at}), sorted({key[2] for key in at})
     middle = {key: float(line["median"]) for key, line in at.items()}
-    width = {key: float(line["quartile_3"]) - float(line["quartile_1"]) for key, line in at.items()}
-    rows = []
-    for hypothesis, said in (("gender", 0.25), ("read", 0.70)):
-        found = middle[hypothesis, 10, math.inf]
-        rows.append([f"M = 10, large ε: P\\*({NAMES[hypothesis]}) ≈ {said:.2f}", "Example 1", f"{found:.3f}",
-                     YES if abs(found - said) < 0.03 else NO])
-    less = [width[h, m, after] <= width[h, m, before] for h in NAMES for m in parts for before, after in pairwise(epsilons)]
+    width = {key: _width(line) for key, line in at.items()}
+
+    def narrower(before: tuple[str, int, float], after: tuple[str, int, float]) -> Condition:
+        """The standard error of a distance of quartiles is near that of a normal distribution."""
+        return Condition(width[before] - width[after], ERROR_OF_WIDTH * math.hypot(width[before], width[after]) / root)
+
+    def nearer(hypothesis: str, before: int, after: int) -> Condition:
+        keys = [(hypothesis, number, math.inf) for number in (before, after)]
+        away = [abs(middle[key] - exact[hypothesis]) for key in keys]
+        return Condition(away[1] - away[0], math.hypot(*(width[key] for key in keys)) / root)
+
+    less = [narrower((h, m, before), (h, m, after)) for h in NAMES for m in parts for before, after in pairwise(epsilons)]
     noisy = [epsilon for epsilon in epsilons if math.isfinite(epsilon)]
-    more = {h: [width[h, after, e] <= width[h, before, e] for e in noisy for before, after in pairwise(parts)] for h in NAMES}
-    rows.append(["Increasing ε reduces the variability", "Figure 1", f"quartiles come closer in {sum(less)} of {len(less)} steps",
-                 _verdict(less)])
-    rows.append(["Increasing M reduces the variability", "Figure 1",
-                 "; ".join(f"{NAMES[h]}: quartiles come closer in {sum(held)} of {len(held)} steps" for h, held in more.items()),
-                 _verdict([one for held in more.values() for one in held])])
-    order = [abs(middle[h, before, math.inf] - exact[h]) < abs(middle[h, after, math.inf] - exact[h]) for h in NAMES
-             for before, after in pairwise(parts)]
-    rows.append(["The smaller M, the closer to P(H\\|D) as ε grows; larger M shrinks towards 0.5", "Figure 1",
-                 "medians without noise " + "; ".join(f"{NAMES[h]} " + ", ".join(f"{middle[h, m, math.inf]:.2f}" for m in parts)
-                                                     for h in NAMES), _verdict(order)])
-    apart = max(abs(float(line[name]) - float(line[f"censored_{name}"])) for line in lines
-                for name in QUARTILES)
-    rows.append(["Results with the censored B\\*ᶜ are essentially identical", "Example 1",
-                 f"quartiles differ by {apart:.3f} at most", YES if apart < 0.05 else NO])
-    return rows
+    more = {h: [narrower((h, before, e), (h, after, e)) for e in noisy for before, after in pairwise(parts)] for h in NAMES}
+    order = [nearer(h, *pair) for h in NAMES for pair in pairwise(parts)]
+    apart = max(abs(float(line[name]) - float(line[f"censored_{name}"])) for line in lines for name in QUARTILES)
+    return [
+        Said("Increasing ε reduces the variability", "Figure 1",
+             f"quartiles come closer in {_positive(less)} of {len(less)} steps", less),
+        Said("Increasing M reduces the variability", "Figure 1",
+             "; ".join(f"{NAMES[h]}: quartiles come closer in {_positive(held)} of {len(held)} steps"
+                       for h, held in more.items()),
+             [one for held in more.values() for one in held]),
+        Said("The smaller M, the closer to P(H|D) as ε grows; larger M shrinks towards 0.5", "Figure 1",
+             "medians without noise " + "; ".join(f"{NAMES[h]} " + ", ".join(f"{middle[h, m, math.inf]:.2f}" for m in parts)
+                                                  for h in NAMES), order),
+        Said("Results with the censored B*ᶜ are essentially identical", "Example 1", f"quartiles differ by {apart:.3f} at most",
+             [Condition(IDENTICAL - apart)]),
+    ]
 
 
-def _said_of_figure_2(results: Path) -> list[list[str]]:
-    lines = _lines(results, "figure_2")
-    rows = []
-    for variance in ("printed", "right"):
-        mine = [line for line in lines if line["variance"] == variance]
-        place = f"Figure 2, {variance} variance"
-        two = [float(line["negative"]) for line in mine if (line["hypothesis"], line["parts"]) == ("gender", "2")]
-        rows.append(["H11, M = 2: without censoring 2 log Λ\\* is negative with high probability", place,
-                     f"with probability {min(two):.2f} to {max(two):.2f}", _verdict([value > 0.25 for value in two])])
-        small = [line for line in mine if float(line["delta"]) <= 0.01 and line["parts"] in ("2", "5")]
-        above = [float(line[f"critical_censored_{level}"]) > chi2.ppf(1 - level, 1) for line in small for level in LEVELS]
-        rows.append(["Small δ, M = 2 and 5: calibrated critical values are larger than uncalibrated", place,
-                     f"in {sum(above)} of {len(above)} cases (δ ≤ 0.01)", _verdict(above)])
-        large = [line for line in mine if float(line["delta"]) >= 0.25 and line["parts"] == "10"]
-        below = [float(line[f"critical_censored_{level}"]) < chi2.ppf(1 - level, 1) for line in large for level in LEVELS]
-        rows.append(["Larger δ, M = 10: they are lower", place, f"in {sum(below)} of {len(below)} cases (δ ≥ 0.25)",
-                     _verdict(below)])
-        first = [float(line[f"rejected_{kind}_{level}"]) for line in mine if line["hypothesis"] == "gender" for level in LEVELS
-                 for kind in ("censored", "free")]
-        rows.append(["2 log Λ₁\\*ᶜ is generally below the calibrated critical values", place,
-                     f"rejected in {max(first):.1%} at most", _verdict([value < 0.1 for value in first])])
-        chosen = [line for line in mine if line["hypothesis"] == "read" and float(line["delta"]) >= 0.25 and line["parts"] != "2"]
-        second = {kind: [float(line[f"rejected_{kind}_{level}"]) for line in chosen for level in LEVELS]
-                  for kind in ("censored", "free")}
-        rows.append(["H12: calibrated tests reject most of the time for M > 2 and δ ≥ 0.25", place,
-                     f"in {min(second['free']):.0%} to {max(second['free']):.0%}, censored {min(second['censored']):.0%} to "
-                     f"{max(second['censored']):.0%}", _verdict([value > MOST for value in second["free"]])])
-        stuck = [float(line[f"critical_censored_{level}"]) >= LARGEST_RATIO for line in mine for level in LEVELS]
-        rows.append(["(not said) the calibrated critical value is U itself: no censored test of this level", place,
-                     f"in {sum(stuck)} of {len(stuck)} cases", ""])
-    return rows
+def _positive(conditions: Sequence[Condition]) -> int:
+    return sum(one.margin > 0 for one in conditions)
+
+
+def _said_of_figure_2(results: Path, variance: str) -> list[Said]:
+    mine, splits = [line for line in _lines(results, "figure_2") if line["variance"] == variance], _count(results)
+
+    def above(share: float, limit: float) -> Condition:
+        shrunk = (share * splits + 1) / (splits + 2)
+        return Condition(share - limit, math.sqrt(shrunk * (1 - shrunk) / splits))
+
+    def below(share: float, limit: float) -> Condition:
+        return above(1 - share, 1 - limit)
+
+    def critical(lines: Sequence[Line], sign: float) -> list[Condition]:
+        """Calibrated critical values, from so many draws that their chance is not counted, less uncalibrated ones."""
+        return [Condition(sign * (float(line[f"critical_censored_{level}"]) - float(chi2.ppf(1 - level, 1))))
+                for line in lines for level in LEVELS]
+
+    two = [float(line["negative"]) for line in mine if (line["hypothesis"], line["parts"]) == ("gender", "2")]
+    larger = critical([line for line in mine if float(line["delta"]) <= 0.01 and line["parts"] in ("2", "5")], 1.0)
+    lower = critical([line for line in mine if float(line["delta"]) >= 0.25 and line["parts"] == "10"], -1.0)
+    first = [float(line[f"rejected_{kind}_{level}"]) for line in mine if line["hypothesis"] == "gender" for level in LEVELS
+             for kind in ("censored", "free")]
+    chosen = [line for line in mine if line["hypothesis"] == "read" and float(line["delta"]) >= 0.25 and line["parts"] != "2"]
+    second = {kind: [float(line[f"rejected_{kind}_{level}"]) for line in chosen for level in LEVELS]
+              for kind in ("censored", "free")}
+    stuck = [float(line[f"critical_censored_{level}"]) >= LARGEST_RATIO for line in mine for level in LEVELS]
+    return [
+        Said("H11, M = 2: without censoring 2 log Λ* is negative with high probability", "Figure 2",
+             f"with probability {min(two):.2f} to {max(two):.2f}", [above(value, HIGH_PROBABILITY) for value in two]),
+        Said("Small δ, M = 2 and 5: calibrated critical values are larger than uncalibrated", "Figure 2",
+             f"in {_positive(larger)} of {len(larger)} cases (δ ≤ 0.01)", larger),
+        Said("Larger δ, M = 10: they are lower", "Figure 2", f"in {_positive(lower)} of {len(lower)} cases (δ ≥ 0.25)", lower),
+        Said("2 log Λ₁*ᶜ is generally below the calibrated critical values", "Figure 2", f"rejected in {max(first):.1%} at most",
+             [below(value, RARELY) for value in first]),
+        Said("H12: calibrated tests reject most of the time for M > 2 and δ ≥ 0.25", "Figure 2",
+             f"in {min(second['free']):.0%} to {max(second['free']):.0%}, censored {min(second['censored']):.0%} to "
+             f"{max(second['censored']):.0%}", [above(value, MOST) for value in second["free"]]),
+        Said("(not said) the calibrated critical value is U itself: no censored test of this level", "Figure 2",
+             f"in {sum(stuck)} of {len(stuck)} cases", []),
+    ]
 
 
 def _lines(results: Path, name: str) -> list[Line]:
@@ -221,7 +324,3 @@ def _share(text: str, level: float, tables: int) -> str:
 
 def _epsilon(text: str) -> str:
     return "no noise" if math.isinf(float(text)) else f"ε = {float(text):g}"
-
-
-def _verdict(held: Sequence[bool]) -> str:
-    return YES if all(held) else NO if not any(held) else "**partly**"

@@ -1,9 +1,7 @@
 """The simulation study of Peña and Barrientos (paper 004), section 4.1.1, with its methods and ours.
 
-    python -m studies.paper_004_simulation [--replicates 30] [--priors zellner-siow bic] [--limit 1200]
-    python -m studies.paper_004_simulation --histogram [--replicates 10]      # hLM, hWM: slow
-    python -m studies.paper_004_simulation --noise                            # standard deviations of the noise
-    python -m studies.paper_004_simulation --figures
+    noisewise reproduce 004 simulation [--quick]
+    noisewise reproduce 004 histogram               # hLM and hWM, which are slow
 
 As in the paper: n = 50,000, p = 9 independent normal predictors in (−0.5, 0.5), intercept 0, |T| = 0…9 active ones with
 coefficients N(0, 0.13²), signal-to-noise ratio 0.2, 0.5, 1, ε = 0.1, 0.5, 1, δ = exp(−10) where there is one. Where the paper
@@ -18,28 +16,22 @@ does not say, or leaves privacy open:
   Δ₁² q(q + 1)/2/ε (the paper prints it without the square and without ε), Gaussian noise the Frobenius sensitivity √2 Δ₂²,
   Wishart noise the scale Δ₂² and the paper's degrees of freedom or the exact ones.
 
-Tables, and the noise of a mechanism, are the same for all methods. Results are sums over replicates, in parts of 5: a second call
-with more replicates does only what is missing.
+Tables, and the noise of a mechanism, are the same for all methods. Results are sums over replicates, in parts of 5.
 """
 
 from __future__ import annotations
 
-import argparse
-import math
 import zlib
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import lru_cache
-from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from studies.model_averaging import (
-    IMAGES,
     PLUG_INS,
-    RESULTS,
     Analysis,
     Noise,
     Table,
@@ -51,7 +43,6 @@ from studies.model_averaging import (
     plug_in,
     table_without_constant,
 )
-from studies.workers import add_options, read, run_cells, write
 
 Array = npt.NDArray[np.float64]
 Line = dict[str, Any]
@@ -162,13 +153,16 @@ def _of_kind(cell: Cell, snr: float, active: int, replicates: int, epsilons: Seq
             | {name: f"{value:.7g}" for name, value in values.items()} for (epsilon, release, method), values in sums.items()]
 
 
-def cells(replicates: int, priors: Sequence[str], methods: str = "all") -> list[Cell]:
-    each = 1 if methods == HISTOGRAM else PART
-    return [Cell(prior, methods, part) for prior in priors for part in range(math.ceil(replicates / each))]
+def part_cell(prior: str, part: int, replicates: int) -> dict[str, list[Line]]:
+    return {"simulation": run_cell(Cell(prior, "all", part), replicates)}
 
 
-def run_histogram_cell(cell: Cell) -> list[Line]:
-    return run_cell(cell, 1)
+def histogram_cell(prior: str, part: int) -> dict[str, list[Line]]:
+    return {"simulation_histogram": run_cell(Cell(prior, HISTOGRAM, part), 1)}
+
+
+def noise_cell() -> dict[str, list[Line]]:
+    return {"noise": noise_lines()}
 
 
 def noise_lines() -> list[Line]:
@@ -181,39 +175,3 @@ def noise_lines() -> list[Line]:
             result.append({"release": release, "epsilon": epsilon, "degrees": getattr(noise.mechanism, "degrees", ""),
                            "diagonal": diagonal, "off_diagonal": off_diagonal})
     return result
-
-
-def figures(results: Path, images: Path) -> None:
-    from studies.paper_004_figures import gain_figure, simulation_figure
-
-    lines = read(results / "simulation.csv")
-    images.mkdir(parents=True, exist_ok=True)
-    simulation_figure(lines, "mse", images / "paper-004-mse.png")
-    simulation_figure(lines, "distance", images / "paper-004-distance.png")
-    gain_figure(lines, images / "paper-004-relative.png")
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description="The simulation study of paper 004.")
-    parser.add_argument("--replicates", type=int, default=30, help="for each |T| and signal-to-noise ratio, in parts of 5")
-    parser.add_argument("--priors", nargs="*", default=list(PRIORS))
-    parser.add_argument("--histogram", action="store_true", help="with hLM and hWM, which are slow, in a file of their own")
-    parser.add_argument("--noise", action="store_true", help="only write how large the noise is")
-    parser.add_argument("--figures", action="store_true", help="draw the pictures from what was written")
-    parser.add_argument("--results", type=Path, default=RESULTS)
-    parser.add_argument("--images", type=Path, default=IMAGES)
-    add_options(parser)
-    arguments = parser.parse_args()
-    if arguments.figures:
-        figures(arguments.results, arguments.images)
-    elif arguments.noise:
-        write(noise_lines(), arguments.results / "noise.csv")
-    elif arguments.histogram:
-        chosen = cells(arguments.replicates, arguments.priors[:1], HISTOGRAM)
-        run_cells(run_histogram_cell, chosen, arguments, arguments.results / "simulation_histogram.csv")
-    else:
-        run_cells(run_cell, cells(arguments.replicates, arguments.priors), arguments, arguments.results / "simulation.csv")
-
-
-if __name__ == "__main__":
-    main()

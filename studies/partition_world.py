@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from noisewise.holder_partition import _blank, _filled, plan_partition
+from noisewise.holder.partition import _blank, _filled, plan_partition
 from noisewise.parts.statistics import PartAnswers
 from noisewise.privacy.partition import STEPS, PartitionMechanism
 from noisewise.privacy.sensitivity.bounds import rank_scores

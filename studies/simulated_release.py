@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from noisewise.holder import _blank, plan
+from noisewise.holder.gram import blank_gram, plan_gram
 from noisewise.release.model import Release
 from noisewise.schema import Basis, Numeric, Schema
 from studies.tables import simulated_noise
@@ -19,7 +19,7 @@ def simulated_release(rows: Mapping[str, npt.NDArray[Any]], schema: Schema, rng:
                       delta: float | None = None) -> Release:
     """What ``noisewise.release`` would give, kind gram, with noise of the same law from a generator that can be repeated."""
     basis = Basis.of(schema)
-    blank = _blank(schema, None, basis, plan(basis, epsilon, delta))
+    blank = blank_gram(schema, None, basis, plan_gram(basis, epsilon, delta))
     values = {name: np.clip(cells, *(float(end) for end in (column.lower, column.upper)))
               if isinstance(column := schema.column(name), Numeric) else cells for name, cells in rows.items()}
     a = basis.evaluate(values)

@@ -9,6 +9,7 @@ import argparse
 import csv
 import os
 import queue
+import signal
 import sys
 import tempfile
 import threading
@@ -23,6 +24,8 @@ Line = dict[str, Any]
 Work = Callable[[Any], list[Line]]
 
 SPAWN = get_context("spawn")
+PATIENCE = 0.2
+"""Seconds after which a wait looks whether it should stop."""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -34,45 +37,64 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run_cells(work: Work, cells: Sequence[Any], options: argparse.Namespace, output: Path) -> list[Line]:
     """``work(cell)`` for every cell that is not yet in the file; ``work`` is a function of a module. The first start first."""
     lines: list[Line] = list(read(output)) if output.exists() else []
-    waiting: queue.SimpleQueue[Any] = queue.SimpleQueue()
+    waiting = []
     for cell in cells:
         wanted = {name: str(value) for name, value in cell.columns().items()}
         if not any(all(str(line.get(name)) == value for name, value in wanted.items()) for line in lines):
-            waiting.put(cell)
-    end = time.monotonic() + options.limit
-    lock = threading.Lock()
-    # Cells of one shape share compiled programs. The environment, because JAX reads it when a child first imports it.
-    os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", tempfile.mkdtemp(prefix="studies-jax-"))
-    os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "2")
+            waiting.append(cell)
     output.parent.mkdir(parents=True, exist_ok=True)
 
-    def keep(found: list[Line]) -> None:
-        with lock:
+    def keep(cell: Any, found: list[Line] | None, seconds: float) -> None:
+        print(f"{cell}: {'no result' if found is None else 'done'} after {seconds:.0f} s", file=sys.stderr, flush=True)
+        if found:
             lines.extend(found)
             write(lines, output)
 
+    each_in_a_process(work, waiting, keep, options.processes, options.timeout, options.limit)
+    return lines
+
+
+def each_in_a_process(work: Callable[[Any], Any], cells: Sequence[Any], keep: Callable[[Any, Any, float], None],
+                      processes: int = 1, timeout: float = 900, limit: float = 1e9) -> None:
+    """``keep(cell, work(cell), seconds)``, one call at a time, in the order in which cells finish; None for what failed.
+
+    Ctrl-C ends the processes that run; what was kept stays.
+    """
+    waiting: queue.SimpleQueue[Any] = queue.SimpleQueue()
+    for cell in cells:
+        waiting.put(cell)
+    end = time.monotonic() + limit
+    lock, stop = threading.Lock(), threading.Event()
+    # Cells of one shape share compiled programs. The environment, because JAX reads it when a child first imports it.
+    os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", tempfile.mkdtemp(prefix="studies-jax-"))
+    os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "2")
+
     def serve(core: int) -> None:
-        while True:
+        while not stop.is_set():
             try:
                 cell = waiting.get_nowait()
             except queue.Empty:
                 return
             started = time.perf_counter()
-            left = min(options.timeout, end - time.monotonic())
+            left = min(timeout, end - time.monotonic())
             if left <= 0:
                 return
-            found = _in_process(work, cell, core, left)
-            print(f"{cell}: {'no result' if found is None else 'done'} after {time.perf_counter() - started:.0f} s",
-                  file=sys.stderr, flush=True)
-            if found:
-                keep(found)
+            found = _in_process(work, cell, core, left, stop)
+            with lock:
+                if not stop.is_set():
+                    keep(cell, found, time.perf_counter() - started)
 
-    threads = [threading.Thread(target=serve, args=(core,)) for core in range(options.processes)]
+    threads = [threading.Thread(target=serve, args=(core,)) for core in range(processes)]
     for thread in threads:
         thread.start()
-    for thread in threads:
-        thread.join()
-    return lines
+    try:
+        for thread in threads:
+            thread.join()
+    except KeyboardInterrupt:
+        stop.set()
+        for thread in threads:
+            thread.join()
+        raise
 
 
 def write(lines: Sequence[Line], output: Path) -> None:
@@ -89,15 +111,20 @@ def read(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def _in_process(work: Work, cell: Any, core: int, timeout: float) -> list[Line] | None:
+def _in_process(work: Callable[[Any], Any], cell: Any, core: int, timeout: float, stop: threading.Event) -> Any:
     receiving, sending = SPAWN.Pipe(duplex=False)
     process = SPAWN.Process(target=_child, args=(work, cell, core, sending), daemon=True)
     process.start()
     sending.close()
+    end = time.monotonic() + timeout
+    found = None
     try:
-        found: list[Line] | None = receiving.recv() if receiving.poll(timeout) else None
+        while time.monotonic() < end and not stop.is_set():
+            if receiving.poll(PATIENCE):
+                found = receiving.recv()
+                break
     except EOFError:
-        found = None
+        pass
     if process.is_alive():
         process.terminate()
     process.join(5)
@@ -106,7 +133,8 @@ def _in_process(work: Work, cell: Any, core: int, timeout: float) -> list[Line] 
     return found
 
 
-def _child(work: Work, cell: Any, core: int, sending: Any) -> None:
+def _child(work: Callable[[Any], Any], cell: Any, core: int, sending: Any) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends Ctrl-C to all; the parent ends this one
     os.environ["OPENBLAS_NUM_THREADS"] = os.environ["OMP_NUM_THREADS"] = "1"
     if hasattr(os, "sched_setaffinity"):  # JAX makes as many threads as it may use cores
         allowed = sorted(os.sched_getaffinity(0))

@@ -9,15 +9,18 @@
     post.summary()
 """
 
+from typing import TYPE_CHECKING, Any
+
 from noisewise.answers.answer import answer
 from noisewise.answers.test import test
 from noisewise.errors import NoisewiseError
-from noisewise.holder import release
-from noisewise.holder_audit import audit
-from noisewise.holder_binary import synthesize_binary
-from noisewise.holder_bounds import private_bounds
-from noisewise.holder_planning import suggest_parts
-from noisewise.holder_query import query
+from noisewise.holder.audit import audit
+from noisewise.holder.binary import synthesize_binary
+from noisewise.holder.bounds import private_bounds
+from noisewise.holder.planning import suggest_parts
+from noisewise.holder.query import query
+from noisewise.holder.release import release
+from noisewise.planning.power import plan_power
 from noisewise.posterior.binary import fit_binary
 from noisewise.posterior.compare import compare_methods
 from noisewise.posterior.fit import fit
@@ -27,6 +30,7 @@ from noisewise.posterior.sums.fit import fit_sum
 from noisewise.privacy.ledger import Ledger
 from noisewise.release import PartitionRelease, Release, combine, load, load_many
 from noisewise.release.binary import BinarySynthesis
+from noisewise.report.write import report
 from noisewise.results import Comparison, PointEstimate, Posterior
 from noisewise.schema import Schema
 from noisewise.schema.questions import BayesFactor, Criterion, PosteriorProbability, PosteriorQuantile
@@ -63,11 +67,33 @@ __all__ = [
     "fit_sum",
     "load",
     "load_many",
+    "plan_power",
     "private_bounds",
     "query",
     "release",
+    "report",
     "suggest_parts",
     "synthesize",
     "synthesize_binary",
     "test",
 ]
+
+_ESTIMATORS = ("PrivateLinearRegression", "PrivateLogisticRegression", "PrivatePoissonRegressor")
+"""They need scikit-learn, which is an extra, and are imported when they are first asked for."""
+
+if TYPE_CHECKING:
+    from noisewise.estimators import PrivateLinearRegression as PrivateLinearRegression
+    from noisewise.estimators import PrivateLogisticRegression as PrivateLogisticRegression
+    from noisewise.estimators import PrivatePoissonRegressor as PrivatePoissonRegressor
+else:
+
+    def __getattr__(name: str) -> Any:
+        if name in _ESTIMATORS:
+            from noisewise import estimators
+
+            return getattr(estimators, name)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return [*globals(), *_ESTIMATORS]

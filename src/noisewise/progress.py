@@ -1,11 +1,14 @@
 """A progress bar for long work: on a terminal only, and only if the work takes more than a second.
 
-It shows how much is done, how fast, and how long the rest will take; how long it took so far where the total is not known.
+It shows how much is done, how fast, how long it has taken and how long the rest will take. Before the first step is done, while
+programs are being compiled for example, it says that the work is being prepared and for how long; where the total is not known
+there is no remaining time.
 """
 
 from __future__ import annotations
 
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,6 +18,8 @@ if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
 PATIENCE_SECONDS: Final = 1.0
+WIDE: Final = 100
+"""From so many characters on there is room for the speed and a long bar."""
 
 Tick: TypeAlias = Callable[[int, int | None], None]
 """Told how much is done, and of how much in all if that is known."""
@@ -22,7 +27,10 @@ Tick: TypeAlias = Callable[[int, int | None], None]
 
 @contextmanager
 def progress_bar(progress: Tick | bool | None, description: str, unit: str) -> Iterator[Tick]:
-    """Who is told about progress: a callback; a bar (True, or None if standard error is a terminal); or nobody (False)."""
+    """Who is told about progress: a callback; a bar (True, or None if standard error is a terminal); or nobody (False).
+
+    Work that cannot tell how far it is has no unit: what is done is shown then, and for how long.
+    """
     if callable(progress):
         yield progress
     elif progress is False or (progress is None and not sys.stderr.isatty()):
@@ -40,38 +48,56 @@ def _nobody(done: int, total: int | None) -> None:
 
 
 class Bar:
-    """A rich progress bar that appears when its patience is over."""
+    """A rich progress bar that appears when its patience is over, whether or not anything is done by then."""
 
     def __init__(self, description: str, unit: str, patience: float = PATIENCE_SECONDS) -> None:
         self._description = description
         self._unit = unit
         self._visible_from = time.monotonic() + patience
+        self._lock = threading.Lock()
         self._bar: Progress | None = None
         self._task: TaskID | None = None
+        self._closed = False
+        self._waiting = threading.Timer(patience, self._appear)
+        self._waiting.daemon = True
+        self._waiting.start()
 
     def __call__(self, done: int, total: int | None) -> None:
-        if self._bar is None or self._task is None:
-            if time.monotonic() < self._visible_from:
+        with self._lock:
+            if time.monotonic() < self._visible_from or self._closed:
                 return
-            self._bar, self._task = self._start(total)
-        self._bar.update(self._task, completed=done, speed=in_words(self._bar.tasks[0].speed))
+            bar, task = self._started()
+            count = f"{done:,} " + ("" if total is None else f"of {total:,} ") + self._unit
+            bar.update(task, completed=done, total=total, count=count, left="" if total is None else "left",
+                       speed=in_words(bar.tasks[0].speed))
 
     def close(self) -> None:
-        if self._bar is not None:
-            self._bar.stop()
+        self._waiting.cancel()
+        with self._lock:
+            self._closed = True
+            if self._bar is not None:
+                self._bar.stop()
 
-    def _start(self, total: int | None) -> tuple[Progress, TaskID]:
-        from rich.console import Console
-        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+    def _appear(self) -> None:
+        with self._lock:
+            if not self._closed:
+                self._started()
 
-        count = TextColumn("{task.completed:,.0f} " + ("" if total is None else "of {task.total:,.0f} ") + self._unit)
-        speed = TextColumn("{task.fields[speed]}")
-        clock = TimeElapsedColumn() if total is None else TimeRemainingColumn()
-        bar = Progress(TextColumn("{task.description}"), BarColumn(), count, speed, clock,
-                       TextColumn("" if total is None else "left"), console=Console(stderr=True), transient=True)
-        task = bar.add_task(self._description, total=total, speed="")
-        bar.start()
-        return bar, task
+    def _started(self) -> tuple[Progress, TaskID]:
+        if self._bar is None or self._task is None:
+            from rich.console import Console
+            from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+            console = Console(stderr=True)
+            wide = console.width >= WIDE
+            columns = [TextColumn("{task.description}"), BarColumn(bar_width=40 if wide else 10),
+                       TextColumn("{task.fields[count]}"), *([TextColumn("{task.fields[speed]}")] if wide else []),
+                       TimeElapsedColumn(), TimeRemainingColumn(), TextColumn("{task.fields[left]}")]
+            self._bar = Progress(*columns, console=console, transient=True)
+            self._task = self._bar.add_task(self._description, total=None, count="preparing …" if self._unit else "", left="",
+                                            speed="")
+            self._bar.start()
+        return self._bar, self._task
 
 
 def in_words(speed: float | None) -> str:

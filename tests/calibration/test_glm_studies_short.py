@@ -14,7 +14,7 @@ from studies.glm_tables import WORLDS, Study, basis_rows
 from studies.moment_blocks import DEFAULT, DEGREES, LOWEST, Rows, run, sensitivity_squared
 from studies.page import filled
 
-from noisewise.holder import plan
+from noisewise.holder.gram import plan_gram
 
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "studies" / "results" / "glm"
@@ -42,7 +42,7 @@ def test_effects_are_per_standard_deviation_around_the_middle() -> None:
 def test_the_noise_is_that_of_a_release() -> None:
     study = Study.of("mixed", "logistic")
     noise = study.noise(1.0)
-    assert noise.diagonal == plan(study.design.basis, 1.0, 1e-6).sd
+    assert noise.diagonal == plan_gram(study.design.basis, 1.0, 1e-6).sd
     assert noise.off_diagonal == pytest.approx(noise.diagonal / np.sqrt(2))
     assert noise.corner == 0
 

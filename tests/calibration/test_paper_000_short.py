@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from scipy.stats import ks_2samp, laplace
-from studies.page import filled
+from studies.page import filled, words_of
 from studies.paper_000 import SCORES, figures, scores
 from studies.paper_000_boxes import Boxes
 from studies.paper_000_figures import draw_all
@@ -25,8 +25,7 @@ from studies.paper_000_methods import (
     printed_reference,
     release_with,
 )
-from studies.paper_000_report import PIECES, RESULTS, WORDS
-from studies.paper_000_sentences import SIMILAR, _verdict
+from studies.paper_000_report import PIECES, RESULTS
 
 import noisewise as nw
 from noisewise.parts.statistics import PartAnswers
@@ -174,13 +173,8 @@ def test_box_plots_of_a_small_run() -> None:
         assert line["low_whisker"] <= line["quartile_1"] <= line["median"] <= line["quartile_3"] <= line["high_whisker"]
 
 
-def test_verdicts_say_yes_only_if_all_holds() -> None:
-    assert (_verdict([True, True]), _verdict([True, False]), _verdict([False])) == ("yes", "**partly**", "**no**")
-    assert SIMILAR == 0.1
-
-
 def test_the_page_and_the_pictures_are_made_from_the_files(tmp_path: Path) -> None:
-    page = filled(WORDS.read_text(encoding="utf-8"), PIECES, RESULTS)
+    page = filled(words_of("000").read_text(encoding="utf-8"), PIECES, RESULTS)
     assert "{{" not in page
     assert page == Path("docs/paper-000.md").read_text(encoding="utf-8")
     draw_all(RESULTS, tmp_path)

@@ -1,11 +1,8 @@
-"""Ctrl-C in the middle of ``noisewise release``: a real signal to a real process, while it reads and after the charge."""
+"""Ctrl-C in the middle of every command that takes long: a real signal to a real process, while it reads and after the charge."""
 
 from __future__ import annotations
 
 import os
-import signal
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from tests.cli.running import interrupted
 
 from noisewise.privacy.ledger import Ledger
 
@@ -30,16 +28,26 @@ RowCounter.add = slowly
 """
 """Each batch is told, so that the signal comes in the middle; in one piece, because two threads tell."""
 
-NOISE = """
+CHARGED = """
 import os, time
-from noisewise.privacy import noise
-usual = noise._add_noise
-def slowly(*given):
-    os.write(2, b"drawing\\n")
+from noisewise.privacy.ledger import Ledger
+usual = Ledger.charge
+def slowly(*given, **more):
+    entry = usual(*given, **more)
+    os.write(2, b"charged\\n")
     time.sleep(0.5)
-    return usual(*given)
-noise._add_noise = slowly
+    return entry
+Ledger.charge = slowly
 """
+"""The signal comes after the charge, before any noise is drawn."""
+
+WORK = """
+import os, time, noisewise
+def work(*given, **more):
+    os.write(2, b"working\\n")
+    time.sleep(60)
+"""
+"""In the place of what takes long."""
 
 SCHEMA = """
 adjacency = "replace-one"
@@ -66,7 +74,8 @@ KINDS: dict[str, tuple[str, ...]] = {
 def big(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path, rng = tmp_path_factory.mktemp("big") / "rows.parquet", np.random.default_rng(1)
     pq.write_table(pa.table({"visits": rng.integers(0, 5, 600_000).astype(float), "age": rng.uniform(18, 98, 600_000),
-                             "person": rng.integers(0, 200_000, 600_000)}), path, row_group_size=65_536)
+                             "person": rng.integers(0, 200_000, 600_000), "smoker": rng.choice(["no", "yes"], 600_000)}), path,
+                   row_group_size=65_536)
     return path
 
 
@@ -74,20 +83,6 @@ def schema_in(folder: Path, kind: str) -> Path:
     path = folder / "schema.toml"
     path.write_text(SCHEMA.format(unit='unit = { column = "person", max_rows = 2 }' if kind == "unit" else ""))
     return path
-
-
-def interrupted(before: str, word: str, *args: object) -> tuple[int, list[str]]:
-    """Run ``noisewise ARGS``, press Ctrl-C once when the process has said a word; its exit code and what else it said."""
-    process = subprocess.Popen([sys.executable, "-c", f"{before}\nfrom noisewise.cli import main; main()", *map(str, args)],
-                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    assert process.stderr is not None
-    said = []
-    with process:
-        for line in process.stderr:
-            said.append(line.rstrip("\n"))
-            if said.count(word) == 1 and said[-1] == word:
-                process.send_signal(signal.SIGINT)
-    return process.returncode, [line for line in said if line != word]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -107,17 +102,81 @@ def test_while_reading_nothing_is_spent_and_nothing_is_written(kind: str, big: P
     assert not force or output.read_bytes() == b"of an earlier day"
 
 
-@pytest.mark.parametrize("kind", ["gram", "microdata"])
+HOLDERS: dict[str, tuple[object, ...]] = {
+    "bounds": ("bounds", "--column", "visits", "--adjacency", "replace-one", "--lower", 0),
+    "synthesize-binary": ("synthesize-binary", "--column", "smoker", "--rows", 20, "-s", "schema.toml", "-o", "out.nwb"),
+}
+"""The other commands that are charged to a ledger."""
+
+
+def holder_command(name: str, table: Path, folder: Path) -> tuple[object, ...]:
+    (folder / "schema.toml").write_text(SCHEMA.format(unit="") + '\n[columns.smoker]\nlevels = ["no", "yes"]\n')
+    return (*(folder / word if word in ("schema.toml", "out.nwb") else word for word in HOLDERS[name]), table, "-e", 1,
+            "--ledger", folder / "budget.db")
+
+
+@pytest.mark.parametrize("name", HOLDERS)
+def test_other_commands_that_read_rows(name: str, big: Path, tmp_path: Path) -> None:
+    Ledger.open(tmp_path / "budget.db", epsilon=3.0, delta=1e-6)
+    command = holder_command(name, big, tmp_path)
+    before = {path.name for path in tmp_path.iterdir()}
+    code, said = interrupted(SLOWLY, "reading", *command)
+    assert (code, said) == (130, ["Error: stopped by Ctrl-C; files are written whole or not at all"])
+    assert [entry.what for entry in Ledger.open(tmp_path / "budget.db").entries()] == ["opened"]
+    assert {path.name for path in tmp_path.iterdir()} == before
+
+
+def small_table(folder: Path) -> Path:
+    path = folder / "rows.parquet"
+    pq.write_table(pa.table({"visits": np.ones(900), "age": np.full(900, 40.0), "smoker": np.resize(["no", "yes"], 900)}), path)
+    return path
+
+
+@pytest.mark.parametrize("kind", ["gram", pytest.param("microdata", marks=pytest.mark.slow), *HOLDERS])
 def test_after_the_charge_the_release_is_kept_and_asking_again_is_free(kind: str, nw: Any, tmp_path: Path) -> None:
-    schema, output, budget = schema_in(tmp_path, kind), tmp_path / "out.nwr", tmp_path / "budget.db"
-    rows = tmp_path / "rows.parquet"
-    pq.write_table(pa.table({"visits": np.ones(50), "age": np.full(50, 40.0)}), rows)
+    rows, output, budget = small_table(tmp_path), tmp_path / "out.nwr", tmp_path / "budget.db"
     Ledger.open(budget, epsilon=3.0, delta=1e-6)
-    command = ("release", rows, "-s", schema, "-e", 1, "-o", output, "--ledger", budget, *KINDS[kind])
-    code, said = interrupted(NOISE, "drawing", *command)
+    command: tuple[object, ...]
+    if kind in HOLDERS:
+        command, output = holder_command(kind, rows, tmp_path), tmp_path / "out.nwb"
+    else:
+        command = ("release", rows, "-s", schema_in(tmp_path, kind), "-e", 1, "-o", output, "--ledger", budget, *KINDS[kind])
+    code, said = interrupted(CHARGED, "charged", *command)
     assert (code, said) == (130, ["Error: stopped by Ctrl-C; the ledger keeps the release; ask for it again, which costs "
                                   "nothing"])
     assert [entry.what for entry in Ledger.open(budget).entries()] == ["opened", "charged", "released"]
     assert not output.exists() and not list(tmp_path.glob(".noisewise-*"))
     assert nw(*command).exit_code == 0
-    assert output.exists() and len(Ledger.open(budget).entries()) == 3
+    assert (output.exists() or kind == "bounds") and len(Ledger.open(budget).entries()) == 3
+
+
+THIRD_TABLE = """
+from noisewise.synthetic.sets import SyntheticData
+usual = SyntheticData.batches
+SyntheticData.batches = lambda self, number: work() if number == 2 else usual(self, number)
+"""
+"""Two tables are written before."""
+
+ANALYSTS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "fit": ("noisewise.fit = work", ("fit", "RELEASE", "stay ~ age", "--save", "NEW/a.npz", "--csv", "NEW/a.csv")),
+    "synthesize": (THIRD_TABLE, ("synthesize", "RELEASE", "--out", "NEW/folder", "--rows", "10")),
+    "compare": ("noisewise.compare = work", ("compare", "RELEASE", "stay ~ age", "--csv", "NEW/a.csv")),
+    "estimate": ("noisewise.fit_sum = work", ("estimate", "RELEASE", "-c", "age", "-f", "normal", "--csv", "NEW/a.csv")),
+    "plan partition": ("noisewise.suggest_parts = work", ("plan", "partition", "--rows", "9000", "--predictors", "2", "-e", "1")),
+    "audit": ("noisewise.audit = work", ("audit",)),
+    "show": ("noisewise.load = work", ("show", "RELEASE")),
+    "doctor": ("noisewise.fit = work", ("doctor",)),
+}
+"""What takes long in a command, and the command; the first two are tried every time."""
+
+
+@pytest.mark.parametrize("name", [name if place < 2 else pytest.param(name, marks=pytest.mark.slow)
+                                  for place, name in enumerate(ANALYSTS)])
+def test_commands_that_spend_nothing_stop_in_one_line_and_leave_no_file(name: str, release: Path, tmp_path: Path) -> None:
+    long_work, command = ANALYSTS[name]
+    new = tmp_path / "new"
+    new.mkdir()
+    given = [str(release) if word == "RELEASE" else word.replace("NEW", str(new)) for word in command]
+    code, said = interrupted(f"{WORK}\n{long_work}", "working", *given)
+    assert code == 130 and len(said) == 1 and said[0].startswith("Error: stopped by Ctrl-C")
+    assert not list(new.iterdir())

@@ -1,4 +1,4 @@
-"""``noisewise release DATABASE --query``."""
+"""``noisewise release DATABASE --query``, and the other commands that read rows."""
 
 from __future__ import annotations
 
@@ -76,3 +76,16 @@ def test_a_release_does_not_replace_a_database(nw: Any, schema: Path, tmp_path: 
     path = duckdb_table(pa.table(rows(5)), tmp_path)
     message = one_error(nw("release", path, "--query", SELECT, "-s", schema, *BUDGET, "-o", path, "--force"))
     assert ".nwr" in message
+
+
+def test_bounds_and_binary_rows_of_a_query(nw: Any, schema: Path, tmp_path: Path) -> None:
+    address = duckdb_table(pa.table({**rows(5), "smoker": ["no", "yes"] * 1000}), tmp_path)
+    asked = ("--column", "age", "--adjacency", "replace-one", "--lower", 0, "--epsilon", 1)
+    found = nw.json("bounds", address, "--query", "SELECT age FROM patients", *asked)
+    assert 90 < found["columns"][0]["upper"] < 105
+    assert "--query" in one_error(nw("bounds", address, *asked))
+    assert "LIMIT" in one_error(nw("bounds", address, "--query", "SELECT age FROM patients LIMIT 5", *asked))
+    schema.write_text(schema.read_text() + '\n[columns.smoker]\nlevels = ["no", "yes"]\n')
+    result = nw("synthesize-binary", address, "--query", "SELECT smoker FROM patients", "-s", schema, "-c", "smoker", "-e", 1,
+                "--rows", 20, "-o", tmp_path / "smokers.nwb")
+    assert result.exit_code == 0 and "made from 2,000 rows" in result.stdout, result.output

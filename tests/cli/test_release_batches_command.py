@@ -162,7 +162,7 @@ def test_an_averaged_batch_may_join_others(nw, batch, schema, release) -> None:
 ])
 def test_laplace_noise_is_refused_before_rows_are_read(nw, table, schema, tmp_path, unread, given, said) -> None:
     message = one_error(nw("release", table, "-s", schema, *given, "--average", 2, "-o", tmp_path / "out.nwr"))
-    assert said in message and "leave average out" in message and not unread
+    assert said in message and "leave --average out" in message and not unread
 
 
 @pytest.mark.parametrize(("old", "new"), [('"replace-one"', '"add-remove"'), ('"row"', '{column = "person", max_rows = 1}')])

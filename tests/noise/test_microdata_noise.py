@@ -11,7 +11,7 @@ from scipy import stats
 from tests.noise.scale_tests import LEVEL, Distribution, assert_scale, assert_shape
 
 from noisewise.errors import PrivacyError
-from noisewise.holder_microdata import plan_microdata
+from noisewise.holder.microdata import plan_microdata
 from noisewise.privacy.noise import randomised_response
 from noisewise.privacy.sensitivity.microdata import CELL_GRID, keep_units
 from noisewise.schema import Schema

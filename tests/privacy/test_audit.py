@@ -16,11 +16,11 @@ import pytest
 from scipy import stats
 
 import noisewise
-from noisewise import holder_audit_kinds as kinds
-from noisewise import holder_partition
 from noisewise.errors import DeclarationError, PrivacyError
-from noisewise.holder_audit import audit_one_run, audit_requests, partition_request, standard_requests
-from noisewise.holder_audit_kinds import Request, subject_of
+from noisewise.holder import audit_kinds as kinds
+from noisewise.holder import partition as holder_partition
+from noisewise.holder.audit import audit_one_run, audit_requests, partition_request, standard_requests
+from noisewise.holder.audit_kinds import Request, subject_of
 from noisewise.privacy.audit.trial import LESS_NOISE, draw_many
 from noisewise.privacy.mechanisms import MECHANISMS, SymmetricMechanism
 from noisewise.privacy.noise import laplace_integers

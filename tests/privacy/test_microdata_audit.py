@@ -14,9 +14,9 @@ import pytest
 from scipy import stats
 from tests.privacy.test_audit import STRICT, WITH_DELTA, schema
 
-from noisewise import holder_audit_microdata as microdata
-from noisewise.holder_audit import audit_requests
-from noisewise.holder_audit_kinds import Request, subject_of
+from noisewise.holder import audit_microdata as microdata
+from noisewise.holder.audit import audit_requests
+from noisewise.holder.audit_kinds import Request, subject_of
 from noisewise.privacy.audit.laws import Laplace, LaplaceSum
 from noisewise.privacy.audit.trial import draw_many
 from noisewise.schema import Schema

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.special import ndtr
 
-from noisewise.holder_microdata import plan_microdata
+from noisewise.holder.microdata import plan_microdata
 from noisewise.privacy.microdata import MicrodataMechanism
 from noisewise.privacy.sensitivity.microdata import response_ratio
 from noisewise.schema import Schema

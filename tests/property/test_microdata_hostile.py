@@ -17,6 +17,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.golden.make_microdata_1_4 import SCHEMA, write
+from tests.property.hostile_files import assert_short_and_printable
 
 from noisewise.errors import ReleaseError, ReleaseFormatError
 from noisewise.release import MicrodataRelease, load
@@ -155,8 +156,10 @@ def test_damaged_bytes_with_the_right_digest_are_read_or_refused(place: int, val
     try:
         release = stated(tmp_path, damaged)
         assert release.table().num_rows == 6 and np.isfinite(release.scaled().numbers).all()
-    except ReleaseError:
-        pass
+    except ReleaseError as error:
+        assert_short_and_printable(error)
+    assert [path.name for path in tmp_path.iterdir()] == ["hostile.parquet"]
+    assert (tmp_path / "hostile.parquet").read_bytes() == damaged
 
 
 CHANGES: dict[str, Any] = {
@@ -179,8 +182,9 @@ def test_release_files_that_lie_are_refused(name: str, tmp_path: Path) -> None:
     document = json.loads(path.read_text(encoding="utf-8"))
     document[field][key] = value
     path.write_text(json.dumps(document), encoding="utf-8")
-    with pytest.raises(ReleaseFormatError):
+    with pytest.raises(ReleaseFormatError) as refused:
         load(path)
+    assert_short_and_printable(refused.value)
 
 
 @pytest.mark.parametrize("name", ["\ud800.parquet", "a/b.parquet", "..\\b.parquet", ".parquet", "c:b.parquet", "b\n.parquet", 1])

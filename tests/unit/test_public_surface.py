@@ -13,9 +13,10 @@ import noisewise
 NAMES = ["BayesFactor", "BinarySynthesis", "Comparison", "Criterion", "Ledger", "NoisewiseError", "PartitionRelease",
          "PointEstimate", "Posterior", "PosteriorProbability", "PosteriorQuantile", "Prior", "Release", "Schema", "__version__",
          "answer", "audit", "combine", "combine_synthetic", "compare", "compare_methods", "fit", "fit_binary", "fit_many",
-         "fit_sum", "load", "load_many", "private_bounds", "query", "release", "suggest_parts", "synthesize", "synthesize_binary",
-         "test"]
-HEAVY = ["formulaic", "jax", "matplotlib", "opendp", "pandas", "pyarrow", "pydantic", "scipy"]
+         "fit_sum", "load", "load_many", "plan_power", "private_bounds", "query", "release", "report", "suggest_parts",
+         "synthesize", "synthesize_binary", "test"]
+ESTIMATORS = ["PrivateLinearRegression", "PrivateLogisticRegression", "PrivatePoissonRegressor"]
+HEAVY = ["formulaic", "jax", "matplotlib", "opendp", "pandas", "pyarrow", "pydantic", "scipy", "sklearn"]
 
 
 def modules_after(statement: str) -> set[str]:
@@ -33,6 +34,19 @@ def test_the_public_names_are_exactly_these() -> None:
 def test_every_public_name_can_be_used(name: str) -> None:
     assert getattr(noisewise, name) is not None
     assert name in dir(noisewise)
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_estimators_can_be_used_and_are_imported_when_asked_for(name: str) -> None:
+    assert getattr(noisewise, name).__name__ == name
+    assert name in dir(noisewise)
+
+
+def test_without_scikit_learn_an_estimator_says_how_to_install_it() -> None:
+    program = ("import sys; sys.modules['sklearn'] = None; import noisewise\n"
+               "try: noisewise.PrivateLinearRegression\nexcept noisewise.NoisewiseError as error: print(error)")
+    finished = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
+    assert "pip install 'noisewise[sklearn]'" in finished.stdout
 
 
 def test_an_unknown_name_is_an_attribute_error() -> None:
@@ -58,6 +72,6 @@ def test_the_version_is_a_version() -> None:
 
 
 def test_the_function_named_release_is_not_hidden_by_the_package_of_that_name() -> None:
-    program = "import noisewise, noisewise.release.files, noisewise.holder; print(noisewise.release)"
+    program = "import noisewise, noisewise.release.files, noisewise.holder.release; print(noisewise.release)"
     finished = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
     assert finished.stdout.startswith("<function release")

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from noisewise.answers.null_law import NullRequest, Testable, null_draws
 from noisewise.errors import FitError, ReleaseError
+from noisewise.progress import Tick, progress_bar
 from noisewise.release.partition import Number, PartitionRelease
 from noisewise.results.tests import TestResult, TestResults
 from noisewise.schema.columns import is_finite_number
@@ -22,14 +23,15 @@ MEASURES: Final = {"stouffer": "mean normal score", "rescaled-normal": "mean pro
 
 
 def test(release: object, *, levels: Sequence[float] = (0.05, 0.01), alternative: str = "two-sided", rows: float | None = None,
-         censored: bool = False, seed: int = 0) -> TestResults:
+         censored: bool = False, seed: int = 0, progress: Tick | bool | None = None) -> TestResults:
     """Test the hypotheses that a partition release asks about: for each question a p-value and critical values.
 
     Bayes factors, likelihood ratios and criteria test that the coefficients are zero; posterior probabilities at b test that the
     coefficient equals b, by default against both sides (``alternative``: ``"less"``, ``"greater"``). The null distribution is
     simulated with all that the release did. ``rows``: about how many the table has, if the release does not tell.
     ``censored=True`` clips the released mean to its limits first, as paper 004 does: such a test has no power at all where more
-    than the level is clipped to one value, so it is not the default.
+    than the level is clipped to one value, so it is not the default. ``progress``: True or False, or None for a bar on a
+    terminal.
     """
     if not isinstance(release, PartitionRelease):
         raise ReleaseError("tests are made from releases of kind partition",
@@ -44,13 +46,14 @@ def test(release: object, *, levels: Sequence[float] = (0.05, 0.01), alternative
     coefficients = len(part_design(release.schema, release.formula, release.questions).terms)
     part_rows = release.part_rows if rows is None else rows / release.parts
     found: list[TestResult] = []
-    for question in release.questions:
-        if isinstance(question, PosteriorQuantile):
-            continue
-        for number, hypothesis in zip(release.of(question), _hypotheses(question), strict=True):
+    asked = [(question, number, hypothesis) for question in release.questions if not isinstance(question, PosteriorQuantile)
+             for number, hypothesis in zip(release.of(question), _hypotheses(question), strict=True)]
+    with progress_bar(progress, "Simulating null hypotheses", "tests") as tick:
+        for question, number, hypothesis in asked:
             request = NullRequest.of(release, question, number, coefficients, part_rows=part_rows, censored=censored)
             tested = _tested(request, question, number, release.parts, tuple(levels), alternative, seed)
             found.append(replace(tested, hypothesis=hypothesis, measure=_measure(question)))
+            tick(len(found), len(asked))
     if not found:
         raise FitError("this release asks nothing that can be tested", found="posterior quantiles only",
                        remedy="the data holder can ask for a Bayes factor or a likelihood ratio")

@@ -2,14 +2,18 @@
 
     talk           what is said, and where: results on standard output, notes on standard error, or one JSON document
     guard          errors without tracebacks, and the exit codes
-    options        the options that several commands share
-    table          the table that a data holder names
+    voice          the library's advice in options instead of Python, and the name that may have been meant
+    options        the options that several commands share; release_options those of release alone
+    help           how --help is arranged
+    completion     what the tab key offers
+    table, query   the rows that a data holder names
     files          checks of output files before any work is done, and writing them whole
     release_files  release files before a formula, and the endings of what an analyst's command writes
-    numbers        numbers as people read them
+    numbers        numbers as people read them, and tables, in which they stand
+    questions      the little language of questions of partition releases; blocks that of weights
     app            the commands, put together
-    questions      the little language of questions of partition releases
-    demo, schema, bounds, plan, release, show, answer, test, fit, check, compare     one file per command, or several
+    demo, doctor, schema, bounds, plan, ledger, release, show, answer, test, fit, check, compare, estimate, synthesize, audit,
+    report, reproduce     one file per command, or several: NAME_words is what it says, NAME_KIND what is particular to a kind
 
 Exit codes: 0 all is well; 1 a `NoisewiseError`, or a bug; 2 a wrong use of the command line; 130 stopped with Ctrl-C.
 """

@@ -10,8 +10,9 @@ import typer
 from noisewise.cli.files import check_results
 from noisewise.cli.guard import guarded
 from noisewise.cli.numbers import decimals_for, fixed
-from noisewise.cli.options import AsJson, Quiet, Traceback
+from noisewise.cli.options import AsJson, Picture, Quiet, Traceback
 from noisewise.cli.release_files import check_endings
+from noisewise.cli.tables import plain_table
 from noisewise.cli.talk import Talk, visible
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ def answer(
                                                      "coefficients are not zero.")] = 0.5,
     probability: Annotated[float, typer.Option(help="The probability that an interval holds.")] = 0.95,
     seed: Annotated[int, typer.Option(help="Of the draws that intervals of coefficients are made of.", min=0)] = 0,
-    plot: Annotated[Path | None, typer.Option(help="Write a picture (.png, .svg or .pdf).", show_default=False)] = None,
+    plot: Picture = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
     traceback: Traceback = False,
@@ -44,7 +45,9 @@ def answer(
 
     check_results((plot,), (file,))
     check_endings({"--plot": plot}, None)
-    found = noisewise.answer(noisewise.load(file), prior_probability=prior_probability, probability=probability, seed=seed)
+    release = noisewise.load(file)
+    with talk.working("Working out intervals"):
+        found = noisewise.answer(release, prior_probability=prior_probability, probability=probability, seed=seed)
     if plot is not None:
         found.plot(plot)
     if not talk.quiet:
@@ -59,11 +62,7 @@ def answer(
 
 
 def _table(found: Answers) -> Table:
-    from rich import box
-    from rich.table import Table
-
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
-    table.add_column("answer", style="bold", overflow="fold")
+    table = plain_table("answer")
     clipped = any(one.limits is not None for one in found)
     for heading in ("value", "from", "to", *["clipped to"] * clipped):
         table.add_column(heading, justify="right", no_wrap=True)

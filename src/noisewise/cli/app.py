@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Final
+from typing import Annotated
 
 import typer
-from typer.core import TyperGroup
 
 from noisewise.cli.answer import answer
 from noisewise.cli.audit import audit
@@ -13,35 +12,26 @@ from noisewise.cli.bounds import bounds
 from noisewise.cli.check import check
 from noisewise.cli.compare import compare
 from noisewise.cli.demo import demo
+from noisewise.cli.doctor import doctor
 from noisewise.cli.estimate import estimate
 from noisewise.cli.fit import fit
+from noisewise.cli.help import Commands, arrange
 from noisewise.cli.ledger import ledger_app
-from noisewise.cli.options import Quiet, Traceback
+from noisewise.cli.options import MESSAGES, Quiet, Traceback
 from noisewise.cli.plan import plan_app
 from noisewise.cli.plan_budget import budget
 from noisewise.cli.release import release
+from noisewise.cli.report import report
+from noisewise.cli.reproduce import reproduce
 from noisewise.cli.schema import schema_app
 from noisewise.cli.show import show
 from noisewise.cli.synthesize import synthesize, synthesize_binary
 from noisewise.cli.talk import Switches
 from noisewise.cli.test import test
 
-ORDER: Final = ("demo", "schema", "bounds", "plan", "ledger", "release", "synthesize-binary", "audit", "show", "answer", "test",
-                "fit", "check", "compare", "estimate", "synthesize")
-"""The way of the data, which is also the order in which a new user needs them."""
-
-
-class Commands(TyperGroup):
-    """The commands in that order."""
-
-    def list_commands(self, ctx: Any) -> list[str]:
-        return sorted(super().list_commands(ctx), key=ORDER.index)
-
-
 app = typer.Typer(
     cls=Commands,
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,  # they print local variables, which may hold rows
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -60,8 +50,8 @@ def options(
     context: typer.Context,
     quiet: Quiet = False,
     traceback: Traceback = False,
-    version: Annotated[bool, typer.Option("--version", metavar="", callback=_version, is_eager=True, help="Print the version.")]
-    = False,
+    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, rich_help_panel=MESSAGES,
+                                             help="Print the version.")] = False,
 ) -> None:
     """Differentially private Bayesian regression.
 
@@ -74,6 +64,7 @@ def options(
 
 
 app.command()(demo)
+app.command()(doctor)
 app.add_typer(schema_app, name="schema")
 app.command()(bounds)
 plan_app.command()(budget)
@@ -89,4 +80,7 @@ app.command()(fit)
 app.command()(check)
 app.command()(compare)
 app.command()(estimate)
+app.command()(report)
+app.command()(reproduce)
 app.command()(synthesize)
+arrange(app)

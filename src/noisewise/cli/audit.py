@@ -11,6 +11,7 @@ from noisewise.cli.guard import FAILED, guarded
 from noisewise.cli.options import AsJson, Quiet, Traceback
 from noisewise.cli.questions import Ask, read_questions
 from noisewise.cli.release_microdata import Copies
+from noisewise.cli.tables import plain_table
 from noisewise.cli.talk import Talk
 
 if TYPE_CHECKING:
@@ -43,9 +44,9 @@ def audit(
     copies: Copies = None,
     draws: Annotated[int, typer.Option(help="How many releases are drawn of each; more say more.", min=100)] = 8000,
     confidence: Annotated[float, typer.Option(help="All bounds of the table hold together with this probability.")] = 0.99,
-    end_to_end: Annotated[bool, typer.Option("--end-to-end", metavar="", help="Make every release from rows, as `noisewise "
+    end_to_end: Annotated[bool, typer.Option("--end-to-end", help="Make every release from rows, as `noisewise "
                                              "release` does. It takes longer.")] = False,
-    one_run: Annotated[bool, typer.Option("--one-run", metavar="", help="Audit a single release of 255 columns with many "
+    one_run: Annotated[bool, typer.Option("--one-run", help="Audit a single release of 255 columns with many "
                                           "canaries, at --epsilon and --delta.")] = False,
     as_json: AsJson = False,
     quiet: Quiet = False,
@@ -75,12 +76,13 @@ def _report(schema: Path | None, epsilon: float | None, delta: float | None, one
             mechanism: str | None, terms: str | None, formula: str | None, average: int | None, copies: int | None,
             parts: int | None, ask: list[str] | None, draws: int, confidence: float, end_to_end: bool) -> AuditReport:
     import noisewise
-    from noisewise.holder_audit import audit_one_run
+    from noisewise.holder.audit import audit_one_run
 
     if one_run:
         if schema is not None or epsilon is None or delta is None:
             raise typer.BadParameter("--one-run takes --epsilon and --delta, and makes up its own schema")
-        return audit_one_run(epsilon=epsilon, delta=delta, confidence=confidence)
+        with talk.working("Auditing one release"):
+            return audit_one_run(epsilon=epsilon, delta=delta, confidence=confidence)
     if schema is None and epsilon is not None:
         raise typer.BadParameter("--epsilon goes with the --schema of a release")
     declared = None if schema is None else noisewise.Schema.load(schema)
@@ -90,12 +92,9 @@ def _report(schema: Path | None, epsilon: float | None, delta: float | None, one
 
 
 def _table(report: AuditReport) -> Table:
-    from rich import box
-    from rich.table import Table
-
     from noisewise.privacy.audit.report import HEADINGS
 
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
+    table = plain_table()
     for place, heading in enumerate(HEADINGS):
         table.add_column(heading, justify="left" if place < 3 else "right", style="bold" if place == 0 else None)
     for finding in report.findings:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from noisewise.cli.completion import ADJACENCIES, one_of
 from noisewise.cli.guard import guarded
 from noisewise.cli.ledger_of_release import open_budget
-from noisewise.cli.options import TABLE, AsJson, Quiet, Traceback
-from noisewise.cli.table import open_table
+from noisewise.cli.options import AsJson, Data, Edition, LedgerPlace, Quiet, Traceback
+from noisewise.cli.query import QueryText, TrustQuery, open_rows
 from noisewise.cli.talk import Talk
 from noisewise.errors import DeclarationError
 
@@ -19,34 +20,36 @@ if TYPE_CHECKING:
     from noisewise.schema.open_bounds import Known
 
 
+ALONE: Final = "Without a schema"
+
+
 @guarded(holder=True)
 def bounds(
     context: typer.Context,
-    data: Annotated[str, typer.Argument(metavar="DATA", help=TABLE, show_default=False)],
-    epsilon: Annotated[float, typer.Option("--epsilon", "-e", help="How much privacy may be spent on this, for example 0.1.",
-                                           show_default=False)],
-    schema: Annotated[Path | None, typer.Option("--schema", "-s", help="A schema that is not complete yet; a bound that is \"?\" "
-                                                "in it is estimated.",
-                                                show_default=False)] = None,
-    column: Annotated[list[str] | None, typer.Option("--column", "-c", help="A column to estimate bounds of; give it several "
-                                                     "times for several. By default all with a \"?\" in the schema.",
-                                                     show_default=False)] = None,
-    adjacency: Annotated[str | None, typer.Option(help="Without --schema: replace-one if the number of rows is public, otherwise "
-                                                  "add-remove.", show_default=False)] = None,
-    unit: Annotated[str | None, typer.Option(help="Without --schema: the column that tells whose a row is, if someone can have "
-                                             "several.", show_default=False)] = None,
-    max_rows: Annotated[int | None, typer.Option(help="With --unit: at most so many rows of each are used.", min=1,
-                                                 show_default=False)] = None,
-    lower: Annotated[float | None, typer.Option(help="Without --schema: the lower bound, if it is known. All of epsilon then "
-                                                "goes to the upper one.", show_default=False)] = None,
-    upper: Annotated[float | None, typer.Option(help="Without --schema: the upper bound, if it is known.",
-                                                show_default=False)] = None,
+    data: Data,
+    epsilon: Annotated[float, typer.Option("--epsilon", "-e", show_default=False, help=(
+        "How much privacy may be spent on this, for example 0.1."))],
+    schema: Annotated[Path | None, typer.Option("--schema", "-s", show_default=False, help=(
+        "A schema that is not complete yet; a bound that is \"?\" in it is estimated."))] = None,
+    column: Annotated[list[str] | None, typer.Option("--column", "-c", show_default=False, help=(
+        "A column to estimate bounds of; give it several times for several. By default all with a \"?\" in the schema."))] = None,
+    adjacency: Annotated[str | None, typer.Option(
+        show_default=False, rich_help_panel=ALONE, autocompletion=one_of(ADJACENCIES),
+        help="replace-one if the number of rows is public, otherwise add-remove.")] = None,
+    unit: Annotated[str | None, typer.Option(show_default=False, rich_help_panel=ALONE, help=(
+        "The column that tells whose a row is, if someone can have several."))] = None,
+    max_rows: Annotated[int | None, typer.Option(min=1, show_default=False, rich_help_panel=ALONE, help=(
+        "With --unit: at most so many rows of each are used."))] = None,
+    lower: Annotated[float | None, typer.Option(show_default=False, rich_help_panel=ALONE, help=(
+        "The lower bound, if it is known. All of epsilon then goes to the upper one."))] = None,
+    upper: Annotated[float | None, typer.Option(show_default=False, rich_help_panel=ALONE, help=(
+        "The upper bound, if it is known."))] = None,
     tail: Annotated[float, typer.Option(help="The share of the rows that may lie outside each bound.")] = 0.005,
     digits: Annotated[int, typer.Option(help="Significant digits of the numbers that are tried, 1 to 4.")] = 3,
-    ledger: Annotated[str | None, typer.Option(help="The budget ledger of this table, to be charged before anything is drawn.",
-                                                show_default=False)] = None,
-    edition: Annotated[str, typer.Option(help="With --ledger: says that the rows have changed; the same request is answered from "
-                                         "the ledger otherwise.", show_default=False)] = "",
+    ledger: LedgerPlace = None,
+    edition: Edition = "",
+    query: QueryText = None,
+    trust_query: TrustQuery = False,
     as_json: AsJson = False,
     quiet: Quiet = False,
     traceback: Traceback = False,
@@ -69,10 +72,10 @@ def bounds(
         asked, people = _from_schema(schema, column)
     else:
         asked, people = _from_options(column, adjacency, unit, max_rows, (lower, upper))
-    budget = open_budget(ledger, None, None, edition)
+    budget = open_budget(talk, ledger, edition)
     found = noisewise.private_bounds(
-        open_table(data), asked, epsilon=epsilon, tail=tail, digits=digits, edition=edition, progress=talk.progress,
-        ledger=budget, **people,
+        open_rows(data, query, trust_query), asked, epsilon=epsilon, tail=tail, digits=digits, edition=edition, ledger=budget,
+        progress=talk.progress, **people,
     )
     _tell(talk, found)
     if budget is not None:
@@ -115,7 +118,7 @@ def _tell(talk: Talk, found: SuggestedBounds) -> None:
     if talk.quiet:
         talk.line(found.to_toml().rstrip("\n"))
     else:
-        talk.line(found.describe())
+        talk.text(found.describe())
         talk.explain()
         talk.explain("Lines for the schema; round them further outwards if you like, and say what a missing cell becomes:")
         talk.line(found.to_toml().rstrip("\n"))

@@ -11,8 +11,10 @@ from noisewise.cli.csv_text import csv_text
 from noisewise.cli.files import check_results, write_text
 from noisewise.cli.guard import guarded
 from noisewise.cli.numbers import aligned, decimals_for, fixed
-from noisewise.cli.options import AsJson, Quiet, Traceback
+from noisewise.cli.options import AsJson, Csv, Interval, Picture, Quiet, Traceback
+from noisewise.cli.release_files import check_endings
 from noisewise.cli.sites import Sites, expand
+from noisewise.cli.tables import plain_table
 from noisewise.cli.talk import Talk, visible
 from noisewise.errors import ResultError
 
@@ -31,9 +33,9 @@ def check(
     fitted: Annotated[Path, typer.Argument(metavar="FIT", show_default=False, help="What `noisewise fit --save` wrote (.npz).")],
     files: Annotated[list[Path], typer.Argument(metavar="FILE", show_default=False,
                                                 help="The release files of that fit, or a folder of them.")],
-    interval: Annotated[float, typer.Option(help="The probability that an interval holds.")] = 0.95,
-    plot: Annotated[Path | None, typer.Option(help="Write a picture (.png, .svg or .pdf).", show_default=False)] = None,
-    csv: Annotated[Path | None, typer.Option(help="Write the table as CSV.", show_default=False)] = None,
+    interval: Interval = 0.95,
+    plot: Picture = None,
+    csv: Csv = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
     traceback: Traceback = False,
@@ -52,11 +54,15 @@ def check(
     check_interval(interval)
     files = expand(files)
     check_results((plot, csv), [fitted, *files])
-    if plot is not None and plot.suffix.lower() not in (".png", ".svg", ".pdf"):
-        raise ResultError("a picture ends in .png, .svg or .pdf", found=str(plot), remedy="for example --plot check.png")
+    check_endings({"--plot": plot}, None)
+    if fitted.suffix.lower() != ".npz":
+        raise ResultError("the first file is a fit, which ends in .npz; release files come after it", found=str(fitted),
+                          remedy="noisewise fit … --save stay.npz writes one")
     posterior = noisewise.Posterior.load(fitted)
     sites = Sites.load(files, talk.progress)
-    found = posterior.check(sites.together(), holders=sites.holders, interval=interval)
+    together = sites.together()
+    with talk.working("Checking"):
+        found = posterior.check(together, holders=sites.holders, interval=interval)
     if csv is not None:
         write_text(csv, csv_text(found.table))
     if plot is not None:
@@ -101,13 +107,9 @@ def _striking(found: PredictiveCheck, holders: list[str]) -> list[str]:
 
 
 def _table(found: PredictiveCheck, holders: list[str]) -> Table:
-    from rich import box
-    from rich.table import Table
-
     names = found.table.index.get_level_values("holder")
     chosen = found.table[names.isin(holders)]
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
-    table.add_column("site", style="bold", overflow="fold")
+    table = plain_table("site")
     table.add_column("statistic", overflow="fold")
     for heading in ("released", "expected", "from", "to", "p"):
         table.add_column(heading, justify="right", no_wrap=True)

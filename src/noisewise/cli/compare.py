@@ -50,8 +50,8 @@ def compare(
                                               show_default=False)] = None,
     models_plot: Annotated[Path | None, typer.Option(help="Write a picture of the most probable models.", show_default=False)]
     = None,
-    save: Annotated[Path | None, typer.Option(help="Write the averaged draws (.npz, for Posterior.load).", show_default=False)]
-    = None,
+    save: Annotated[Path | None, typer.Option(help="Write the comparison (.npz, for Comparison.load and `noisewise report`).",
+                                              show_default=False)] = None,
     csv: Annotated[Path | None, typer.Option(help="Write the table of probabilities as CSV.", show_default=False)] = None,
     export_rows: Annotated[Path | None, typer.Option(
         help="Write made-up rows with the moments of --method ridge or thresholded (.csv), for other programs.",
@@ -113,7 +113,7 @@ def _export(talk: Talk, formula: str, together: Release, found: Comparison, path
 
 def _write(found: Comparison, interval: float, top: int, paths: dict[str, Path | None]) -> None:
     if (save := paths["save"]) is not None:
-        found.posterior().save(save)
+        found.save(save)
     if (csv := paths["csv"]) is not None:
         write_text(csv, csv_text(found.inclusion(interval)))
     if (plot := paths["plot"]) is not None:

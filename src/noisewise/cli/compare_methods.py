@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from noisewise.cli.csv_text import csv_text
 from noisewise.cli.files import write_text
 from noisewise.cli.numbers import aligned, decimals_for, fixed
+from noisewise.cli.tables import plain_table
 from noisewise.cli.talk import Talk, visible
 
 if TYPE_CHECKING:
@@ -66,10 +67,7 @@ def _methods(found: MethodComparison) -> Table:
 
 
 def _empty(*columns: str) -> Table:
-    from rich import box
-    from rich.table import Table
-
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
+    table = plain_table()
     for place, name in enumerate(columns):
         table.add_column(name, style="bold" if place == 0 else None, overflow="fold")
     return table

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from noisewise.cli.completion import SUM_FAMILIES, SUM_METHODS, one_of, released_columns
 from noisewise.cli.csv_text import csv_text
 from noisewise.cli.files import check_results, write_text
 from noisewise.cli.guard import guarded
 from noisewise.cli.numbers import decimals_for, fixed
-from noisewise.cli.options import AsJson, Quiet, Traceback
+from noisewise.cli.options import AsJson, Csv, Interval, Quiet, Seed, Traceback
 from noisewise.cli.sites import Sites, expand
 from noisewise.cli.synthesize import BINARY_ENDING
 from noisewise.cli.talk import Talk
@@ -25,19 +26,20 @@ def estimate(
     context: typer.Context,
     files: Annotated[list[Path], typer.Argument(metavar="FILE", show_default=False, help="Release files of kind gram or moments, "
                                                 "or one .nwb file of synthetic yes-or-no rows.")],
-    column: Annotated[str | None, typer.Option("--column", "-c", help="A released column, or a level: ward[B].",
-                                               show_default=False)] = None,
-    family: Annotated[str | None, typer.Option("--family", "-f", help="bernoulli (a proportion), poisson (a rate), exponential "
-                                               "or normal (a mean).", show_default=False)] = None,
+    column: Annotated[str | None, typer.Option("--column", "-c", show_default=False, autocompletion=released_columns, help=(
+        "A released column, or a level: ward[B]."))] = None,
+    family: Annotated[str | None, typer.Option("--family", "-f", show_default=False, autocompletion=one_of(SUM_FAMILIES), help=(
+        "bernoulli (a proportion), poisson (a rate), exponential or normal (a mean)."))] = None,
     sigma: Annotated[float | None, typer.Option(help="With --family normal: the standard deviation, if it is known.",
                                                 show_default=False)] = None,
-    method: Annotated[str, typer.Option("--method", "-m", help="exact; gibbs and naive for comparison.")] = "exact",
+    method: Annotated[str, typer.Option("--method", "-m", autocompletion=one_of(SUM_METHODS), help=(
+        "exact; gibbs and naive for comparison."))] = "exact",
     rows: Annotated[int | None, typer.Option(help="With a .nwb file that does not say it: how many real rows there are.", min=1,
                                              show_default=False)] = None,
     draws: Annotated[int, typer.Option(help="Draws per chain.", min=1)] = 1000,
-    seed: Annotated[int | None, typer.Option(help="Makes the draws reproducible.", min=0, show_default=False)] = None,
-    interval: Annotated[float, typer.Option(help="The probability that an interval holds.")] = 0.95,
-    csv: Annotated[Path | None, typer.Option(help="Write the table as CSV.", show_default=False)] = None,
+    seed: Seed = None,
+    interval: Interval = 0.95,
+    csv: Csv = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
     traceback: Traceback = False,
@@ -61,14 +63,16 @@ def estimate(
         if len(files) > 1 or column is not None or family is not None or sigma is not None:
             raise typer.BadParameter("a .nwb file is of one column: give it alone, without --column, --family and --sigma")
         made = noisewise.BinarySynthesis.load(files[0])
-        found = noisewise.fit_binary(made, rows=rows, method=method, draws=draws, seed=seed)
+        with talk.working("Estimating"):
+            found = noisewise.fit_binary(made, rows=rows, method=method, draws=draws, seed=seed)
     else:
         if column is None or family is None:
             raise typer.BadParameter("name the --column and its --family")
         if rows is not None:
             raise typer.BadParameter("the release says how many rows there are", param_hint="'--rows'")
-        found = noisewise.fit_sum(column, Sites.load(files).together(), family=family, sigma=sigma, method=method, draws=draws,
-                                  seed=seed)
+        together = Sites.load(files, talk.progress).together()
+        with talk.working("Estimating"):
+            found = noisewise.fit_sum(column, together, family=family, sigma=sigma, method=method, draws=draws, seed=seed)
     if csv is not None:
         write_text(csv, csv_text(found.summary(interval)))
     _tell(talk, found, interval)

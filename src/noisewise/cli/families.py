@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import typer
 
 from noisewise.cli.numbers import aligned, decimals_for, fixed
+from noisewise.cli.tables import plain_table
 from noisewise.cli.talk import Talk, visible
 
 if TYPE_CHECKING:
@@ -62,11 +63,7 @@ def ratios_document(posterior: Posterior, interval: float, per: Mapping[str, flo
 
 
 def _table(found: pandas.DataFrame) -> Table:
-    from rich import box
-    from rich.table import Table
-
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
-    table.add_column("term", style="bold", overflow="fold")
+    table = plain_table("term")
     per, *names, above = map(str, found.columns)
     for heading in (per, *names, above):
         table.add_column(heading, justify="right", no_wrap=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import tempfile
 from collections.abc import Iterable
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from noisewise.errors import NoisewiseError, ReleaseWriteError, ResultError
+from noisewise.whole_file import whole_file
 
 if TYPE_CHECKING:
     from noisewise.schema import Schema
@@ -76,20 +76,15 @@ def check_folder(target: Path, kind: type[NoisewiseError], room: int = 1) -> Non
 
 
 def write_text(target: Path, text: str) -> None:
-    """Write a text beside its place and move it there."""
+    """Write a text, whole or not at all."""
     write_bytes(target, text.encode("utf-8"))
 
 
 def write_bytes(target: Path, content: bytes) -> None:
-    """Write a file beside its place and move it there."""
-    temporary = target.with_name(f".{target.name}.{os.getpid()}.part")
+    """Write a file, whole or not at all."""
     try:
-        try:
-            temporary.write_bytes(content)
-            os.replace(temporary, target)
-        finally:
-            with contextlib.suppress(FileNotFoundError):
-                temporary.unlink()
+        with whole_file(target) as file:
+            file.write(content)
     except OSError as error:
         raise ResultError("the file could not be written; one that was there before is unchanged",
                           found=f"{target}: {error.strerror or type(error).__name__}",

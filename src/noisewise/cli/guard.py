@@ -10,7 +10,7 @@ import os
 import sys
 import traceback
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import wraps
 from typing import Any, Final, ParamSpec
@@ -18,6 +18,7 @@ from typing import Any, Final, ParamSpec
 import typer
 
 from noisewise.cli.talk import Switches, Talk
+from noisewise.cli.voice import spoken, told
 from noisewise.errors import NoisewiseError, NoisewiseWarning
 
 FAILED: Final = 1
@@ -32,14 +33,15 @@ def guarded(*, holder: bool) -> Callable[[Callable[P, None]], Callable[P, None]]
     def decorate(function: Callable[P, None]) -> Callable[P, None]:
         @wraps(function)
         def run(*args: P.args, **kwargs: P.kwargs) -> None:
-            talk = _voice(kwargs)
+            context: typer.Context = kwargs["context"]  # type: ignore[assignment]
+            talk = _voice(context, kwargs)
             try:
-                with _warnings_in_words(talk, holder):
+                with _warnings_in_words(talk, context, holder):
                     function(*args, **kwargs)
             except (typer.Exit, typer.Abort, typer.BadParameter):
                 raise
             except NoisewiseError as error:
-                _explain(talk, error)
+                _explain(talk, context, error)
                 raise typer.Exit(FAILED) from None
             except KeyboardInterrupt as stop:
                 talk.fail("stopped by Ctrl-C" + (f"; {str(stop) or 'files are written whole or not at all'}" if holder else ""))
@@ -55,8 +57,7 @@ def guarded(*, holder: bool) -> Callable[[Callable[P, None]], Callable[P, None]]
     return decorate
 
 
-def _voice(given: dict[str, Any]) -> Talk:
-    context: typer.Context = given["context"]
+def _voice(context: typer.Context, given: Mapping[str, Any]) -> Talk:
     before = context.obj if isinstance(context.obj, Switches) else Switches()
     talk = Talk(
         json=bool(given.get("as_json")),
@@ -68,14 +69,14 @@ def _voice(given: dict[str, Any]) -> Talk:
 
 
 @contextmanager
-def _warnings_in_words(talk: Talk, holder: bool) -> Iterator[None]:
+def _warnings_in_words(talk: Talk, context: typer.Context, holder: bool) -> Iterator[None]:
     """Our own warnings as a readable note. Those of other libraries could quote data, so the holder's side does not show them."""
     with warnings.catch_warnings():
         usual = warnings.showwarning
 
         def show(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
             if issubclass(category, NoisewiseWarning):
-                talk.warn(str(message))
+                talk.warn(spoken(str(message), context))
             elif not holder:
                 usual(message, category, *where, **more)
 
@@ -84,12 +85,13 @@ def _warnings_in_words(talk: Talk, holder: bool) -> Iterator[None]:
         yield
 
 
-def _explain(talk: Talk, error: NoisewiseError) -> None:
-    lines = [(label, words) for label, words in (("found", error.found), ("remedy", error.remedy)) if words]
+def _explain(talk: Talk, context: typer.Context, error: NoisewiseError) -> None:
+    found, remedy = told(error, context)
+    lines = [(label, words) for label, words in (("found", found), ("remedy", remedy)) if words]
     talk.fail(error.rule, *lines)
     if talk.traceback:
         traceback.print_exception(error, file=sys.stderr)
-    talk.document({"error": {"kind": type(error).__name__, "rule": error.rule, "found": error.found, "remedy": error.remedy}})
+    talk.document({"error": {"kind": type(error).__name__, "rule": error.rule, "found": found, "remedy": remedy}})
 
 
 def _report(talk: Talk, error: Exception, holder: bool) -> None:

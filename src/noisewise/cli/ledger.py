@@ -10,10 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from noisewise.cli.completion import RULES, one_of
 from noisewise.cli.files import check_results, write_bytes
 from noisewise.cli.guard import FAILED, guarded
 from noisewise.cli.options import AsJson, Force, Quiet, Traceback
+from noisewise.cli.tables import plain_table
 from noisewise.cli.talk import Talk, visible
+from noisewise.errors import BudgetError
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -24,9 +27,9 @@ ledger_app = typer.Typer(no_args_is_help=True, help="The privacy budget of a tab
 
 Place = Annotated[str, typer.Argument(metavar="LEDGER", help="The ledger: a file, or an address postgresql://…",
                                       show_default=False)]
-Rule = Annotated[str | None, typer.Option(help="How releases are put together: gaussian (default with a delta), basic (default "
-                                          "without), or planned, if sizes are never chosen by looking at earlier results.",
-                                          show_default=False)]
+Rule = Annotated[str | None, typer.Option(show_default=False, autocompletion=one_of(RULES), help=(
+    "How releases are put together: gaussian (default with a delta), basic (default without), or planned, if sizes are never "
+    "chosen by looking at earlier results."))]
 
 
 @ledger_app.command("open")
@@ -50,9 +53,12 @@ def open_(
     talk = Talk.of(context)
     import noisewise
 
+    was_there = there_is(place)
     ledger = noisewise.Ledger.open(place, epsilon=epsilon, delta=delta, rule=rule, name=name)  # type: ignore[arg-type]
     if not talk.quiet:
-        talk.line(f"{ledger.place}: epsilon {ledger.epsilon:g}, delta {ledger.delta:g}, rule {ledger.rule}", style="bold green")
+        begun = "a ledger" if "://" in place else "it was there already," if was_there else "a new ledger,"
+        talk.line(f"{ledger.place}: {begun} epsilon {ledger.epsilon:g}, delta {ledger.delta:g}, rule {ledger.rule}",
+                  style="bold green")
         talk.explain("Give it with every release of this table: they are charged to it, and what it does not cover is refused.")
         talk.suggest(f"noisewise release … --ledger {quote(ledger.place)}")
     talk.document(_document(ledger))
@@ -77,7 +83,7 @@ def show(
     """
     talk = Talk.of(context)
     check_results([picture], [Path(place)])
-    ledger = _opened(place)
+    ledger = opened_ledger(place)
     if picture is not None:
         from noisewise.privacy.ledger.picture import draw
 
@@ -115,8 +121,9 @@ def verify(
     It ends with code 1 if anything is wrong. Example: noisewise ledger verify budget.db
     """
     talk = Talk.of(context)
-    ledger = _opened(place)
-    found = ledger.verify(anchor)
+    ledger = opened_ledger(place)
+    with talk.working("Checking every entry"):
+        found = ledger.verify(anchor)
     for words in found:
         talk.warn(words)
     if not found:
@@ -142,7 +149,7 @@ def recover(
     Example: noisewise ledger recover budget.db
     """
     talk = Talk.of(context)
-    ledger = _opened(place)
+    ledger = opened_ledger(place)
     unfinished = ledger.unfinished()
     if not unfinished:
         talk.line("Every charge has its file: noisewise ledger file gets it back.", style="bold green")
@@ -174,7 +181,7 @@ def export(
     """
     talk = Talk.of(context)
     _check_target(output, place, force)
-    ledger = _opened(place)
+    ledger = opened_ledger(place)
     write_bytes(output, ledger.export_text().encode())
     if not talk.quiet:
         talk.line(f"Wrote {output}", style="bold green")
@@ -200,15 +207,24 @@ def file(
     """
     talk = Talk.of(context)
     _check_target(output, place, force)
-    write_bytes(output, _opened(place).file(entry))
+    write_bytes(output, opened_ledger(place).file(entry))
     if not talk.quiet:
         talk.line(f"Wrote {output}", style="bold green")
     talk.document({"ledger": place if "://" not in place else "", "entry": entry, "file": output})
 
 
-def _opened(place: str) -> Ledger:
+def there_is(place: str) -> bool:
+    """Whether there is a file of that name; what is on a server is taken to be there."""
+    return "://" in place or Path(place).exists()
+
+
+def opened_ledger(place: str) -> Ledger:
+    """A ledger that was begun before."""
     import noisewise
 
+    if not there_is(place):
+        raise BudgetError("there is no ledger here yet", found=place, remedy=(
+            f"check the path; or begin it, with all that may ever be spent: noisewise ledger open {quote(place)} --epsilon 3"))
     return noisewise.Ledger.open(place)
 
 
@@ -245,10 +261,7 @@ def _document(ledger: Ledger) -> dict[str, Any]:
 
 
 def _table(ledger: Ledger) -> Table:
-    from rich import box
-    from rich.table import Table
-
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, title_justify="left",
+    table = plain_table(title_justify="left",
                   title=visible(f"{ledger.name or ledger.place}: epsilon {ledger.epsilon:g}, delta {ledger.delta:g}"))
     for heading in ("entry", "when (UTC)", "who", "what", "about"):
         table.add_column(heading, overflow="fold")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from noisewise.cli.ledger import opened_ledger, there_is
 from noisewise.cli.talk import Talk
 from noisewise.errors import ReleaseError
 
@@ -44,7 +45,8 @@ class Budget:
                   f"{self.ledger.delta:g} is spent. See: noisewise ledger show {quote(self.ledger.place)}")
 
 
-def open_budget(place: str | None, epsilon: float | None, delta: float | None, edition: str) -> Budget | None:
+def open_budget(talk: Talk, place: str | None, edition: str, epsilon: float | None = None,
+                delta: float | None = None) -> Budget | None:
     """The ledger that was named, begun if a total was given; none if none was named."""
     import noisewise
 
@@ -52,7 +54,15 @@ def open_budget(place: str | None, epsilon: float | None, delta: float | None, e
         if epsilon is not None or delta is not None or edition:
             raise typer.BadParameter("a total budget and an edition go with a --ledger", param_hint="'--ledger'")
         return None
-    return Budget(noisewise.Ledger.open(place, epsilon=epsilon, delta=delta))
+    if epsilon is None and delta is None:
+        return Budget(opened_ledger(place))
+    is_new = not there_is(place)
+    ledger = noisewise.Ledger.open(place, epsilon=epsilon, delta=delta)
+    if is_new:  # a mistyped path would be another budget for the same rows
+        talk.announce(f"A new ledger was begun at {Path(place).absolute()}: epsilon {ledger.epsilon:g}, delta "
+                      f"{ledger.delta:g} in all. If this table has a ledger already, delete the new one and give the path of the "
+                      "old one.")
+    return Budget(ledger)
 
 
 def refuse_batch_twice(target: Path, made: Release, budget: Budget | None) -> None:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
 from noisewise.cli.guard import guarded
-from noisewise.cli.options import AsJson, Quiet, Traceback
+from noisewise.cli.options import AsJson, PlannedDelta, PlannedEpsilon, Quiet, SchemaFile, Traceback
 from noisewise.cli.plan_microdata import microdata
 from noisewise.cli.plan_moments import moments
 from noisewise.cli.plan_partition import partition
+from noisewise.cli.plan_power import power
+from noisewise.cli.tables import plain_table
 from noisewise.cli.talk import Talk
 from noisewise.errors import PrivacyError
 
@@ -26,6 +27,7 @@ plan_app = typer.Typer(no_args_is_help=True, help="Compare noise and prices befo
 plan_app.command()(moments)
 plan_app.command()(microdata)
 plan_app.command()(partition)
+plan_app.command()(power)
 
 MEAN_SQUARE: Final = 1 / 3
 """Of a scaled column that is evenly spread over its bounds: what a typical second moment is taken to be."""
@@ -69,10 +71,9 @@ class Planned:
 @guarded(holder=True)
 def gram(
     context: typer.Context,
-    schema: Annotated[Path, typer.Option("--schema", "-s", help="The public declarations (TOML).", show_default=False)],
-    epsilon: Annotated[float, typer.Option("--epsilon", "-e", help="The epsilon to plan for, for example 1.",
-                                           show_default=False)],
-    delta: Annotated[float, typer.Option("--delta", "-d", help="The delta to plan for, for example 1e-6.", show_default=False)],
+    schema: SchemaFile,
+    epsilon: PlannedEpsilon,
+    delta: PlannedDelta,
     terms: Annotated[str | None, typer.Option(help="More columns to release, for example \"age:ward + I(age**2)\".",
                                               show_default=False)] = None,
     rows: Annotated[int | None, typer.Option(help="About how many rows the table has, if that may be known: says what the noise "
@@ -86,7 +87,7 @@ def gram(
     Example: noisewise plan gram -s schema.toml --epsilon 1 --delta 1e-6 --rows 10000
     """
     talk = Talk.of(context)
-    from noisewise.holder import plan
+    from noisewise.holder.gram import plan_gram
     from noisewise.schema import Basis, Schema
 
     if not 0 < delta < 1:  # else the remedy would be to leave it out, which is for a release
@@ -94,7 +95,7 @@ def gram(
                            remedy="for example 1e-6; the line of laplace is for pure epsilon whatever delta is")
     declared = Schema.load(schema)
     basis = Basis.of(declared, terms)
-    gaussian = plan(basis, epsilon, delta)
+    gaussian = plan_gram(basis, epsilon, delta)
     found = [_planned(basis, epsilon, delta, name) for name in _mechanisms()]
     talk.result(_table(found, gaussian, rows))
     _explain(talk, declared, basis, found, rows)
@@ -117,19 +118,16 @@ def _mechanisms() -> tuple[str, ...]:
 
 
 def _planned(basis: Basis, epsilon: float, delta: float, name: str) -> Planned:
-    from noisewise.holder import plan
+    from noisewise.holder.gram import plan_gram
 
     try:
-        return Planned(name, plan(basis, epsilon, delta, name))
+        return Planned(name, plan_gram(basis, epsilon, delta, name))
     except PrivacyError as refusal:
         return Planned(name, None, refusal)
 
 
 def _table(found: list[Planned], gaussian: SymmetricMechanism, rows: int | None) -> Table:
-    from rich import box
-    from rich.table import Table
-
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
+    table = plain_table()
     table.add_column("mechanism", style="bold", no_wrap=True)
     for heading in HEADINGS if rows is None else HEADINGS_WITH_ROWS:
         table.add_column(heading, justify="right")

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 
 from noisewise.cli.guard import guarded
-from noisewise.cli.ledger import Rule
+from noisewise.cli.ledger import Rule, opened_ledger
 from noisewise.cli.options import AsJson, Quiet, Traceback
+from noisewise.cli.tables import plain_table
 from noisewise.cli.talk import Talk
 from noisewise.errors import PrivacyError
 
@@ -42,7 +43,6 @@ def budget(
     noisewise plan budget -e 3 -d 1e-6 --release "5*gaussian:?:1e-7"
     """
     talk = Talk.of(context)
-    import noisewise
     from noisewise.privacy.accounting import RULES
     from noisewise.privacy.intended import Intended, solved, together
 
@@ -51,7 +51,7 @@ def budget(
                                  param_hint="'--epsilon' / '-e'")
     if rule is not None and rule not in RULES:
         raise PrivacyError("the rule is one of " + ", ".join(RULES), found=repr(rule))
-    opened = None if ledger is None else noisewise.Ledger.open(ledger)
+    opened = None if ledger is None else opened_ledger(ledger)
     total, total_delta = (epsilon or 0.0, delta or 0.0) if opened is None else (opened.epsilon, opened.delta)
     chosen = cast("RuleName", rule or "planned") if opened is None else opened.rule
     spent = [] if opened is None else opened.charges()
@@ -75,10 +75,7 @@ def budget(
 
 
 def _table(intended: list[Intended]) -> Table:
-    from rich import box
-    from rich.table import Table
-
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
+    table = plain_table()
     for heading in ("releases", "epsilon", "delta"):
         table.add_column(heading, justify="right")
     for heading in ("kind", "about"):

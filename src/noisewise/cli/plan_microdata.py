@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from noisewise.cli.guard import guarded
-from noisewise.cli.options import AsJson, Quiet, Traceback
+from noisewise.cli.options import AsJson, NoiseDelta, Quiet, SchemaFile, Traceback
 from noisewise.cli.release_microdata import Copies, Shares, read_shares
+from noisewise.cli.tables import plain_table
 from noisewise.cli.talk import Talk
 
 if TYPE_CHECKING:
@@ -23,11 +23,10 @@ if TYPE_CHECKING:
 @guarded(holder=True)
 def microdata(
     context: typer.Context,
-    schema: Annotated[Path, typer.Option("--schema", "-s", help="The public declarations (TOML).", show_default=False)],
+    schema: SchemaFile,
     epsilon: Annotated[float, typer.Option("--epsilon", "-e", help="The epsilon to plan for, for example 8.",
                                            show_default=False)],
-    delta: Annotated[float | None, typer.Option("--delta", "-d", help="With it Gaussian noise, for example 1e-6; without it "
-                                                "Laplace noise and pure epsilon.", show_default=False)] = None,
+    delta: NoiseDelta = None,
     mechanism: Annotated[str | None, typer.Option(help="gaussian or laplace; by default as --delta says.",
                                                   show_default=False)] = None,
     copies: Copies = None,
@@ -45,13 +44,13 @@ def microdata(
     Example: noisewise plan microdata -s schema.toml --epsilon 8 --rows 10000
     """
     talk = Talk.of(context)
-    from noisewise.holder import plan
-    from noisewise.holder_microdata import plan_microdata
+    from noisewise.holder.gram import plan_gram
+    from noisewise.holder.microdata import plan_microdata
     from noisewise.schema import Basis, Schema
 
     declared = Schema.load(schema)
     chosen = plan_microdata(declared, epsilon, delta, mechanism, copies=copies, shares=read_shares(share))
-    gram = plan(Basis.of(declared), epsilon, delta, mechanism).entry_sd()[1]
+    gram = plan_gram(Basis.of(declared), epsilon, delta, mechanism).entry_sd()[1]
     columns = [_column(declared, chosen, name, rows, gram) for name in declared.names]
     talk.result(_table(columns))
     talk.explain(f"{chosen.copies} {'copies' if chosen.copies > 1 else 'copy'} of every row, {chosen.name}; {rows:,} rows. In "
@@ -67,7 +66,7 @@ def microdata(
 
 def _column(schema: Schema, chosen: MicrodataMechanism, name: str, rows: int, gram_sd: float) -> dict[str, Any]:
     """One line: noise of a cell and of a mean, in the column's units."""
-    from noisewise.holder_microdata import cell_noise
+    from noisewise.holder.microdata import cell_noise
     from noisewise.release.microdata import NumberNoise
     from noisewise.schema import Numeric
 
@@ -90,10 +89,7 @@ def _compared(mean: float, gram: float) -> dict[str, float]:
 
 
 def _table(columns: list[dict[str, Any]]) -> Table:
-    from rich import box
-    from rich.table import Table
-
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
+    table = plain_table()
     table.add_column("column", style="bold")
     for heading in ("declared", "share", "noise", "mean", "gram", "relative"):
         table.add_column(heading, justify="right")

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from noisewise.cli.blocks import Blocks, read_blocks
 from noisewise.cli.guard import guarded
-from noisewise.cli.options import AsJson, Quiet, Traceback
+from noisewise.cli.options import AsJson, PlannedDelta, PlannedEpsilon, Quiet, SchemaFile, Traceback
+from noisewise.cli.tables import plain_table
 from noisewise.cli.talk import Talk
 
 if TYPE_CHECKING:
@@ -22,12 +22,11 @@ if TYPE_CHECKING:
 @guarded(holder=True)
 def moments(
     context: typer.Context,
-    schema: Annotated[Path, typer.Option("--schema", "-s", help="The public declarations (TOML).", show_default=False)],
+    schema: SchemaFile,
     formula: Annotated[str, typer.Option(help="Response and predictors, for example \"visits ~ age + illness\".",
                                          show_default=False)],
-    epsilon: Annotated[float, typer.Option("--epsilon", "-e", help="The epsilon to plan for, for example 1.",
-                                           show_default=False)],
-    delta: Annotated[float, typer.Option("--delta", "-d", help="The delta to plan for, for example 1e-6.", show_default=False)],
+    epsilon: PlannedEpsilon,
+    delta: PlannedDelta,
     block: Blocks = None,
     terms: Annotated[str | None, typer.Option(help="More columns for the formula, for example \"I(age**2)\".",
                                               show_default=False)] = None,
@@ -40,8 +39,8 @@ def moments(
     Example: noisewise plan moments -s schema.toml --formula "visits ~ age + illness" --epsilon 1 --delta 1e-6
     """
     talk = Talk.of(context)
-    from noisewise.holder import plan
-    from noisewise.holder_moments import check_response, plan_moments
+    from noisewise.holder.gram import plan_gram
+    from noisewise.holder.moments import check_response, plan_moments
     from noisewise.release.adassp import regression_columns
     from noisewise.schema import Basis, Schema
     from noisewise.schema.moment_blocks import NEEDED
@@ -50,7 +49,7 @@ def moments(
     basis = Basis(declared, regression_columns(declared, terms, formula.strip()))
     check_response(basis)
     mechanism = plan_moments(basis, epsilon, delta, read_blocks(block))
-    gram = _gram_sds(plan(basis, epsilon, delta, "gaussian").entry_sd())
+    gram = _gram_sds(plan_gram(basis, epsilon, delta, "gaussian").entry_sd())
     blocks = [_document(name, mechanism, gram) for name in mechanism.sensitivity.weights]
     talk.result(_table(blocks))
     _explain(talk, basis)
@@ -92,10 +91,7 @@ def _document(name: str, mechanism: MomentsMechanism, gram: dict[str, float]) ->
 
 
 def _table(blocks: list[dict[str, Any]]) -> Table:
-    from rich import box
-    from rich.table import Table
-
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
+    table = plain_table()
     table.add_column("block", style="bold", no_wrap=True)
     table.add_column("sums of")
     for heading in ("numbers", "weight", "noise sd", "gram", "relative"):

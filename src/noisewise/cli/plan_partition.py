@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,9 +9,10 @@ import typer
 
 from noisewise.cli.files import check_results
 from noisewise.cli.guard import guarded
-from noisewise.cli.options import AsJson, Quiet, Traceback
+from noisewise.cli.options import AsJson, Picture, PlannedEpsilon, Quiet, Traceback
 from noisewise.cli.questions import Ask, QuestionFile, question_text, read_questions
 from noisewise.cli.release_files import check_endings
+from noisewise.cli.tables import plain_table
 from noisewise.cli.talk import Talk, visible
 
 if TYPE_CHECKING:
@@ -27,15 +27,14 @@ def partition(
     rows: Annotated[int, typer.Option(help="About how many rows the table has.", show_default=False)],
     predictors: Annotated[int, typer.Option(help="How many columns the formula has beside the intercept; a category has one less "
                                             "than levels.", show_default=False)],
-    epsilon: Annotated[float, typer.Option("--epsilon", "-e", help="The epsilon to plan for, for example 1.",
-                                           show_default=False)],
+    epsilon: PlannedEpsilon,
     delta: Annotated[float | None, typer.Option("--delta", "-d", help="The delta to plan for; without it pure epsilon.",
                                                 show_default=False)] = None,
     ask: Ask = None,
     questions: QuestionFile = None,
     parts: Annotated[list[int] | None, typer.Option(help="Compare these numbers of parts instead; may be repeated.",
                                                     show_default=False)] = None,
-    plot: Annotated[Path | None, typer.Option(help="Write a picture (.png, .svg or .pdf).", show_default=False)] = None,
+    plot: Picture = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
     traceback: Traceback = False,
@@ -51,8 +50,9 @@ def partition(
 
     check_results((plot,), ())
     check_endings({"--plot": plot}, None)
+    asked = read_questions(ask, questions)
     found = noisewise.suggest_parts(rows=rows, predictors=predictors, epsilon=epsilon, delta=delta, parts=parts,
-                                    questions=read_questions(ask, questions))
+                                    questions=asked, progress=talk.progress)
     if plot is not None:
         found.plot(plot)
         talk.note(f"Wrote {plot}")
@@ -74,11 +74,8 @@ def _tell_question(talk: Talk, found: PartitionPlan, place: int) -> None:
 
 
 def _table(found: PartitionPlan, place: int) -> Table:
-    from rich import box
-    from rich.table import Table
-
     expected = found.best.expected[place]
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
+    table = plain_table()
     table.add_column("parts", style="bold", justify="right")
     headings = [f"{expected.measure} at {name}" if expected.measure in ("error", "power") else name for name in expected.values]
     for heading in ("rows per part", "best limits", *headings, ""):

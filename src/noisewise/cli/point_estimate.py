@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from noisewise.cli.numbers import aligned, fixed
+from noisewise.cli.tables import plain_table
 from noisewise.cli.talk import Talk, visible
 from noisewise.errors import ResultError
 
@@ -27,16 +28,12 @@ def check_point_options(release: Release, plot: Path | None, save: Path | None) 
 
 def tell_point_estimate(talk: Talk, estimate: PointEstimate) -> None:
     """The table, and in words what it is."""
-    from rich import box
-    from rich.table import Table
-
     info = estimate.info
     holders = "one holder" if info.holders == 1 else f"{info.holders} holders together"
     if not talk.quiet:
         talk.line(info.formula, style="bold")
         talk.line(f"release of {holders}, method {info.method}, ridge {estimate.ridge:.4g}", style="dim")
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
-    table.add_column("term", style="bold", overflow="fold")
+    table = plain_table("term")
     table.add_column("estimate", justify="right", no_wrap=True)
     numbers = aligned([fixed(float(value), _decimals(float(value))) for value in estimate.values])
     for term, number in zip(estimate.terms, numbers, strict=True):

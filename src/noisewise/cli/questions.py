@@ -17,17 +17,20 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias
 
 import typer
 
+from noisewise.cli.release_options import PARTITION
 from noisewise.cli.talk import visible
 from noisewise.errors import DeclarationError
 
 if TYPE_CHECKING:
     from noisewise.schema.questions import Question
 
-Ask: TypeAlias = Annotated[list[str] | None, typer.Option("--ask", metavar="QUESTION", show_default=False, help=(
-    "With kind partition: a question such as \"posterior-probability of=age at=0\", \"posterior-quantile of=age\", "
+Ask: TypeAlias = Annotated[list[str] | None, typer.Option("--ask", metavar="QUESTION", show_default=False,
+                                                          rich_help_panel=PARTITION, help=(
+    "A question such as \"posterior-probability of=age at=0\", \"posterior-quantile of=age\", "
     "\"bayes-factor of=age,ward\" or \"likelihood-ratio of=age\"; may be repeated."))]
-QuestionFile: TypeAlias = Annotated[Path | None, typer.Option("--questions", metavar="FILE", show_default=False, help=(
-    "With kind partition: a TOML file with questions, one [\\[questions]] table each."))]
+QuestionFile: TypeAlias = Annotated[Path | None, typer.Option("--questions", metavar="FILE", show_default=False,
+                                                           rich_help_panel=PARTITION, help=(
+    "A TOML file with questions, one [\\[questions]] table each."))]
 
 Reader: TypeAlias = Callable[[str, str], Any]
 EXAMPLE: Final = 'for example "posterior-probability of=age at=0"'

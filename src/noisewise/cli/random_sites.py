@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from noisewise.cli.numbers import aligned, decimals_for, fixed
+from noisewise.cli.tables import plain_table
 from noisewise.cli.talk import Talk, visible
 
 if TYPE_CHECKING:
@@ -14,14 +15,10 @@ if TYPE_CHECKING:
 
 def tell_sites(talk: Talk, sites: SiteEffects, interval: float) -> None:
     """The standard deviations between sites; the table before it is of an average site."""
-    from rich import box
-    from rich.table import Table
-
     summary = sites.summary(interval)
     names = [str(name) for name in summary.columns[:4]]
     places = [decimals_for(float(sd)) for sd in summary["sd"]]
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
-    table.add_column("differs between sites", style="bold", overflow="fold")
+    table = plain_table("differs between sites")
     columns = [aligned([fixed(float(value), digits) for value, digits in zip(summary[name], places, strict=True)])
                for name in (names[0], names[2], names[3])]
     for heading in ("standard deviation", names[2], names[3]):

@@ -6,7 +6,7 @@ import tempfile
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import typer
 
@@ -14,11 +14,37 @@ from noisewise.cli.blocks import Blocks, read_blocks, suggested_family
 from noisewise.cli.files import check_batch_target, check_release_target
 from noisewise.cli.guard import guarded
 from noisewise.cli.ledger_of_release import Budget, next_batch, open_budget, refuse_batch_twice
-from noisewise.cli.options import TABLE, AsJson, Force, Quiet, Traceback
+from noisewise.cli.options import (
+    AsJson,
+    Data,
+    Edition,
+    Epsilon,
+    Force,
+    Kind,
+    LedgerPlace,
+    Mechanism,
+    NoiseDelta,
+    Quiet,
+    SchemaFile,
+    Traceback,
+)
 from noisewise.cli.query import QueryText, TrustQuery, open_rows
 from noisewise.cli.questions import Ask, QuestionFile, read_prior, read_questions
-from noisewise.cli.release_microdata import Copies, Shares, read_shares, release_rows
+from noisewise.cli.release_microdata import Copies, Shares, read_shares, refuse_other_options, tell_microdata
+from noisewise.cli.release_options import (
+    Append,
+    Average,
+    Formula,
+    Output,
+    PartPrior,
+    Parts,
+    Terms,
+    Threads,
+    TotalDelta,
+    TotalEpsilon,
+)
 from noisewise.cli.release_partition import refuse_batches, room_for_questions, tell_partition
+from noisewise.cli.release_words import tell_made, warn_about_delta
 from noisewise.cli.talk import Talk
 from noisewise.errors import ReleaseError, ReleaseWriteError
 
@@ -33,52 +59,31 @@ Kept = TypeVar("Kept")
 @guarded(holder=True)
 def release(
     context: typer.Context,
-    data: Annotated[str, typer.Argument(metavar="DATA", help=TABLE, show_default=False)],
-    schema: Annotated[Path, typer.Option("--schema", "-s", help="The public declarations (TOML).", show_default=False)],
-    epsilon: Annotated[float, typer.Option("--epsilon", "-e", help="How much privacy may be spent, for example 1.",
-                                           show_default=False)],
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="The release file to write, for example patients.nwr.",
-                                                show_default=False)] = None,
-    append: Annotated[Path | None, typer.Option("--append", help="Instead of --output: a release file to add this batch to. "
-                                                "Schema and terms must be those of the file, its people others.",
-                                                show_default=False)] = None,
+    data: Data,
+    schema: SchemaFile,
+    epsilon: Epsilon,
+    delta: NoiseDelta = None,
+    output: Output = None,
+    append: Append = None,
+    kind: Kind = "gram",
+    formula: Formula = None,
+    terms: Terms = None,
+    mechanism: Mechanism = None,
+    ledger: LedgerPlace = None,
+    total_epsilon: TotalEpsilon = None,
+    total_delta: TotalDelta = None,
+    edition: Edition = "",
     query: QueryText = None,
     trust_query: TrustQuery = False,
-    delta: Annotated[float | None, typer.Option("--delta", "-d", help="With it Gaussian noise, for example 1e-6; without it "
-                                                "Laplace noise and pure epsilon.", show_default=False)] = None,
-    mechanism: Annotated[str | None, typer.Option(help="gaussian, laplace, wishart or wishart-paper; by default as --delta says. "
-                                                  "`noisewise plan gram` compares them.",
-                                                  show_default=False)] = None,
-    terms: Annotated[str | None, typer.Option(help="More columns for analysts to use, for example \"age:ward + I(age**2)\".",
-                                              show_default=False)] = None,
-    kind: Annotated[str, typer.Option(help="gram serves every formula; moments logistic, probit and Poisson regressions of the "
-                                      "response of --formula; adassp only --formula, by a point estimate; partition answers "
-                                      "questions about --formula and needs no bounds; microdata publishes rows, with far more "
-                                      "noise.")] = "gram",
-    formula: Annotated[str | None, typer.Option(help="With --kind moments, adassp or partition: response and predictors, for "
-                                                "example \"stay ~ age + ward\".", show_default=False)] = None,
-    block: Blocks = None,
-    parts: Annotated[int | None, typer.Option(help="With kind partition: into how many random parts the table is split. "
-                                              "`noisewise plan partition` suggests it.", show_default=False)] = None,
+    parts: Parts = None,
     ask: Ask = None,
     questions: QuestionFile = None,
-    prior: Annotated[str | None, typer.Option(help="With kind partition: of the coefficients in each part. flat (default), "
-                                              "\"zellner g=10000\", \"normal-inverse-gamma scale=1 shape=1 rate=1\".",
-                                              show_default=False)] = None,
+    prior: PartPrior = None,
+    block: Blocks = None,
     copies: Copies = None,
     share: Shares = None,
-    average: Annotated[int | None, typer.Option(help="Average the rows in random groups of so many, for methods that need nearly "
-                                                "normal predictors. It costs precision; the default method does not need it.",
-                                                min=1, show_default=False)] = None,
-    ledger: Annotated[str | None, typer.Option(help="The budget ledger of this table: it is charged first, and answers a "
-                                               "repeated request with the stored release.", show_default=False)] = None,
-    total_epsilon: Annotated[float | None, typer.Option(help="With --ledger: begin it, if it is not there, with this total.",
-                                                        show_default=False)] = None,
-    total_delta: Annotated[float | None, typer.Option(help="With --total-epsilon: the total delta.", show_default=False)] = None,
-    edition: Annotated[str, typer.Option(help="With --ledger: says that the rows are others than last time, for example 2026-05. "
-                                         "With --append it is the number of the batch.", show_default=False)] = "",
-    threads: Annotated[int | None, typer.Option(help="At most so many; by default one per processor.", min=1,
-                                                show_default=False)] = None,
+    average: Average = None,
+    threads: Threads = None,
     force: Force = False,
     as_json: AsJson = False,
     quiet: Quiet = False,
@@ -102,52 +107,62 @@ def release(
     """
     talk = Talk.of(context)
     import noisewise
-    from noisewise.release.partition import PartitionRelease
 
     target = _target(output, append, force)
-    refuse_batches(kind, append)
     declared = noisewise.Schema.load(schema)
-    blocks, asked, chosen_prior = read_blocks(block), read_questions(ask, questions), read_prior(prior)
-    if kind == "microdata":
-        if append is not None:
-            raise typer.BadParameter("rows are published in a file of their own: give --output", param_hint="'--append'")
-        for name, value in (("terms", terms), ("formula", formula), ("block", blocks), ("average", average), ("parts", parts),
-                            ("ask", asked), ("prior", prior)):
-            if value is not None:
-                raise typer.BadParameter("it is no option of kind microdata", param_hint=f"'--{name}'")
-        check_release_target(target, force=force, room=65_536)
-        budget = open_budget(ledger, total_epsilon, total_delta, edition)
-        rows = open_rows(data, query, trust_query, declared)
-        release_rows(talk, rows, declared, target, epsilon=epsilon, delta=delta, mechanism=mechanism, copies=copies,
-                     shares=read_shares(share), ledger=budget, edition=edition, threads=threads)
-        if budget is not None:
-            budget.tell(talk)
-        return
-    room = 65_536 + (room_for_questions(asked) if kind == "partition" else _room(declared, kind, terms, formula, blocks))
-    if append is None:
-        check_release_target(target, force=force, room=room)
-    else:
-        check_batch_target(target, declared, terms, room=room, kind=kind, formula=formula, blocks=blocks)
-    budget = open_budget(ledger, total_epsilon, total_delta, edition)
+    settings: dict[str, Any] = {"kind": kind, "terms": terms, "formula": formula, "blocks": read_blocks(block), "parts": parts,
+                                "questions": read_questions(ask, questions), "prior": read_prior(prior), "average": average,
+                                "copies": copies, "shares": read_shares(share)}
+    _check_target(target, declared, append is not None, force, settings)
+    budget = open_budget(talk, ledger, edition, total_epsilon, total_delta)
     edition = edition or ("" if append is None or budget is None else next_batch(target))
-    settings: dict[str, Any] = {"kind": kind, "terms": terms, "formula": formula, "blocks": blocks, "parts": parts,
-                                "questions": asked, "prior": chosen_prior, "average": average, "copies": copies,
-                                "shares": read_shares(share)}
-    made: Release | PartitionRelease = noisewise.release(
-        open_rows(data, query, trust_query, declared), declared, epsilon=epsilon, delta=delta, mechanism=mechanism, ledger=budget,
+    if kind == "microdata":  # whose rows are written while they are made
+        settings["output"] = target
+    made = noisewise.release(
+        open_rows(data, query, trust_query), declared, epsilon=epsilon, delta=delta, mechanism=mechanism, ledger=budget,
         edition=edition, threads=threads, progress=talk.progress, **settings)
-    if append is None:
+    _keep_and_tell(talk, made, target, append is not None, delta, budget)
+    if budget is not None:
+        budget.tell(talk)
+
+
+def _check_target(target: Path, declared: Schema, is_batch: bool, force: bool, settings: dict[str, Any]) -> None:
+    """Refuse, before anything is spent, a file that the release could not be kept in."""
+    kind = settings["kind"]
+    if is_batch:
+        refuse_batches(kind, target)
+    if kind == "microdata":
+        refuse_other_options(settings)
+        room = 0
+    elif kind == "partition":
+        room = room_for_questions(settings["questions"])
+    else:
+        room = _room(declared, kind, settings["terms"], settings["formula"], settings["blocks"])
+    if is_batch:
+        check_batch_target(target, declared, settings["terms"], room=65_536 + room, kind=kind, formula=settings["formula"],
+                           blocks=settings["blocks"])
+    else:
+        check_release_target(target, force=force, room=65_536 + room)
+
+
+def _keep_and_tell(talk: Talk, made: Release | SingleRelease, target: Path, is_batch: bool, delta: float | None,
+                   budget: Budget | None) -> None:
+    from noisewise.release import MicrodataRelease, PartitionRelease, Release
+
+    if isinstance(made, MicrodataRelease):
+        tell_microdata(talk, made, target, budget is not None)
+        return
+    if not is_batch:
         _keep(made, target, lambda: made.save(target))
     if isinstance(made, PartitionRelease):
         tell_partition(talk, made, target, delta)
+        return
+    assert isinstance(made, Release)
+    if is_batch:
+        _add(talk, made, target, budget)
     else:
-        if append is None:
-            _tell(talk, made, target)
-        else:
-            _add(talk, made, target, budget)
-        _tell_about_delta(talk, made, delta)
-    if budget is not None:
-        budget.tell(talk)
+        _tell(talk, made, target)
+    _tell_about_delta(talk, made, delta)
 
 
 def _add(talk: Talk, made: Release, target: Path, budget: Budget | None) -> None:
@@ -216,31 +231,25 @@ def _reason(error: BaseException) -> str:
 def _tell_batch(talk: Talk, made: Release, together: Release, target: Path) -> None:
     from shlex import quote
 
-    if not talk.quiet:
-        talk.line(f"Added a batch to {target}, which now holds {together.holders}", style="bold green")
-        talk.line(made.describe())
-        talk.explain()
-        talk.explain("Each person must be in one batch only: for someone who is in several, their epsilons and deltas add up.")
-        talk.explain("This batch is not needed again: its rows may be erased now.")
-        talk.suggest(f"noisewise show {quote(str(target))}")
+    tell_made(talk, f"Added a batch to {target}, which now holds {together.holders}", made)
+    talk.explain("Each person must be in one batch only: for someone who is in several, their epsilons and deltas add up.")
+    talk.explain("This batch is not needed again: its rows may be erased now.")
+    talk.suggest(f"noisewise show {quote(str(target))}")
     talk.document({"file": target, **release_document(together)})
 
 
 def _tell(talk: Talk, made: Release, output: Path) -> None:
     from shlex import quote
 
-    if not talk.quiet:
-        talk.line(f"Wrote {output}", style="bold green")
-        talk.line(made.describe())
-        talk.explain()
-        talk.explain("This file may be given to anyone. Releasing the same rows again spends privacy again: the epsilons add up.")
-        talk.explain("Anyone who has the file can now fit regressions to it, for example:" if made.formula is None else
-                     "Anyone who has the file can now fit this regression:" if made.kind == "adassp" else
-                     "Anyone who has the file can now fit this response to its predictors, or to some of them:")
-        names = [name if name.isidentifier() else f"`{name}`" for name in made.schema.names]
-        formula = made.formula or f"{names[0]} ~ {names[1] if len(names) > 1 else 1}"
-        family = f" --family {suggested_family(made.schema, _response(made))}" if made.kind == "moments" else ""
-        talk.suggest(f"noisewise fit {quote(str(output))} {quote(formula)}{family}")
+    tell_made(talk, f"Wrote {output}", made)
+    talk.explain("This file may be given to anyone. Releasing the same rows again spends privacy again: the epsilons add up.")
+    talk.explain("Anyone who has the file can now fit regressions to it, for example:" if made.formula is None else
+                 "Anyone who has the file can now fit this regression:" if made.kind == "adassp" else
+                 "Anyone who has the file can now fit this response to its predictors, or to some of them:")
+    names = [name if name.isidentifier() else f"`{name}`" for name in made.schema.names]
+    formula = made.formula or f"{names[0]} ~ {names[1] if len(names) > 1 else 1}"
+    family = f" --family {suggested_family(made.schema, _response(made))}" if made.kind == "moments" else ""
+    talk.suggest(f"noisewise fit {quote(str(output))} {quote(formula)}{family}")
     talk.document({"file": output, **release_document(made)})
 
 
@@ -249,19 +258,18 @@ def _response(made: Release) -> str:
 
 
 def _tell_about_delta(talk: Talk, made: Release, delta: float | None) -> None:
-    rows = made.parts[0].rows
     if delta is None:
         talk.note(f"Note: no --delta was given, so the guarantee is pure epsilon.{_saving(made)}")
-    elif rows and made.parts[0].delta > 1 / rows:
-        talk.warn(f"delta is larger than 1/{rows}, one over the number of rows: that is a weak promise to each of them")
+    else:
+        warn_about_delta(talk, made.parts[0].delta, made.parts[0].rows)
 
 
 def _saving(made: Release) -> str:
     """What a small delta would have saved, if anything: with few columns Laplace noise is the smaller one."""
-    from noisewise.holder import plan
+    from noisewise.holder.gram import plan_gram
 
     part = made.parts[0]
-    gaussian = plan(made.basis, part.epsilon, 1e-6).entry_sd()[0]
+    gaussian = plan_gram(made.basis, part.epsilon, 1e-6).entry_sd()[0]
     if gaussian >= part.noise.diagonal:
         return ""
     return f" With --delta 1e-6 the noise would have a standard deviation of {gaussian:.4g} instead of {part.noise.diagonal:.4g}."

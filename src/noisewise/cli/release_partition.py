@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from noisewise.cli.release_words import tell_made, warn_about_delta
 from noisewise.cli.talk import Talk
 from noisewise.errors import ReleaseError
 
@@ -16,8 +17,11 @@ if TYPE_CHECKING:
 BYTES_OF_A_NUMBER: Final = 1024
 
 
-def refuse_batches(kind: str, append: Path | None) -> None:
-    if kind == "partition" and append is not None:
+def refuse_batches(kind: str, append: Path) -> None:
+    if kind == "microdata":
+        raise ReleaseError("rows are published in a file of their own, to which no batch is added", found=f"--append {append}",
+                           remedy="write them to another file, with --output; nothing was released")
+    if kind == "partition":
         raise ReleaseError("a release of kind partition is not added to a file: each has its own random parts",
                            found=f"--append {append}",
                            remedy="write it to a file of its own, with --output; nothing was released")
@@ -32,16 +36,13 @@ def tell_partition(talk: Talk, made: PartitionRelease, output: Path, delta: floa
     """What was made, what may be done with it, and what a delta would change."""
     from shlex import quote
 
-    if not talk.quiet:
-        talk.line(f"Wrote {output}", style="bold green")
-        talk.line(made.describe())
-        talk.explain()
-        talk.explain("This file may be given to anyone. Asking something else of the same rows spends privacy again: the "
-                     "epsilons add up. Several questions in one release are cheaper.")
-        talk.explain("Anyone who has the file can now read its answers" + (":" if not _testable(made) else
-                                                                           ", and test the hypotheses they are about:"))
-        talk.suggest(f"noisewise answer {quote(str(output))}",
-                     *([f"noisewise test {quote(str(output))}"] if _testable(made) else []))
+    tell_made(talk, f"Wrote {output}", made)
+    talk.explain("This file may be given to anyone. Asking something else of the same rows spends privacy again: the epsilons "
+                 "add up. Several questions in one release are cheaper.")
+    talk.explain("Anyone who has the file can now read its answers" + (", and test the hypotheses they are about:"
+                                                                       if _testable(made) else ":"))
+    talk.suggest(f"noisewise answer {quote(str(output))}",
+                 *([f"noisewise test {quote(str(output))}"] if _testable(made) else []))
     _tell_about_parts(talk, made)
     _tell_about_delta(talk, made, delta)
     talk.document({"file": output, **made.document()})
@@ -64,14 +65,14 @@ def _tell_about_parts(talk: Talk, made: PartitionRelease) -> None:
 def _tell_about_delta(talk: Talk, made: PartitionRelease, delta: float | None) -> None:
     if delta is None:
         talk.note(f"Note: no --delta was given, so the guarantee is pure epsilon.{_saving(made)}")
-    elif made.rows and made.delta > 1 / made.rows:
-        talk.warn(f"delta is larger than 1/{made.rows}, one over the number of rows: that is a weak promise to each of them")
+    else:
+        warn_about_delta(talk, made.delta, made.rows)
 
 
 def _saving(made: PartitionRelease) -> str:
     """What a small delta would have saved, if anything: that takes many numbers."""
     from noisewise.answers.noise import MeanNoise
-    from noisewise.holder_partition import plan_partition
+    from noisewise.holder.partition import plan_partition
 
     gaussian = plan_partition(made.schema, made.questions, made.epsilon, 1e-6).scale
     pure = MeanNoise(made.mechanism, made.noise, len(made.numbers)).sd

@@ -12,7 +12,7 @@ import typer
 
 from noisewise.cli.files import check_folder, write_text
 from noisewise.cli.guard import guarded
-from noisewise.cli.options import TABLE, AsJson, Force, Quiet, Traceback
+from noisewise.cli.options import AsJson, Data, Force, Quiet, Traceback
 from noisewise.cli.table import open_table
 from noisewise.cli.talk import Talk, visible
 from noisewise.errors import DataError, DeclarationError, ResultError
@@ -34,7 +34,7 @@ Kind = Literal["number", "category", "boolean", "either"]
 @guarded(holder=True)
 def init(
     context: typer.Context,
-    data: Annotated[str, typer.Argument(metavar="DATA", help=TABLE, show_default=False)],
+    data: Data,
     output: Annotated[str, typer.Option("--output", "-o", help="The schema to write; - for standard output.")] = "schema.toml",
     force: Force = False,
     as_json: AsJson = False,
@@ -86,13 +86,13 @@ def check(
     Example: noisewise schema check schema.toml patients.parquet
     """
     talk = Talk.of(context)
-    from noisewise.holder import plan
+    from noisewise.holder.gram import plan_gram
     from noisewise.schema import Basis, Schema
 
     declared = Schema.load(schema)
     open_columns = [] if terms is not None else declared.without_bounds
     basis = None if open_columns else Basis.of(declared, terms)
-    mechanism = None if basis is None else plan(basis, epsilon, delta)
+    mechanism = None if basis is None else plan_gram(basis, epsilon, delta)
     undeclared = None if data is None else _compare(declared, data)
     if not talk.quiet:
         _describe(talk, schema, declared)

@@ -41,7 +41,8 @@ def show(
     from noisewise.release.single import SingleRelease
 
     if len(files) > 1:
-        releases = list(zip(files, read_all([str(file) for file in files]), strict=True))
+        with talk.working("Reading releases"):
+            releases = list(zip(files, read_all([str(file) for file in files]), strict=True))
         singles = {file: found for file, found in releases if isinstance(found, SingleRelease)}
         if singles:
             _show_singles(talk, singles, [file for file in files if file not in singles])
@@ -50,12 +51,12 @@ def show(
         return
     file = files[0]
     found = noisewise.load(file)
-    talk.line(found.describe())
+    talk.text(found.describe())
     talk.explain()
     talk.explain("What the columns mean (declared by the data holder; cells that do not fit became what is said here):")
     if not talk.quiet:
         for rule in found.schema.rules():
-            talk.line(f"  {rule}")
+            talk.text(f"  {rule}")
     talk.document({"file": file, **(found.document() if isinstance(found, SingleRelease) else release_document(found))})
 
 

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from noisewise.cli.files import INPUT_ENDINGS
+from noisewise.cli.tables import plain_table
 from noisewise.cli.talk import visible
-from noisewise.errors import IncompatibleReleasesError
+from noisewise.errors import IncompatibleReleasesError, ReleaseError
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -24,6 +26,10 @@ def expand(files: Sequence[Path]) -> list[Path]:
     """Folders become the files in them, patterns such as ``site-*.nwr`` (in quotes, or left by Windows) those that match."""
     from noisewise.release.many import release_paths
 
+    for file in files:
+        if file.name.lower().endswith(INPUT_ENDINGS) and not file.is_dir():
+            raise ReleaseError("this is a table or a schema, where a release file is wanted", found=str(file),
+                               remedy="a data holder makes one of a table: noisewise release")
     return [Path(file) for file in release_paths(files)]
 
 
@@ -120,10 +126,8 @@ class Sites:
 
     def table(self) -> Table:
         """One line for each part: rows, privacy, noise."""
-        from rich import box
-        from rich.table import Table
 
-        table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
+        table = plain_table()
         table.add_column("site", style="bold", overflow="fold")
         for heading in ("rows", "epsilon", "delta", "noise sd"):
             table.add_column(heading, justify="right", no_wrap=True)

@@ -12,9 +12,9 @@ import typer
 from noisewise.cli.files import check_release_target
 from noisewise.cli.guard import guarded
 from noisewise.cli.ledger_of_release import open_budget
-from noisewise.cli.options import TABLE, AsJson, Force, Quiet, Traceback
+from noisewise.cli.options import AsJson, Data, Edition, Epsilon, Force, LedgerPlace, Quiet, SchemaFile, Traceback
+from noisewise.cli.query import QueryText, TrustQuery, open_rows
 from noisewise.cli.sites import Sites, expand
-from noisewise.cli.table import open_table
 from noisewise.cli.talk import Talk
 from noisewise.errors import ResultError
 
@@ -31,12 +31,12 @@ def synthesize(
     context: typer.Context,
     files: Annotated[list[Path], typer.Argument(metavar="FILE", show_default=False, help="Release files of kind gram: one, or "
                                                 "one from each of several data holders; or a .nwb file.")],
-    out: Annotated[Path, typer.Option("--out", "-o", help="An empty folder for the tables; it is made if it is not there.",
+    out: Annotated[Path, typer.Option("--out", "-o", help="A folder without synthetic tables; it is made if it is not there.",
                                       show_default=False)],
     sets: Annotated[int | None, typer.Option(help="How many tables: 20 unless given.", min=2, show_default=False)] = None,
     rows: Annotated[int | None, typer.Option(help="Rows of each table; by default as many as the release is of.", min=1,
                                              show_default=False)] = None,
-    csv: Annotated[bool, typer.Option("--csv", metavar="", help="Write CSV instead of Parquet.")] = False,
+    csv: Annotated[bool, typer.Option("--csv", help="Write CSV instead of Parquet.")] = False,
     seed: Annotated[int | None, typer.Option(help="Makes the tables reproducible.", min=0, show_default=False)] = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
@@ -54,14 +54,16 @@ def synthesize(
     files = expand(files)
     format = "csv" if csv else "parquet"
     if any(file.suffix.lower() == BINARY_ENDING for file in files):
-        written, count, size = _binary(files, out, format, sets, rows)
+        written, count, size = _binary(talk, files, out, format, sets, rows)
         outside: dict[str, float] = {}
     else:
         import noisewise
 
-        made = noisewise.synthesize(Sites.load(files).together(), sets=20 if sets is None else sets, rows=rows, seed=seed)
-        written, count, size = made.save(out, format=format), len(made), made.rows
-        outside = made.cut_off()
+        together = Sites.load(files, talk.progress).together()
+        with talk.working("Preparing"):
+            made = noisewise.synthesize(together, sets=20 if sets is None else sets, rows=rows, seed=seed)
+            outside = made.cut_off()
+        written, count, size = made.save(out, format=format, progress=talk.progress), len(made), made.rows
     talk.line(f"{count} {'table' if count == 1 else 'tables'} of {size:,} synthetic rows in {out}")
     far = {name: share for name, share in outside.items() if share > NOTABLE}
     if far:
@@ -74,7 +76,8 @@ def synthesize(
     talk.document({"tables": count, "rows": size, "files": written, "cut_off": outside})
 
 
-def _binary(files: list[Path], out: Path, format: str, sets: int | None, rows: int | None) -> tuple[list[Path], int, int]:
+def _binary(talk: Talk, files: list[Path], out: Path, format: str, sets: int | None,
+            rows: int | None) -> tuple[list[Path], int, int]:
     from noisewise.release.binary import BinarySynthesis
     from noisewise.synthetic.files import write_tables
 
@@ -82,7 +85,7 @@ def _binary(files: list[Path], out: Path, format: str, sets: int | None, rows: i
         raise typer.BadParameter("a .nwb file has its copies and rows: give it alone, without --sets and --rows")
     made = BinarySynthesis.load(files[0])
     tables = [partial(_batches, made, copy) for copy in range(made.copies)]
-    return write_tables(out, tables, format), made.copies, made.synthetic_rows
+    return write_tables(out, tables, format, talk.progress), made.copies, made.synthetic_rows
 
 
 def _batches(made: BinarySynthesis, copy: int) -> Iterator[Any]:
@@ -92,19 +95,18 @@ def _batches(made: BinarySynthesis, copy: int) -> Iterator[Any]:
 @guarded(holder=True)
 def synthesize_binary(
     context: typer.Context,
-    data: Annotated[str, typer.Argument(metavar="DATA", help=TABLE, show_default=False)],
-    schema: Annotated[Path, typer.Option("--schema", "-s", help="The public declarations (TOML).", show_default=False)],
+    data: Data,
+    schema: SchemaFile,
     column: Annotated[str, typer.Option("--column", "-c", help="A column with two levels.", show_default=False)],
-    epsilon: Annotated[float, typer.Option("--epsilon", "-e", help="How much privacy may be spent, for example 1.",
-                                           show_default=False)],
+    epsilon: Epsilon,
     rows: Annotated[int, typer.Option(help="Synthetic rows of each copy.", min=1, show_default=False)],
     output: Annotated[Path, typer.Option("--output", "-o", help="The file to write, for example smokers.nwb.",
                                          show_default=False)],
     copies: Annotated[int, typer.Option(help="How many copies; they share epsilon.", min=1)] = 1,
-    ledger: Annotated[str | None, typer.Option(help="The budget ledger of this table, to be charged before anything is drawn.",
-                                               show_default=False)] = None,
-    edition: Annotated[str, typer.Option(help="With --ledger: says that the rows have changed; the same request is answered from "
-                                         "the ledger otherwise.", show_default=False)] = "",
+    ledger: LedgerPlace = None,
+    edition: Edition = "",
+    query: QueryText = None,
+    trust_query: TrustQuery = False,
     force: Force = False,
     as_json: AsJson = False,
     quiet: Quiet = False,
@@ -124,11 +126,12 @@ def synthesize_binary(
         raise ResultError("a file of synthetic yes-or-no rows ends in .nwb", found=str(output), remedy="for example smokers.nwb")
     check_release_target(output.resolve(), force=force, room=65_536 + 24 * copies)
     declared = noisewise.Schema.load(schema)
-    budget = open_budget(ledger, None, None, edition)
-    made = noisewise.synthesize_binary(open_table(data), declared, column, epsilon=epsilon, rows=rows, copies=copies,
-                                       ledger=budget, edition=edition, progress=talk.progress)
+    budget = open_budget(talk, ledger, edition)
+    made = noisewise.synthesize_binary(
+        open_rows(data, query, trust_query), declared, column, epsilon=epsilon, rows=rows, copies=copies, ledger=budget,
+        edition=edition, progress=talk.progress)
     made.save(output)
-    talk.line(made.describe())
+    talk.text(made.describe())
     talk.note(f"Wrote {output}")
     talk.document({**made.document(), "file": output})
     if budget is not None:

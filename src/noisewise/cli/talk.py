@@ -3,6 +3,8 @@
 Results go to standard output, notes and warnings to standard error. With ``--json`` standard output holds exactly one JSON
 document. With ``--quiet`` there are results, warnings and errors, and nothing else. Nothing is read as markup (``ward[T.B]`` is a
 name), and control characters, which a file from elsewhere could hold to play tricks on a terminal, are made visible.
+
+Words are wrapped on a terminal and nowhere else: a program that reads them finds each message on one line.
 """
 
 from __future__ import annotations
@@ -10,8 +12,11 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 import sys
-from collections.abc import Mapping
+import textwrap
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
@@ -23,6 +28,9 @@ if TYPE_CHECKING:
 
 WIDTH_OF_A_FILE: Final = 120
 """How wide tables may be where there is no terminal to ask."""
+
+LABEL: Final = re.compile(r"  \S+(?: \S+)* {2,}(?=\S)")
+"""A label of a description: indented by two, and two blanks or more before its text."""
 
 CONTROLS: Final = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160)) if code != ord("\n")}
 
@@ -65,8 +73,16 @@ class Talk:
 
     @property
     def progress(self) -> bool | None:
-        """For the library: no bar if quiet, otherwise one on a terminal."""
-        return False if self.quiet else None
+        """For the library: no bar if quiet or for machines, otherwise one on a terminal."""
+        return False if self.quiet or self.json else None
+
+    @contextmanager
+    def working(self, doing: str) -> Iterator[None]:
+        """A sign of life, on a terminal, while something may take long that cannot say how far it is."""
+        from noisewise.progress import progress_bar
+
+        with progress_bar(self.progress, doing, unit=""):
+            yield
 
     @cached_property
     def _out(self) -> Console:
@@ -86,6 +102,14 @@ class Talk:
         if not self.json:
             self._out.print(visible(words), style=style, soft_wrap=True)
 
+    def text(self, words: str) -> None:
+        """Sentences, some with a label before them, as the library describes things: on a terminal wrapped to its width."""
+        if not self.json:
+            on_terminal = self._out.file.isatty()
+            for line, indent in _labels_with_text(visible(words)) if on_terminal else ((visible(words), 0),):
+                for piece in _wrapped(line, self._out, hanging=indent):
+                    self._out.print(piece, soft_wrap=True)
+
     def explain(self, words: str = "", style: str | None = None) -> None:
         """A paragraph for someone who sees this for the first time."""
         if not self.json and not self.quiet:
@@ -97,32 +121,78 @@ class Talk:
             for command in commands:
                 self.line(f"  {command}", style="bold")
 
+    def labelled(self, label: str, style: str, words: str) -> None:
+        """A line of the result that begins with a label, below which it is wrapped on a terminal."""
+        if not self.json:
+            _print_labelled(self._out, label, style, words)
+
     def note(self, words: str) -> None:
         """Something good to know that is not part of the result."""
         if not self.quiet:
-            self._err.print(visible(words), style="dim", soft_wrap=True)
+            for line in _wrapped(visible(words), self._err):
+                self._err.print(line, style="dim", soft_wrap=True)
+
+    def announce(self, words: str) -> None:
+        """Something that was done and should be seen, also where little is said."""
+        for line in _wrapped(visible(words), self._err):
+            self._err.print(line, style="bold", soft_wrap=True)
 
     def warn(self, words: str, *more: tuple[str, str]) -> None:
         """Something that must not be overlooked, with labelled lines below it."""
-        self._labelled("Warning: ", "bold yellow", words)
-        for label, line in more:
-            self._labelled(f"  {label + ':':<9}", "dim", line)
+        self._alert("Warning: ", "bold yellow", words, more)
 
     def fail(self, words: str, *more: tuple[str, str]) -> None:
         """What went wrong, with labelled lines below it."""
-        self._labelled("Error: ", "bold red", words)
-        for label, line in more:
-            self._labelled(f"  {label + ':':<9}", "dim", line)
+        self._alert("Error: ", "bold red", words, more)
+
+    def _alert(self, label: str, style: str, words: str, more: Iterable[tuple[str, str]]) -> None:
+        _print_labelled(self._err, label, style, words)
+        for name, line in more:
+            _print_labelled(self._err, f"  {name + ':':<9}", "dim", line)
 
     def document(self, content: Mapping[str, Any]) -> None:
         """The JSON document, if one is wanted; ASCII, so that no encoding can break it."""
         if self.json:
             sys.stdout.write(json.dumps(_plain(content), indent=2, allow_nan=False) + "\n")
 
-    def _labelled(self, label: str, style: str, words: str) -> None:
-        from rich.text import Text
 
-        self._err.print(Text.assemble((label, style), visible(words)), soft_wrap=True)
+def _print_labelled(console: Console, label: str, style: str, words: str) -> None:
+    from rich.text import Text
+
+    first, *more = _wrapped(label + visible(words), console, hanging=len(label))
+    console.print(Text.assemble((first[:len(label)], style), first[len(label):]), soft_wrap=True)
+    for line in more:
+        console.print(line, soft_wrap=True)
+
+
+def _labels_with_text(words: str) -> list[tuple[str, int]]:
+    """Each label with the lines that belong to it in one piece, and how far they are indented.
+
+    >>> _labels_with_text("a release\\n  protects  one\\n            row\\n  rows      12")
+    [('a release', 0), ('  protects  one row', 12), ('  rows      12', 12)]
+    """
+    found: list[tuple[str, int]] = []
+    for line in words.split("\n"):
+        blank = len(line) - len(line.lstrip())
+        label = LABEL.match(line)
+        if found and blank and blank == found[-1][1] and label is None:
+            found[-1] = (f"{found[-1][0]} {line.strip()}", blank)
+        else:
+            found.append((line, blank if label is None else label.end()))
+    return found
+
+
+def _wrapped(words: str, console: Console, hanging: int | None = None) -> list[str]:
+    """The lines as they go to a terminal of this width; a word that is longer, such as a path, stays whole."""
+    lines = words.split("\n")
+    if not console.file.isatty():
+        return lines
+    found = []
+    for line in lines:
+        indent = len(line) - len(line.lstrip()) if hanging is None else hanging
+        found += textwrap.wrap(line, max(console.width, 20), subsequent_indent=" " * indent, break_long_words=False,
+                               break_on_hyphens=False) or [""]
+    return found
 
 
 def _console(*, stderr: bool) -> Console:

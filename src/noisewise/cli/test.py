@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from noisewise.cli.completion import ALTERNATIVES, one_of
 from noisewise.cli.guard import guarded
 from noisewise.cli.options import AsJson, Quiet, Traceback
+from noisewise.cli.tables import plain_table
 from noisewise.cli.talk import Talk, visible
 
 if TYPE_CHECKING:
@@ -26,11 +28,11 @@ def test(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A release file of kind partition.", show_default=False)],
     level: Annotated[list[float] | None, typer.Option(help="A level of significance; may be repeated. By default 0.05 and 0.01.",
                                                       show_default=False)] = None,
-    alternative: Annotated[str, typer.Option(help="For posterior probabilities: two-sided, less (the coefficient is less than "
-                                             "b) or greater.")] = "two-sided",
+    alternative: Annotated[str, typer.Option(autocompletion=one_of(ALTERNATIVES), help=(
+        "For posterior probabilities: two-sided, less (the coefficient is less than b) or greater."))] = "two-sided",
     rows: Annotated[float | None, typer.Option(help="About how many rows the table has, if the release does not tell.",
                                                show_default=False)] = None,
-    censored: Annotated[bool, typer.Option("--censored", metavar="", help="Clip the released mean to its limits first. It can "
+    censored: Annotated[bool, typer.Option("--censored", help="Clip the released mean to its limits first. It can "
                                            "cost a test all its power.")] = False,
     seed: Annotated[int, typer.Option(help="Of the simulation of the null hypothesis.", min=0)] = 0,
     as_json: AsJson = False,
@@ -47,8 +49,9 @@ def test(
     talk = Talk.of(context)
     import noisewise
 
-    found = noisewise.test(noisewise.load(file), levels=tuple(level or DEFAULT_LEVELS), alternative=alternative, rows=rows,
-                           censored=censored, seed=seed)
+    release = noisewise.load(file)
+    found = noisewise.test(release, levels=tuple(level or DEFAULT_LEVELS), alternative=alternative, rows=rows,
+                           censored=censored, seed=seed, progress=talk.progress)
     if not talk.quiet:
         talk.line(visible(found.formula), style="bold")
         talk.line(f"{found.parts} random parts · null hypotheses simulated with parts, clipping and noise, seed {seed}",
@@ -65,11 +68,7 @@ def test(
 
 def _table(found: TestResults) -> Table:
     """One line for each test and level."""
-    from rich import box
-    from rich.table import Table
-
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
-    table.add_column("hypothesis", style="bold", overflow="fold")
+    table = plain_table("hypothesis")
     table.add_column("statistic", overflow="fold")
     known = any(one.uncalibrated for one in found)
     for heading in ("value", "p", "level", "rejects if", *["uncalibrated"] * known, "rejected"):

@@ -97,6 +97,15 @@ class BinarySynthesis:
             f"  promise      {self.statement}",
         ))
 
+    def __repr__(self) -> str:
+        return (f"<BinarySynthesis of {self.column!r}: {self.copies} {'copy' if self.copies == 1 else 'copies'} of "
+                f"{self.synthetic_rows:,} rows, {self.adjacency}, epsilon {self.epsilon}>")
+
+    def _repr_html_(self) -> str:
+        from noisewise.notebook import described
+
+        return described(self.describe())
+
     def table(self, copy: int) -> pa.Table:
         """The rows of a copy (from 0), the first level first: their order says nothing."""
         import pyarrow as pa

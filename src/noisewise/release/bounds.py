@@ -84,6 +84,15 @@ class SuggestedBounds:
         lines += _wrap("missing", "cells without a number were left out")
         return "\n".join(lines)
 
+    def __repr__(self) -> str:
+        found = ", ".join(f"{column.name} {column.lower:g} to {column.upper:g}" for column in self.columns)
+        return f"<SuggestedBounds: {found}; {self.adjacency}, epsilon {self.epsilon}>"
+
+    def _repr_html_(self) -> str:
+        from noisewise.notebook import described
+
+        return described(self.describe())
+
     def document(self) -> dict[str, Any]:
         """For machines."""
         return {"format": FORMAT, "version": VERSION, **asdict(self)}

@@ -200,6 +200,11 @@ class Release:
             f"{self.adjacency}, (epsilon, delta) = {budgets}{more}>"
         )
 
+    def _repr_html_(self) -> str:
+        from noisewise.notebook import described
+
+        return described(self.describe())
+
 
 def _block_names(part: GramPart) -> tuple[str, ...]:
     return tuple(part.blocks) if isinstance(part, MomentsPart) else ()

@@ -156,6 +156,11 @@ class SingleRelease(ABC):
     def __repr__(self) -> str:
         return f"<Release {self.kind}: {self.title()}, {self.adjacency}, (epsilon, delta) = ({self.epsilon}, {self.delta})>"
 
+    def _repr_html_(self) -> str:
+        from noisewise.notebook import described
+
+        return described(self.describe())
+
     @abstractmethod
     def title(self) -> str:
         """What it is of, in a few words."""

@@ -20,7 +20,7 @@ mechanism can be reached from this room.
                     its tables
     plots/          pictures of posteriors, checks and comparisons
     export.py       ArviZ
-    store.py        one .npz file, without pickle
+    store.py        one .npz file, without pickle; comparison_store.py adds the models of a comparison to it
 """
 
 from __future__ import annotations

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from noisewise.notebook import card, frame
+
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
@@ -84,7 +86,8 @@ class Answers:
         return f"<Answers {self.formula!r}: {len(self)} from {self.parts} parts>"
 
     def _repr_html_(self) -> str:
-        return str(self.summary().to_html(float_format=lambda value: f"{value:.4g}"))
+        sentences = [one.sentence for one in self]
+        return card(f"{self.formula}, from {self.parts} random parts", frame(self.summary()), notes=sentences)
 
     def __str__(self) -> str:
         return "\n".join(one.sentence for one in self.answers)

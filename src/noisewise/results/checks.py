@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noisewise.errors import ResultError
+from noisewise.notebook import card, frame
 from noisewise.release.combine import combine
 from noisewise.release.model import Release
 from noisewise.results.check_moments import Statistics, references, whitening_root
@@ -82,11 +83,7 @@ class PredictiveCheck:
         return f"<PredictiveCheck {self.formula!r}: {holders} holders, {len(self.problems())} problems>"
 
     def _repr_html_(self) -> str:
-        import html
-
-        notes = "".join(f"<li>{html.escape(problem)}</li>" for problem in self.problems())
-        table = str(self.table.to_html(float_format=lambda value: f"{value:.4g}"))
-        return f"<p><b>{html.escape(self.formula)}</b></p>{table}" + (f"<ul>{notes}</ul>" if notes else "")
+        return card(self.formula, frame(self.table), notes=self.problems())
 
 
 def check_release(posterior: Posterior, release: Release | Sequence[Release], holders: Sequence[str] | None,

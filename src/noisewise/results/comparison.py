@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from noisewise.notebook import card, frame
 from noisewise.results.records import check_interval
 from noisewise.results.summary import percent_label
 
@@ -85,4 +86,5 @@ class MethodComparison:
         return f"<MethodComparison {self.formula!r}: {', '.join(self.posteriors)}>"
 
     def _repr_html_(self) -> str:
-        return str(self.table().to_html(float_format=lambda value: f"{value:.4g}")) + str(self.methods().to_html())
+        notes = [f"{name}: {note}" for name in (*self.posteriors, *self.refused) for note in self.notes(name)]
+        return card(self.formula, frame(self.table()), frame(self.methods()), notes=notes)

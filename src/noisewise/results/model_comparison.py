@@ -169,6 +169,19 @@ class Comparison:
             kind = ConvergenceWarning if self.info.doubts else NoisewiseWarning
             warnings.warn("; ".join(found), kind, stacklevel=stacklevel + 1)
 
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write everything to one `.npz` file; an older file survives a failure. `Posterior.load` reads its averaged draws."""
+        from noisewise.results.comparison_store import save_comparison
+
+        save_comparison(self, path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Comparison:
+        """Read what `save` wrote: the same numbers to the last bit."""
+        from noisewise.results.comparison_store import load_comparison
+
+        return load_comparison(path)
+
     @property
     def inclusion_probabilities(self) -> NDArray[np.float64]:
         """The probability of each of `question.terms` to be in the model."""

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noisewise.errors import ResultError
+from noisewise.notebook import card, frame
 from noisewise.results import export
 from noisewise.results import summary as summaries
 from noisewise.results.records import FitInfo, check_interval
@@ -85,9 +86,5 @@ class ParameterPosterior:
                 f"{self.terms[0]} {self.mean:.3g} (95 %: {low:.3g} to {high:.3g})>")
 
     def _repr_html_(self) -> str:
-        import html
-
-        table = str(self.summary().to_html(float_format=lambda value: f"{value:.4g}"))
-        notes = "".join(f"<li>{html.escape(problem)}</li>" for problem in self.diagnose())
-        heading = html.escape(f"{self.info.formula}: {self.info.family}, method {self.info.method}")
-        return f"<p><b>{heading}</b></p>{table}" + (f"<ul>{notes}</ul>" if notes else "")
+        heading = f"{self.info.formula}: {self.info.family}, method {self.info.method}"
+        return card(heading, frame(self.summary()), notes=self.diagnose())

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from noisewise.notebook import card, frame
 from noisewise.schema.questions import Question
 
 if TYPE_CHECKING:
@@ -106,4 +107,4 @@ class PartitionPlan:
         return f"<PartitionPlan: {self.parts} parts of {self.rows / self.parts:,.0f} rows, epsilon {self.epsilon:g}>"
 
     def _repr_html_(self) -> str:
-        return str(self.table().to_html(float_format=lambda value: f"{value:.3g}", na_rep=""))
+        return card(f"{self.parts} parts are suggested", frame(self.table(), digits=3))

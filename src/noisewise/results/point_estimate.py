@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noisewise.errors import NoisewiseWarning, ResultError
+from noisewise.notebook import card, frame
 from noisewise.results import prediction, rows
 from noisewise.results.families import GAUSSIAN
 from noisewise.results.records import FitInfo
@@ -122,9 +123,4 @@ class PointEstimate:
         return f"<PointEstimate {self.info.formula!r}, {self._subtitle()}: {shown}{more} ({NO_POSTERIOR})>"
 
     def _repr_html_(self) -> str:
-        import html
-
-        table = str(self.summary().to_html(float_format=lambda value: f"{value:.4g}"))
-        heading = html.escape(f"{self.info.formula} ({self._subtitle()})")
-        notes = "".join(f"<li>{html.escape(problem)}</li>" for problem in self.diagnose())
-        return f"<p><b>{heading}</b><br>{NO_POSTERIOR}</p>{table}" + (f"<ul>{notes}</ul>" if notes else "")
+        return card(f"{self.info.formula} ({self._subtitle()})", frame(self.summary()), below=NO_POSTERIOR, notes=self.diagnose())

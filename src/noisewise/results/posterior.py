@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noisewise.errors import ConvergenceWarning, ResultError
+from noisewise.notebook import card, frame
 from noisewise.results import export, prediction, rows, store
 from noisewise.results import summary as summaries
 from noisewise.results.families import GAUSSIAN, family_of
@@ -277,12 +278,7 @@ class Posterior:
         )
 
     def _repr_html_(self) -> str:
-        import html
-
-        table = str(self.summary().to_html(float_format=lambda value: f"{value:.4g}"))
-        heading = html.escape(f"{self.info.formula} ({self._subtitle()})")
-        notes = "".join(f"<li>{html.escape(problem)}</li>" for problem in self.diagnose())
-        return f"<p><b>{heading}</b></p>{table}" + (f"<ul>{notes}</ul>" if notes else "")
+        return card(f"{self.info.formula} ({self._subtitle()})", frame(self.summary()), notes=self.diagnose())
 
 
 def _frozen(values: Any, kind: type) -> NDArray[Any]:

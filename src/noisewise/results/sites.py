@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noisewise.errors import ResultError
+from noisewise.notebook import card, frame
 from noisewise.results.records import check_interval
 from noisewise.results.summary import percent_label, summary_table
 
@@ -78,3 +79,6 @@ class SiteEffects:
 
     def __repr__(self) -> str:
         return f"<SiteEffects of {self.count} sites: {', '.join(self.varying)} differ between them>"
+
+    def _repr_html_(self) -> str:
+        return card(f"How much {self.count} sites differ", frame(self.summary()))

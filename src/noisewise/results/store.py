@@ -2,8 +2,8 @@
 
 The file is an uncompressed zip archive of `.npy` members, which any NumPy can open: `samples` (chains, draws,
 terms), `metadata` (UTF-8 JSON as bytes) and, if known, `diverging` (chains, draws), `site_deviations` (chains, draws,
-terms that vary) and `site_coefficients` (sites, draws, terms). Reading checks the size that each header announces against
-the bytes that are there before anything is allocated.
+terms that vary) and `site_coefficients` (sites, draws, terms); `comparison_store` adds members of its own. Reading checks the
+size that each header announces against the bytes that are there before anything is allocated.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import dataclasses
 import json
 import math
 import os
+import re
 import tempfile
 import zipfile
 from collections.abc import Mapping
@@ -33,6 +34,9 @@ VERSION = 1
 LARGEST_HEADER = 4096
 MEMBERS = {"samples.npy": "<f8", "metadata.npy": "|u1", "diverging.npy": "|b1", "site_deviations.npy": "<f8",
            "site_coefficients.npy": "<f8"}
+OTHER = "other"
+"""Before the number of another method's members in a file of `comparison_store`."""
+MODEL_MEMBERS = {"members.npy": "|b1", "probabilities.npy": "<f8", "log_bayes_factors.npy": "<f8", "without_noise.npy": "<f8"}
 
 
 def write(path: str | os.PathLike[str], arrays: Mapping[str, NDArray[Any]], metadata: dict[str, Any]) -> None:
@@ -76,11 +80,11 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, NDArray[Any]], dict[st
     except FileNotFoundError as error:
         raise ResultError("there is no such file", found=str(path)) from error
     except (OSError, ValueError, KeyError, EOFError, MemoryError, RecursionError) as error:
-        raise _malformed(path, f"{type(error).__name__}: {error}") from error
+        raise malformed(path, f"{type(error).__name__}: {error}") from error
     except (zipfile.BadZipFile, NotImplementedError, RuntimeError) as error:
-        raise _malformed(path, str(error)) from error
+        raise malformed(path, str(error)) from error
     if not isinstance(document, dict) or document.get("format") != FORMAT:
-        raise _malformed(path, "no noisewise metadata")
+        raise malformed(path, "no noisewise metadata")
     version = document.get("version")
     if version != VERSION:
         raise ResultError(
@@ -91,7 +95,8 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, NDArray[Any]], dict[st
     return arrays, document
 
 
-def _malformed(path: str | os.PathLike[str], found: str) -> ResultError:
+def malformed(path: str | os.PathLike[str], found: str) -> ResultError:
+    """The one error for a file that is not what it should be."""
     return ResultError(
         f"{path} is not a posterior saved by noisewise, or it is damaged",
         found=found[:200],
@@ -104,28 +109,36 @@ def _read_members(path: str | os.PathLike[str]) -> dict[str, NDArray[Any]]:
     with zipfile.ZipFile(path) as archive:
         entries = archive.infolist()
         names = [entry.filename for entry in entries]
-        if len(set(names)) != len(names) or not {"samples.npy", "metadata.npy"} <= set(names) <= set(MEMBERS):
-            raise _malformed(path, f"members {', '.join(names[:5])}")
+        known = all(_type_of(name) is not None for name in names)
+        if len(set(names)) != len(names) or not known or not {"samples.npy", "metadata.npy"} <= set(names):
+            raise malformed(path, f"members {', '.join(names[:5])}")
         for entry in entries:
             # Stored members cannot expand: no more memory is used than the file is long.
             if entry.compress_type != zipfile.ZIP_STORED:
-                raise _malformed(path, f"compressed member {entry.filename}")
+                raise malformed(path, f"compressed member {entry.filename}")
             with archive.open(entry) as member:
                 arrays[entry.filename.removesuffix(".npy")] = _read_array(member, entry, path)
     return arrays
 
 
+def _type_of(member: str) -> str | None:
+    """The type of the numbers in a member of the archive; None for one that does not belong there."""
+    own = re.sub(rf"^{OTHER}[0-9]{{1,3}}_", "", member)
+    known = {**MODEL_MEMBERS, **MEMBERS} if own == member else {**MODEL_MEMBERS, "samples.npy": MEMBERS["samples.npy"]}
+    return known.get(own)
+
+
 def _read_array(member: IO[bytes], entry: zipfile.ZipInfo, path: str | os.PathLike[str]) -> NDArray[Any]:
     version = np.lib.format.read_magic(member)
     if version != (1, 0):
-        raise _malformed(path, f"array format {version}")
+        raise malformed(path, f"array format {version}")
     shape, fortran, dtype = np.lib.format.read_array_header_1_0(member, max_header_size=LARGEST_HEADER)
-    expected = np.dtype(MEMBERS[entry.filename])
+    expected = np.dtype(_type_of(entry.filename))
     if dtype != expected or fortran or any(length < 0 for length in shape):
-        raise _malformed(path, f"{entry.filename} with type {dtype}")
+        raise malformed(path, f"{entry.filename} with type {dtype}")
     content = member.read()
     if len(content) != math.prod(shape) * expected.itemsize:
-        raise _malformed(path, f"{entry.filename} announces the shape {shape} and holds {len(content)} bytes")
+        raise malformed(path, f"{entry.filename} announces the shape {shape} and holds {len(content)} bytes")
     return np.frombuffer(content, dtype=expected).reshape(shape)
 
 
@@ -164,7 +177,7 @@ def parts_from_document(
         design = Design.from_dict(document["design"])
         return terms, design, info_from_dict(document["info"]), prior_from_dict(document["prior"])
     except (NoisewiseError, KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
-        raise _malformed(path, f"{type(error).__name__}: {error}") from error
+        raise malformed(path, f"{type(error).__name__}: {error}") from error
 
 
 def sites_from_document(path: str | os.PathLike[str], document: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]],
@@ -175,6 +188,6 @@ def sites_from_document(path: str | os.PathLike[str], document: Mapping[str, Any
     if found is None and not members:
         return None
     if not isinstance(found, dict) or not isinstance(found.get("varying"), list) or len(members) != 2:
-        raise _malformed(path, "incomplete random effects by site")
+        raise malformed(path, "incomplete random effects by site")
     varying = tuple(str(term) for term in found["varying"])
     return SiteEffects(terms, varying, arrays["site_deviations"], arrays["site_coefficients"])

@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from noisewise.notebook import card, frame
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -98,7 +100,8 @@ class TestResults:
         return f"<TestResults {self.formula!r}: {len(self)} from {self.parts} parts>"
 
     def _repr_html_(self) -> str:
-        return str(self.summary().to_html(float_format=lambda value: f"{value:.4g}"))
+        sentences = [one.sentence for one in self]
+        return card(f"{self.formula}, from {self.parts} random parts", frame(self.summary()), notes=sentences)
 
     def __str__(self) -> str:
         return "\n".join(one.sentence for one in self.tests)

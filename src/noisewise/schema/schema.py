@@ -195,6 +195,13 @@ class Schema:
         """What happens to cells that do not fit, one plain sentence per column: public, and stated in every release."""
         return [_rule(column) for column in self.columns]
 
+    def _repr_html_(self) -> str:
+        from noisewise.notebook import card, lines
+
+        unit = "one row" if self.unit.is_row else f"one {self.unit.column} (at most {self.unit.max_rows} rows)"
+        rows = [(name, rule.removeprefix(f"{name}: ")) for name, rule in zip(self.names, self.rules(), strict=True)]
+        return card(f"Schema: protects {unit}, {self.adjacency}", lines(("column", "what becomes of its cells"), rows))
+
 
 def _rule(column: Column) -> str:
     def becomes(value: object) -> str:

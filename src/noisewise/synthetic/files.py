@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from noisewise.errors import ResultError
+from noisewise.progress import Tick, progress_bar
 from noisewise.whole_file import whole_file
 
 if TYPE_CHECKING:
@@ -45,14 +47,16 @@ def write_parquet(path: str | os.PathLike[str], batches: Iterator[pa.RecordBatch
 
 
 def write_tables(
-    folder: str | os.PathLike[str], tables: Sequence[Callable[[], Iterator[pa.RecordBatch]]], format: str
+    folder: str | os.PathLike[str], tables: Sequence[Callable[[], Iterator[pa.RecordBatch]]], format: str,
+    progress: Tick | bool | None = None,
 ) -> list[Path]:
-    """One file for each table, numbered from 1, in a folder that is made if it is not there."""
+    """One file for each table, numbered from 1, in a folder that is made if it is not there: all of them, or none."""
     if format not in FORMATS:
         raise ResultError("tables are written as parquet or csv", found=repr(format))
     target = Path(folder)
     digits = max(len(str(len(tables))), 2)
     paths = [target / f"synthetic-{number:0{digits}d}.{format}" for number in range(1, len(tables) + 1)]
+    was_there = target.exists()
     try:
         target.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -63,7 +67,19 @@ def write_tables(
         raise ResultError("tables of two syntheses in one folder could be taken for those of one", found=str(taken),
                           remedy="choose an empty folder")
     write = write_csv if format == "csv" else write_parquet
-    return [write(path, table()) for path, table in zip(paths, tables, strict=True)]
+    try:
+        with progress_bar(progress, "Writing tables", "tables") as tick:
+            for place, (path, table) in enumerate(zip(paths, tables, strict=True)):
+                write(path, table())
+                tick(place + 1, len(paths))
+    except BaseException:  # some of them could be taken for all
+        for path in paths:
+            path.unlink(missing_ok=True)
+        if not was_there:
+            with contextlib.suppress(OSError):
+                target.rmdir()
+        raise
+    return paths
 
 
 def _harmless_batch(batch: pa.RecordBatch) -> pa.RecordBatch:

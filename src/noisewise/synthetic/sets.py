@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from noisewise.errors import FitError
 from noisewise.posterior.fit import whole
+from noisewise.progress import Tick
 from noisewise.release.combine import Releases, combine
 from noisewise.release.model import Release
 from noisewise.schema import Categorical, Numeric, Schema
@@ -100,12 +101,18 @@ class SyntheticData:
         estimates, variances = (np.array([one[part] for one in found], dtype=float) for part in (0, 1))
         return combine_synthetic(estimates, variances, names=names, rows_ratio=self.rows / self.release_rows)
 
-    def save(self, folder: str | os.PathLike[str], *, format: str = "parquet") -> list[Path]:
+    def save(self, folder: str | os.PathLike[str], *, format: str = "parquet",
+             progress: Tick | bool | None = None) -> list[Path]:
         """Write one file for each table into a folder: ``synthetic-01.parquet``, ...; ``format`` is ``parquet`` or ``csv``."""
-        return write_tables(folder, [partial(self.batches, number) for number in range(len(self))], format)
+        return write_tables(folder, [partial(self.batches, number) for number in range(len(self))], format, progress)
 
     def __repr__(self) -> str:
         return f"<SyntheticData: {len(self)} tables of {self.rows:,} rows, {', '.join(self.schema.names)}>"
+
+    def _repr_html_(self) -> str:
+        from noisewise.notebook import card, frame
+
+        return card(f"{len(self)} synthetic tables of {self.rows:,} rows; the first rows of the first:", frame(self[0].head()))
 
 
 def synthesize(release: Releases, *, sets: int = 20, rows: int | None = None, seed: int | None = None) -> SyntheticData:

@@ -17,7 +17,7 @@ import noisewise as nw
 from noisewise.data import gram_sum, open_source
 from noisewise.data.sources.base import BATCH_ROWS, UnorderedSource, Wanted
 from noisewise.errors import DataError, PrivacyError
-from noisewise.holder_query import suited_to
+from noisewise.holder.query import suited_to
 from noisewise.schema import Basis, Schema
 
 pytest.importorskip("duckdb")

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from noisewise.errors import PrivacyError
+from noisewise.privacy import accounting
 from noisewise.privacy.accounting import compose, fits, gaussian_epsilon, largest_epsilon, written_sum
 from noisewise.privacy.calibration import analytic_gaussian_sigma, laplace_multiplier, log_delta_of_gaussian
 from noisewise.privacy.cost import Cost, Piece
@@ -132,6 +133,84 @@ def test_amounts_add_up_as_they_are_written() -> None:
 def test_a_basic_sum_is_never_rounded_down(epsilons: list[float]) -> None:
     costs = [Cost.approximate(epsilon, 0.0) for epsilon in epsilons]
     assert Decimal(repr(compose(costs, 0.0).basic)) >= written_sum(epsilons)
+
+
+def test_concentrated_privacy_by_hand() -> None:
+    """ρ = 1/(2m²) or ε²/2 each, the deltas of approximate pieces set aside: ρ + 2 sqrt(ρ log(1/rest)), hardly rounded up."""
+    costs = [Cost.gaussian(2.0, 1.0, 1e-6), Cost.laplace(4.0, 0.25), Cost.approximate(0.3, 4e-7), Cost.approximate(0.1, 5e-7)]
+    rho = 1 / 8 + 1 / 32 + 0.09 / 2 + 0.01 / 2
+    expected = rho + 2 * math.sqrt(rho * math.log(1 / 1e-7))
+    found = compose(costs, 1e-6).concentrated
+    assert expected < found < expected * (1 + 1e-10)
+    assert compose(costs, 9e-7).concentrated == compose(costs, 8e-7).concentrated == math.inf  # nothing is left of delta
+
+
+class Recorder:
+    """In the place of a composed distribution: remembers which delta it is asked for."""
+
+    delta = math.nan
+
+    def get_epsilon_for_delta(self, delta: float) -> float:
+        self.delta = delta
+        return 1.0
+
+
+@pytest.mark.parametrize(("grid", "delta"), [(1e-4, 1e-6), (1e-3, 1e-9)])
+def test_what_fourier_transforms_lose_is_taken_from_delta(monkeypatch: pytest.MonkeyPatch, grid: float, delta: float) -> None:
+    """3 log2(N) roundings of 2**-53 on each of N points, for each distribution that is convolved."""
+    costs = [Cost.laplace(2.0, 0.5), Cost.approximate(0.3, 1e-8)]
+    recorder, grids = Recorder(), []
+    monkeypatch.setattr(accounting, "_loss_distribution", lambda costs, grid: (grids.append(grid), (recorder, 7))[1])
+    assert compose(costs, delta, grid=grid).distributions == 1.0
+    rho = (0.5**2 + 0.3**2) / 2
+    reach = rho + 2 * math.sqrt(rho * math.log(1e22))
+    assert grids == [grid]
+    points = 2 * reach / grid + 2
+    assert delta - recorder.delta == pytest.approx(7 * points * 3 * math.log2(points) * 2.0**-53, rel=1e-4)
+    lost = delta - recorder.delta
+    assert compose(costs, lost * 0.99, grid=grid).distributions == math.inf
+    assert compose(costs, lost * 1.01, grid=grid).distributions == 1.0
+
+
+def test_a_distribution_has_a_bounded_number_of_points_and_a_bounded_loss(monkeypatch: pytest.MonkeyPatch) -> None:
+    grids: list[float] = []
+    monkeypatch.setattr(accounting, "_loss_distribution", lambda costs, grid: (grids.append(grid), (Recorder(), 1))[1])
+    large = [Cost.laplace(1 / 8.0, 8.0)] * 3
+    rho = 3 * 64 / 2
+    reach = rho + 2 * math.sqrt(rho * math.log(1e22))
+    assert reach < 500 and compose(large, 1e-3, grid=1e-4).distributions == 1.0
+    assert grids == [pytest.approx(2 * reach / 2e5, rel=1e-9)]
+    assert compose([*large, *large, *large], 1e-3).distributions == math.inf and len(grids) == 1
+
+
+def test_how_many_distributions_are_convolved() -> None:
+    """All Gaussian pieces are one; every other piece counts, also where equal ones are composed at once."""
+    costs = [gaussian(0.4), gaussian(0.2), laplace(0.5), laplace(0.5), laplace(0.25), Cost.approximate(0.1, 1e-9)]
+    total, steps = accounting._loss_distribution(costs, 1e-3)
+    assert steps == 5
+    joined = 1 / math.sqrt(sum(cost.pieces[0].numbers[0] ** -2 for cost in costs[:2]))
+    assert accounting._joined(cost.pieces[0].numbers[0] for cost in costs[:2]) == pytest.approx(joined, rel=1e-11)
+    assert accounting._joined([3.0]) < 3.0
+    assert optimistic_epsilon(costs, 1e-6, 1e-3) < total.get_epsilon_for_delta(1e-6) < 1.1 * optimistic_epsilon(costs, 1e-6, 1e-4)
+
+
+@pytest.mark.parametrize("delta", [-1e-300, 1.0, math.nan])
+def test_a_delta_outside_of_its_range_is_refused(delta: float) -> None:
+    with pytest.raises(PrivacyError, match="delta is at least 0 and below 1"):
+        compose([laplace(1.0)], delta)
+
+
+def test_the_joined_size_of_gaussian_noise_is_rounded_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[float] = []
+    monkeypatch.setattr(accounting, "gaussian_epsilon", lambda multiplier, delta: asked.append(multiplier) or 0.5)
+    assert compose([Cost.gaussian(4.0, 1.0, 1e-6)], DELTA, "gaussian").gaussian == 0.5
+    assert 4.0 * (1 - 2e-12) < asked[0] < 4.0 * (1 - 0.5e-12)
+
+
+def test_a_tiny_release_is_counted_as_no_less_than_it_is() -> None:
+    """By the gaussian rule, down to a size whose inverse is still a float."""
+    tiny = compose([Cost.approximate(1e-200, 0.0)] * 2, DELTA, "gaussian")
+    assert 0 <= tiny.gaussian <= tiny.basic == 2e-200
 
 
 def test_nothing_costs_nothing_and_pure_epsilon_needs_no_delta() -> None:

@@ -61,6 +61,13 @@ def test_leaving_out_the_squares_of_the_response_saves_nothing_under_replace_one
     assert sensitivity(2).sums.frobenius == whole.frobenius
 
 
+@pytest.mark.parametrize(("norm", "square"), [(0.5, 2.0), (1.0, 8.0), (1.2, 2 * 2.44**2), (1.5, 2 * 3.25**2), (3.0, 200.0)])
+def test_without_a_constant_the_sums_of_a_replaced_row(norm: float, square: float) -> None:
+    """A1: 2(1 + r²)² from r = 1 on, and 8r² below."""
+    assert sums_without_constant(norm, "replace-one") ** 2 == pytest.approx(square, rel=1e-14)
+    assert sums_without_constant(norm, "add-remove") ** 2 == pytest.approx(norm**4 + 2 * norm**2, rel=1e-14)
+
+
 @pytest.mark.parametrize(("norm", "adjacency"), [(0.0, "replace-one"), (math.inf, "add-remove"), (1.0, "swap")])
 def test_wrong_declarations_are_refused(norm: float, adjacency: str) -> None:
     with pytest.raises(PrivacyError) as refused:

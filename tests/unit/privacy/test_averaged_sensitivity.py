@@ -56,6 +56,25 @@ def test_the_bound_with_indicators_is_not_below_the_exact_one() -> None:
             assert missing > 0 and missing**2 <= (32 * s2 / group) ** 2 * r2 * s2
 
 
+@pytest.mark.parametrize("group", [2, 7])
+@pytest.mark.parametrize(("scalars", "blocks", "indicators", "radius", "r2", "s2"), [
+    (3, 0, 0, 1.5, 2.25, 2.25),  # clipped: both are the norm's
+    (3, 0, 0, 9.0, 3.0, 3.0),  # a norm that clips nothing
+    (1, 4, 4, 1.9, 3.61, 3.0),  # indicators keep rows nearer to each other than the norm does
+    (1, 4, 4, 1.5, 2.25, 2.25),  # and here the norm does
+    (1, 4, 2, 2.1, 4.41, 4.0),
+    (2, 3, 1, None, 5.0, 4.5),
+])
+def test_the_bound_of_rows_that_are_clipped(group: int, scalars: int, blocks: int, indicators: int, radius: float | None,
+                                            r2: float, s2: float) -> None:
+    """A2, with r² and S² by hand."""
+    size = 1 + scalars + 2 * blocks
+    found = averaged(group, scalars, blocks=blocks, size=size, indicators=indicators, radius=radius or 1.0,
+                     norm_clipped=radius is not None)
+    expected = math.sqrt(8 * s2 + 16 * s2 * (math.sqrt(r2) - math.sqrt(s2) / group) ** 2)
+    assert found.frobenius == pytest.approx(expected + size * float(GRID), rel=1e-12)
+
+
 def test_no_laplace_noise_can_be_calibrated_to_it() -> None:
     assert averaged(2).l1 == math.inf
     with pytest.raises(PrivacyError):

@@ -14,6 +14,8 @@ from hypothesis import strategies as st
 from noisewise.errors import PrivacyError
 from noisewise.privacy.calibration import (
     analytic_gaussian_sigma,
+    gaussian_multiplier,
+    laplace_multiplier,
     laplace_scale,
     log_delta_of_gaussian,
     widen_for_grid,
@@ -90,6 +92,31 @@ def test_grid_allowance_covers_both_kinds_of_entry(sigma: float) -> None:
     assert widened >= Fraction(sigma) ** 2 + 16 * step**2
     assert widened / 2 >= Fraction(sigma) ** 2 / 2 + 16 * step**2
     assert widened <= (Fraction(sigma) ** 2 + 32 * step**2) * (1 + Fraction(1, 2**50))
+
+
+@given(sigma=st.floats(1e-3, 1e6), sensitivity=st.floats(1e-3, 1e3), bits=st.integers(8, 20))
+def test_gaussian_noise_is_never_charged_as_more_noise_than_it_is(sigma: float, sensitivity: float, bits: int) -> None:
+    """C5. The multiplier is rounded down: (multiplier × sensitivity)² is at most the variance less the allowance, and near it."""
+    step = 2.0**-bits
+    sd = widen_for_grid(sigma, step)
+    multiplier = Fraction(gaussian_multiplier(sd, step, sensitivity))
+    left = Fraction(sd) ** 2 - 32 * Fraction(step) ** 2
+    assert left * (1 - Fraction(1, 2**46)) < (multiplier * Fraction(sensitivity)) ** 2 < left
+
+
+@given(scale=st.floats(1e-3, 1e6), sensitivity=st.floats(1e-3, 1e3), bits=st.integers(8, 20))
+def test_laplace_noise_is_never_charged_as_more_noise_than_it_is(scale: float, sensitivity: float, bits: int) -> None:
+    """C6. One over the multiplier is at least sensitivity/scale + (step/scale)²/4, and no more than a rounding above it."""
+    step = 2.0**-bits
+    multiplier = laplace_multiplier(scale, step, sensitivity)
+    loss = Fraction(sensitivity) / Fraction(scale) + (Fraction(step) / Fraction(scale)) ** 2 / 4
+    assert Fraction(multiplier) <= 1 / loss < Fraction(math.nextafter(multiplier, math.inf))
+
+
+def test_delta_near_one_still_needs_noise() -> None:
+    """The profile is not asked beyond 1 − 1e-6: there floats could not tell how little noise suffices."""
+    assert analytic_gaussian_sigma(1.0, 1 - 1e-6, 1.0) == analytic_gaussian_sigma(1.0, math.nextafter(1.0, 0.0), 1.0) > 0.1
+    assert analytic_gaussian_sigma(1.0, 1 - 2e-6, 1.0) > analytic_gaussian_sigma(1.0, 1 - 1e-6, 1.0)
 
 
 @pytest.mark.parametrize("width", [4.0, 7.0, 40.0])

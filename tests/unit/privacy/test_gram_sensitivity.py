@@ -6,6 +6,7 @@ import math
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 from noisewise.errors import PrivacyError
 from noisewise.privacy.rounding import round_up, sqrt_round_up
 from noisewise.privacy.sensitivity import GramSensitivity, gram_sensitivity
-from noisewise.privacy.sensitivity.gram import frobenius_without_constant, l1_without_constant
+from noisewise.privacy.sensitivity.gram import _largest_scalar_change, frobenius_without_constant, l1_without_constant
 
 GRID = 2.0**-16
 
@@ -56,6 +57,71 @@ def test_a_small_norm_uses_the_public_corner() -> None:
 def test_the_radius_is_ignored_unless_rows_were_clipped_to_it() -> None:
     assert scalars_only(4, "replace-one", radius=0.5) == scalars_only(4, "replace-one")
     assert scalars_only(4, "replace-one", radius=50.0, norm_clipped=True) == scalars_only(4, "replace-one")
+
+
+@pytest.mark.parametrize("radius", [0.2, 0.3, 0.5, 1.5])
+@pytest.mark.parametrize("max_rows", [1, 3])
+def test_a_unit_that_is_replaced_may_also_come_or_go(radius: float, max_rows: int) -> None:
+    """P5: for each of its rows the larger of the two, in both norms. For small norms a row that is added changes more."""
+    unit = scalars_only(4, "replace-one", radius=radius, norm_clipped=True, unit_is_row=False, max_rows=max_rows)
+    square, frobenius_grid, l1_grid = radius**2, 5 * GRID, 15 * GRID
+    replaced = math.sqrt(2) * (1 + square) if radius >= 1 else 2 * math.sqrt(2) * radius
+    assert unit.frobenius == pytest.approx(max_rows * max(1 + square, replaced) + frobenius_grid, rel=1e-13)
+    row = scalars_only(4, "replace-one", radius=radius, norm_clipped=True).l1 - l1_grid
+    added = 1 + 2 * radius + 5 * square / 2
+    assert unit.l1 == pytest.approx(max_rows * max(added, row) + l1_grid, rel=1e-13)
+    assert unit.max_rows == max_rows and unit.size == 5
+    assert unit.spectral == (pytest.approx(1 + square, rel=1e-15) if max_rows == 1 else math.inf)
+
+
+def changed_entries(scalars: int, blocks: int) -> float:
+    """W of P4(c), counted: all blocks differ; an entry off the diagonal, which a Frobenius norm has twice, counts one half."""
+    both = range(1 + scalars)  # the constant and the scalars are in both rows
+    before = [*both, *(1 + scalars + 2 * block for block in range(blocks))]
+    after = [*both, *(2 + scalars + 2 * block for block in range(blocks))]
+    entries = {(i, j) for row in (before, after) for i in row for j in row if i <= j} - {(0, 0)}
+    return sum(1.0 if i == j else 0.5 for i, j in entries)
+
+
+def l1_of_replacing(scalars: int, blocks: int, radius: float | None) -> float:
+    """Without the allowance for the grid; the norm is clipped to the radius, if there is one."""
+    found = gram_sensitivity(scalars=scalars, blocks=blocks, size=20, radius=radius or 1.0, norm_clipped=radius is not None,
+                             adjacency="replace-one")
+    return found.l1 - 210 * GRID
+
+
+@pytest.mark.parametrize(("scalars", "blocks", "radius", "least"), [
+    (1, 0, 0.3, "triangle"), (5, 0, 0.3, "triangle"), (0, 1, 0.9, "triangle"), (2, 2, 0.9, "triangle"),
+    (6, 0, 1.5, "cauchy"), (4, 1, 1.4, "cauchy"), (6, 2, 1.8, "cauchy"), (5, 6, 2.5, "cauchy"),
+    (5, 4, 2.9, "box"), (3, 2, 2.1, "box"),
+])
+def test_l1_of_a_clipped_row_is_the_least_of_three_bounds(scalars: int, blocks: int, radius: float, least: str) -> None:
+    b, square = scalars + blocks, radius**2
+    frobenius = math.sqrt(2) * (1 + square) if square >= 1 else math.sqrt(8 * square)
+    bounds = {"box": l1_of_replacing(scalars, blocks, None), "triangle": 2 * math.sqrt(b * square) + (b + 1) * square,
+              "cauchy": math.sqrt(changed_entries(scalars, blocks)) * frobenius}
+    assert min(bounds, key=bounds.__getitem__) == least
+    assert l1_of_replacing(scalars, blocks, radius) == pytest.approx(bounds[least], rel=1e-12)
+
+
+@pytest.mark.parametrize("blocks", [1, 2, 5])
+def test_l1_of_blocks_and_scalars(blocks: int) -> None:
+    """P4(b): m(m + 3), and what scalars add."""
+    assert l1_of_replacing(0, blocks, None) == pytest.approx(blocks * (blocks + 3), rel=1e-13)
+    expected = blocks * (blocks + 3) + float(_largest_scalar_change(3, blocks))
+    assert l1_of_replacing(3, blocks, None) == pytest.approx(expected, rel=1e-13)
+
+
+@pytest.mark.parametrize("scalars", [1, 2, 3])
+@pytest.mark.parametrize("blocks", [0, 1, 2, 3, 6])
+def test_the_largest_change_of_scalars_is_that_of_a_search(scalars: int, blocks: int) -> None:
+    """P4(b): the maximum over δ in [0, 1]^q, on a grid that holds the best points of one value and nearly the others."""
+    steps = np.linspace(0, 1, {1: 2521, 2: 421, 3: 61}[scalars])
+    deltas = np.stack(np.meshgrid(*[steps] * scalars, indexing="ij"), axis=-1).reshape(-1, scalars)
+    total = deltas.sum(axis=1)
+    change = (2 * (scalars + 2) * total - 2 * total**2 - 2 * (deltas**2).sum(axis=1)
+              + 2 * blocks * np.maximum(deltas, 1 - deltas).sum(axis=1))
+    assert change.max() * (1 - 1e-12) <= _largest_scalar_change(scalars, blocks) <= change.max() * (1 + 1e-3)
 
 
 @pytest.mark.parametrize(

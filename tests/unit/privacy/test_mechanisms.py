@@ -11,8 +11,18 @@ from dp_accounting import UnsupportedDpEvent
 from dp_accounting.pld import PLDAccountant
 
 from noisewise.errors import PrivacyError
-from noisewise.privacy.mechanisms import SymmetricGaussian, SymmetricLaplace, SymmetricWishart, choose_mechanism
+from noisewise.privacy.binary import smallest_alpha
+from noisewise.privacy.cost import Cost
+from noisewise.privacy.mechanisms import (
+    BetaBinomial,
+    Selection,
+    SymmetricGaussian,
+    SymmetricLaplace,
+    SymmetricWishart,
+    choose_mechanism,
+)
 from noisewise.privacy.sensitivity import GramSensitivity, gram_sensitivity
+from noisewise.privacy.sensitivity.bounds import BoundSensitivity
 
 
 def sensitivity(adjacency: str = "replace-one", **unit: Any) -> GramSensitivity:
@@ -176,3 +186,30 @@ def test_wishart_noise_is_for_a_matrix_of_one_size() -> None:
     for size in (4, 6):
         with pytest.raises(PrivacyError, match="5 by 5 as it was calibrated for"):
             wishart.perturb(np.zeros((size, size), dtype=int).astype(object), 2.0**-40)
+
+
+def test_a_selection_and_a_synthesis_say_what_they_guarantee() -> None:
+    person = BoundSensitivity(adjacency="add-remove", unit_is_row=False, max_rows=2)
+    selection = Selection.calibrate(person, 0.5)
+    assert selection.statement("patient") == (
+        "Adding or removing all rows of any one value of patient (at most 2 rows) changes the probability of any result by at "
+        "most a factor exp(epsilon), with epsilon = 0.5 and delta = 0 (add-remove, permute-and-flip selection).")
+    assert selection.scale == 2 * 2 / 0.5  # two scores may change by 2 each, in opposite directions
+    assert selection.cost() == Cost.approximate(0.5, 0.0)
+    synthesis = BetaBinomial.calibrate("replace-one", 2.0, rows=50, copies=3)
+    assert synthesis.statement() == (
+        "Replacing any one row changes the probability of any result by at most a factor exp(epsilon), with epsilon = 2 and "
+        "delta = 0 (replace-one, beta-binomial synthesis).")
+    assert (synthesis.rows, synthesis.copies, synthesis.alpha) == (50, 3, smallest_alpha(50, 2.0, 3))
+    assert synthesis.cost() == Cost.approximate(2.0, 0.0)
+    drawn = synthesis.perturb(0, 10**9)
+    assert len(drawn) == 3 and max(drawn) <= 1  # nearly all balls are black
+    assert min(synthesis.perturb(10**9, 0)) >= 49  # or white
+
+
+def test_a_shortfall_is_that_of_the_exponential_noise() -> None:
+    """B3: scale · log(candidates/miss), rounded up."""
+    selection = Selection.calibrate(BoundSensitivity(adjacency="replace-one", unit_is_row=True), 0.25)
+    assert selection.scale == 8.0
+    assert selection.shortfall(1000, 0.01) == math.ceil(8 * math.log(1000 / 0.01)) == 93
+    assert selection.shortfall(1, 1.0) == 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from typing import Any
@@ -11,7 +12,7 @@ import pytest
 
 from noisewise.data.exact import ONE
 from noisewise.errors import NoisewiseError, PrivacyError
-from noisewise.holder_microdata import plan_microdata
+from noisewise.holder.microdata import plan_microdata
 from noisewise.privacy.accounting import compose
 from noisewise.privacy.calibration import analytic_gaussian_sigma
 from noisewise.privacy.microdata import MicrodataMechanism
@@ -148,6 +149,33 @@ def test_the_ledger_is_told_as_much_as_was_promised() -> None:
     assert compose([pure], 0.0, "basic").epsilon == 6.0
     # Composition knows that the numbers are Gaussian, and needs less than the sum of both promises.
     assert compose([gaussian], 1e-6, "planned").epsilon <= 6.0 * (1 + 1e-6)
+
+
+@pytest.mark.parametrize("copies", [1, 3])
+def test_the_ledger_is_told_exactly_and_never_of_more_noise_than_there_is(copies: int) -> None:
+    """R6: what the grid costs is charged beside the noise; both numbers are rounded down, by a digit at most."""
+    pure, gaussian = plan(copies=copies), plan(delta=1e-6, copies=copies)
+    step = Fraction(CELL_GRID)
+    [number] = [piece.numbers[0] for piece in pure.cost().pieces if piece.kind == "laplace"]
+    loss = sum(copies * (2 / Fraction(scale) + (step / Fraction(scale)) ** 2 / 4) for scale in pure.scales.values())
+    assert Fraction(number) <= 1 / loss < Fraction(math.nextafter(number, math.inf))
+    [number] = [piece.numbers[0] for piece in gaussian.cost().pieces if piece.kind == "gaussian"]
+    squared = sum(copies * 4 / (Fraction(sd) ** 2 - 32 * step**2) for sd in gaussian.scales.values())
+    assert Fraction(number) ** 2 * squared <= 1 < Fraction(number) ** 2 * squared * (1 + Fraction(1, 2**50))
+    for made in (pure, gaussian):
+        [level] = [piece.numbers for piece in made.cost().pieces if piece.kind == "approximate"]
+        assert Fraction(level[0]) >= made.shares["ward"] * Fraction(made.epsilon) and level[1] == 0.0
+
+
+def test_the_statement_names_every_kind_of_noise() -> None:
+    start = "Replacing any one row changes the probability of any result of this release by at most a factor exp(epsilon)"
+    assert plan().statement() == f"{start}, with epsilon = 6 and delta = 0 (replace-one, Laplace noise, randomised response)."
+    assert plan(delta=1e-6).statement() == (
+        f"{start} and a further delta, with epsilon = 6 and delta = 1e-06 (replace-one, Gaussian noise, randomised response).")
+    levels = Schema.from_dict({"adjacency": "replace-one", "columns": {"ward": {"levels": ["A", "B"]}}})
+    assert plan(schema=levels).statement().endswith("delta = 0 (replace-one, randomised response).")
+    numbers = Schema.from_dict({"adjacency": "replace-one", "columns": {"age": {"bounds": [18, 98]}}})
+    assert plan(schema=numbers).statement().endswith("delta = 0 (replace-one, Laplace noise).")
 
 
 def test_cells_must_be_scaled_and_levels_declared() -> None:

@@ -60,6 +60,18 @@ def test_units_multiply() -> None:
         assert three - slack == pytest.approx(3 * (one - slack), rel=1e-9)
 
 
+def test_a_small_row_that_is_replaced_changes_less_than_one_that_comes() -> None:
+    """M4: a unit may come or go, a row that is replaced may not. The weights 1, 1, 1 and ‖x‖² = t by hand."""
+    t, weights = 0.01, {"n": 1.0, "x": 1.0, "xx": 1.0}
+    shape: dict[str, Any] = {"scalars": 2, "groups": 0, "predictors": 2, "norm_bound": 0.1, "adjacency": "replace-one"}
+    added = math.sqrt(1 + t + t**2)
+    person = moments_sensitivity(weights=weights, unit_is_row=False, max_rows=2, **shape)
+    assert person.norm == pytest.approx(2 * added, rel=1e-4)  # but for the grid
+    row = moments_sensitivity(weights={"x": 1.0, "xx": 1.0}, **shape)
+    # The squared distance of two rows with scalar product p is 2(t + t²) − 2(p + p²), most at p = −t.
+    assert row.norm == pytest.approx(math.sqrt(2 * (t + t**2) + 2 * (t - t**2)), rel=1e-3)
+
+
 def test_rounded_monomials_cost_a_little_more() -> None:
     """M5: γ + 2β for orders above two, per row of a unit."""
     def slack(rows: int) -> float:
@@ -72,7 +84,7 @@ def test_rounded_monomials_cost_a_little_more() -> None:
 @pytest.mark.parametrize("changes", [
     {"adjacency": "swap"}, {"max_rows": 0}, {"max_rows": 2}, {"weights": {}}, {"weights": {"xx": 0.0}},
     {"weights": {"xx": math.inf}}, {"weights": {"n": 1.0, "xx": 1.0}}, {"norm_bound": 0.0},
-    {"norm_bound": math.nan}, {"unit_is_row": False},
+    {"norm_bound": math.nan}, {"norm_bound": math.inf}, {"norm_bound": -1.0}, {"unit_is_row": False},
 ])
 def test_wrong_declarations_are_refused(changes: dict[str, Any]) -> None:
     with pytest.raises(PrivacyError) as refused:

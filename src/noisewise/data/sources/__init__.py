@@ -10,7 +10,7 @@ import numpy as np
 
 from noisewise.data.sources.base import Source, Wanted
 from noisewise.errors import DataError
-from noisewise.holder_query import Query, is_database, shown_address
+from noisewise.holder.query import Query, is_database, shown_address
 
 __all__ = ["Source", "Wanted", "open_source"]
 

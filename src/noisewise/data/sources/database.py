@@ -19,7 +19,7 @@ from noisewise.data.sources.base import BATCH_ROWS, Role, Task, Wanted, slices, 
 from noisewise.data.sources.query_check import CellType, check_query
 from noisewise.data.units import UnitLimit
 from noisewise.errors import DataError, PrivacyError
-from noisewise.holder_query import Query, is_postgres
+from noisewise.holder.query import Query, is_postgres
 
 if TYPE_CHECKING:
     import pyarrow as pa

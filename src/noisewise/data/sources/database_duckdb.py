@@ -14,7 +14,7 @@ from noisewise.data.sources.base import BATCH_ROWS
 from noisewise.data.sources.database import QueryColumn, quoted, text_constant
 from noisewise.data.sources.query_check import CellType, Family, refuse
 from noisewise.errors import DataError
-from noisewise.holder_query import shown_address
+from noisewise.holder.query import shown_address
 
 if TYPE_CHECKING:
     import pyarrow as pa

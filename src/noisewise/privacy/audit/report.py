@@ -91,6 +91,16 @@ class AuditReport:
     def __str__(self) -> str:
         return "\n".join(aligned([HEADINGS, *(finding.cells() for finding in self.findings)]))
 
+    def __repr__(self) -> str:
+        return f"<AuditReport: {len(self.findings)} releases, {len(self.flagged)} with less noise than they promise>"
+
+    def _repr_html_(self) -> str:
+        from noisewise.notebook import card, lines
+
+        table = lines(HEADINGS, (finding.cells() for finding in self.findings))
+        return card(f"Audit, {100 * self.confidence:g} % confidence for all lines together", table,
+                    notes=[f"left out: {line}" for line in self.left_out])
+
 
 def number(value: float) -> str:
     """Three digits, rounded down: a lower bound stays one.

@@ -266,6 +266,14 @@ class Ledger:
     def __repr__(self) -> str:
         return f"<Ledger {self.place}: epsilon {self.epsilon}, delta {self.delta}, {self.rule}>"
 
+    def _repr_html_(self) -> str:
+        from noisewise.notebook import card, lines
+
+        shown = ("entry", "at", "who", "what", "about", "epsilon", "delta")
+        spent = f"epsilon {self.spent().epsilon:.4g} of {self.epsilon:g} at delta {self.delta:g} is spent (rule {self.rule})"
+        table = lines(shown, ([row[name] for name in shown] for row in self.table()))
+        return card(f"Ledger {self.name or self.place}", table, below=spent)
+
 
 def _charges(entries: Sequence[Entry]) -> list[Charge]:
     return [(entry.partition, entry.spending) for entry in entries if entry.what == "charged"]

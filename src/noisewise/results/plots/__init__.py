@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from noisewise.errors import ResultError
 from noisewise.results.plots.picture import Picture, named_references
+from noisewise.whole_file import whole_file
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -26,11 +28,12 @@ def draw(picture: Picture, kind: str, ax: Axes | None, path: str | os.PathLike[s
 
 
 def write_figure(figure: Figure, path: str | os.PathLike[str] | None) -> None:
-    """Write a picture, if a path is given."""
+    """Write a picture, whole or not at all, if a path is given."""
     if path is None:
         return
     try:
-        figure.savefig(path, dpi=RESOLUTION)
+        with whole_file(path) as file:
+            figure.savefig(file, dpi=RESOLUTION, format=Path(path).suffix.lstrip(".").lower() or None)
     except (OSError, ValueError) as error:
         raise ResultError(
             f"the picture could not be written to {os.fspath(path)}",

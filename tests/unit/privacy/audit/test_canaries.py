@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from noisewise.holder import plan
-from noisewise.holder_moments import plan_moments
+from noisewise.holder.gram import plan_gram
+from noisewise.holder.moments import plan_moments
 from noisewise.privacy.audit import canaries as search
 from noisewise.privacy.sensitivity.gram import GramSensitivity
 from noisewise.privacy.sensitivity.moments import coefficients
@@ -23,7 +23,7 @@ def basis(adjacency: str, columns: dict[str, Any], **more: Any) -> Basis:
 
 
 def sensitivity(of: Basis, average: int | None = None) -> GramSensitivity:
-    return plan(of, 1.0, 1e-6, average=average).sensitivity
+    return plan_gram(of, 1.0, 1e-6, average=average).sensitivity
 
 
 @pytest.mark.parametrize("adjacency", ["replace-one", "add-remove"])

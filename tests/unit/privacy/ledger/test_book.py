@@ -72,12 +72,12 @@ def test_a_changed_request_is_a_new_release(tmp_path: Path, change: dict[str, An
 def test_neither_the_day_nor_the_version_nor_spelling_is_part_of_a_request(
     tmp_path: Path, drawn: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import noisewise.holder
+    import noisewise.holder.gram
 
     ledger = pure_ledger(tmp_path)
     first = release(ledger)
-    monkeypatch.setattr(noisewise.holder, "today", lambda: "2031-01-01")
-    monkeypatch.setattr(noisewise.holder, "__version__", "99.0")
+    monkeypatch.setattr(noisewise.holder.gram, "today", lambda: "2031-01-01")
+    monkeypatch.setattr(noisewise.holder.gram, "__version__", "99.0")
     monkeypatch.setattr(sys.modules["noisewise.release.format"], "_rules", lambda _: ["other words"])
     monkeypatch.setattr(SymmetricLaplace, "statement", lambda *_: "the same in other words")
     assert release(ledger) == release(ledger, mechanism="laplace") == release(ledger, epsilon=1) == first

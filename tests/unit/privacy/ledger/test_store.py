@@ -17,6 +17,7 @@ from tests.unit.privacy.ledger.table import charge, pure_ledger, release
 from noisewise.errors import BudgetError, NoisewiseError, PrivacyError
 from noisewise.privacy.ledger import Ledger
 from noisewise.privacy.ledger.entries import FIRST, Entry, Total, problems
+from noisewise.privacy.ledger.store import Store
 
 
 def tamper(path: Path, *statements: str) -> None:
@@ -236,6 +237,30 @@ def test_it_writes_ahead_and_leaves_one_file(tmp_path: Path) -> None:
     connection.close()
 
 
+@pytest.mark.parametrize("read_only", [False, True])
+def test_every_connection_waits_for_the_disk_and_for_other_writers(tmp_path: Path, read_only: bool) -> None:
+    """A charge that a power cut could take back would be no charge; a file's own code must not run."""
+    charge(pure_ledger(tmp_path))
+    with Store(tmp_path / "budget.db")._connected(read_only=read_only) as connection:
+        found = {name: connection.execute(f"PRAGMA {name}").fetchone()[0]
+                 for name in ("synchronous", "fullfsync", "checkpoint_fullfsync", "trusted_schema", "busy_timeout")}
+    assert found == {"synchronous": 2, "fullfsync": 1, "checkpoint_fullfsync": 1, "trusted_schema": 0, "busy_timeout": 60_000}
+    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+        connection.execute("SELECT 1")
+
+
+def test_a_charge_that_fails_half_way_never_happened(tmp_path: Path) -> None:
+    ledger = pure_ledger(tmp_path)
+    charge(ledger)
+    before = ledger.entries()
+    with pytest.raises(ZeroDivisionError), ledger._store.writing() as connection:
+        ledger._store.add(connection, Entry.following(before[-1], what="charged", at="2100", who="a", description="b"))
+        _ = 1 / 0
+    assert ledger.entries() == before
+    charge(ledger)  # the lock was given back
+    assert len(ledger.entries()) == len(before) + 1
+
+
 def test_a_place_with_odd_characters(tmp_path: Path) -> None:
     path = tmp_path / "a b?mode=ro#x%20.db"
     charge(Ledger.open(path, epsilon=1))
@@ -261,6 +286,13 @@ def test_every_change_of_a_chain_is_noticed(count: int, data: st.DataObject) -> 
     if place < count - 1:
         assert list(problems([*entries[:place], *entries[place + 1:]])) != []
         assert list(problems([*entries[:place], entries[place + 1], entries[place], *entries[place + 2:]])) != []
+
+
+def test_an_entry_is_never_dated_before_the_last() -> None:
+    last = chain(3)[-1]
+    for at, dated in (("2020-01-01", last.at), ("2026-02-01", "2026-02-01")):
+        entry = Entry.following(last, what="charged", at=at, who="a", description="b")
+        assert entry.at == dated and not list(problems([*chain(3), entry]))
 
 
 def test_a_chain_begins_with_nothing_before_it() -> None:

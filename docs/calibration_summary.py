@@ -1,0 +1,241 @@
+"""The page with the calibration of every method, good and bad: ``python -m docs.calibration_summary`` writes it.
+
+Each line of the page is one study of one method: how often its nominal 95 % intervals held what they should, over all settings of
+that study. The numbers are those of the committed files in ``studies/results`` and, where a study only prints a table, of the
+page that holds this table. The date of a line is the day on which the numbers behind it were entered or last changed: it is kept,
+with a digest of them, in ``calibration_dates.json``.
+"""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from docs.calibration_cells import (
+    DOCS,
+    LOWER,
+    UPPER,
+    Cell,
+    Cells,
+    Row,
+    each,
+    mean_over_terms,
+    measured_last,
+    percentages,
+    read,
+    shares,
+)
+
+PAGE, DATES = DOCS / "calibration-summary.md", DOCS / "calibration_dates.json"
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of the summary: what was measured, the page with the details, where the numbers are, and which of them."""
+
+    what: str
+    link: str
+    sources: tuple[str, ...]
+    cells: Cells
+    remark: str = ""
+    chosen: Callable[[Row], bool] = lambda row: True
+
+    def text(self, date: str) -> str:
+        cells = self.cells([row for source in self.sources for row in read(source) if self.chosen(row)])
+        values, counts = [cell.coverage for cell in cells], [cell.replicates for cell in cells]
+        span = f"{100 * min(values):.1f} to {100 * max(values):.1f}"
+        replicates = f"{min(counts):,}" if min(counts) == max(counts) else f"{min(counts):,} to {max(counts):,}"
+        columns = [f"[{self.what}]({self.link})", span, f"{len(cells)} × {replicates}", *counted(cells), self.remark, date]
+        return f"| {' | '.join(columns)} |"
+
+
+def counted(cells: list[Cell]) -> list[str]:
+    """How many settings are within the range, above and below, and what that amounts to."""
+    below, above = sum(cell.coverage < LOWER for cell in cells), sum(cell.coverage > UPPER for cell in cells)
+    low = sum(cell.too_low for cell in cells)
+    words = ((0, "holds"), (1 / 20, "mostly holds"), (1 / 3, "*fails in places*"), (1, "**fails**"))
+    return [f"{len(cells) - below - above} / {above} / {below}", next(word for share, word in words if low <= share * len(cells))]
+
+
+FLAT = tuple(f"coverage-{noise}-d{d}.csv" for noise in ("gaussian", "laplace") for d in ("02", "05", "20"))
+METHODS, ALL_METHODS = ("paper_002/coverage.csv",), "paper-002.md#coverage-of-every-method"
+GLM, GLM_SETTING = ("glm/coverage.csv",), ("family", "truth", "slope_sd", "cells", "world", "rows", "epsilon", "longer")
+FEATURES, NOT_NORMAL_PAGE = ("glm/features.csv",), "glm-calibration.md#features-that-are-not-normal"
+FEATURE_CELLS = mean_over_terms("family", "world", "model", "norm", "rows", "epsilon")
+NOT_NORMAL = ("count", "skewed", "very skewed", "square", "product", "uniform")
+CATEGORIES = ("binary", "rare")
+PROBABILITIES, PROBABILITY_PAGE = ("partition/probabilities.csv",), "partition-calibration.md#posterior-probabilities"
+AVERAGING, SIMEX = ("paper_004/calibration.csv",), ("paper_001/comparators.csv",)
+SUMS, SUMS_PAGE = ("sums.md#exact: covers",), "sums.md#what-is-exact-about-it"
+TABLES, TABLES_PAGE = ("synthetic.md#(1+1/m)B − ū",), "synthetic.md#the-combining-rule"
+BINARY, BINARY_PAGE = ("synthetic.md#noise-aware",), "synthetic.md#yes-or-no-synthetic-rows-without-a-release"
+SITES = ("random_sites.csv",)
+
+
+def method(name: str) -> Callable[[Row], bool]:
+    return lambda row: row["method"] == name
+
+
+def informative(setting: list[Row]) -> bool:
+    """The slopes' posterior standard deviations are at most half of the prior's, on average."""
+    slopes = [float(row["information"]) for row in setting if row["term"] != "Intercept"]
+    return sum(slopes) / len(slopes) <= 0.5
+
+
+INFORMATIVE = mean_over_terms(*GLM_SETTING, chosen=informative)
+LITTLE = mean_over_terms(*GLM_SETTING, chosen=lambda setting: not informative(setting))
+
+
+def glm(family: str, from_prior: bool) -> Callable[[Row], bool]:
+    """Coefficients only: the length of θ, which the file has too, is none."""
+    return lambda row: row["family"] == family and (row["truth"] == "prior") == from_prior and row["term"] != "norm"
+
+
+def features(family: str, model: str, worlds: tuple[str, ...]) -> Callable[[Row], bool]:
+    return lambda row: row["family"] == family and row["model"] == model and row["world"] in worlds
+
+
+def both_slopes(prefix: str) -> Cells:
+    return lambda rows: each(f"{prefix}slope_binary", None)(rows) + each(f"{prefix}slope_skewed", None)(rows)
+
+
+def of_family(name: str) -> tuple[Line, ...]:
+    """The lines of a generalised linear model."""
+    family, page = name.lower(), f"glm-calibration.md#{name.lower()}"
+    return (
+        Line(f"{name}, normal predictors, informative", page, GLM, INFORMATIVE, "fixed truths, ‖θ‖ from 0.5 to 5",
+             glm(family, False)),
+        Line(f"{name}, normal predictors, little", "glm-calibration.md#where-a-release-says-little", GLM, LITTLE,
+             "fixed truths, ‖θ‖ from 0.5 to 5", glm(family, False)),
+        Line(f"{name}, truths from the prior", page, GLM, mean_over_terms(*GLM_SETTING), "normal predictors", glm(family, True)),
+        Line(f"{name}, categories", NOT_NORMAL_PAGE, FEATURES, FEATURE_CELLS, "declared as levels; shares of ½ and of 0.1",
+             features(family, "cells", CATEGORIES)),
+        Line(f"{name}, numbers far from normal", NOT_NORMAL_PAGE, FEATURES, FEATURE_CELLS,
+             "counts, skewed and uniform ones, squares, products", features(family, "cells", NOT_NORMAL)),
+        Line(f"{name}, categories taken for normal numbers", NOT_NORMAL_PAGE, FEATURES, FEATURE_CELLS,
+             "as in the literature", features(family, "normal", CATEGORIES)),
+    )
+
+
+SECTIONS: dict[str, tuple[str, tuple[Line, ...]]] = {
+    "Linear regression": ("Coefficients, from `gram` releases, unless the line says otherwise.", (
+        Line("`conditional-flat`, coefficients", "calibration-results.md", (*FLAT,
+             "coverage-second-measurement.csv"), measured_last,
+             "the same as the default wherever the noise is clearly smaller than the predictors' moments"),
+        Line("`conditional-flat`, sigma", "calibration-results.md#sigma", FLAT, each("sigma", None),
+             "many predictors and much noise are the worst"),
+        Line("`conditional` (default)", "calibration.md#what-it-does-not-show", ("default/coverage.csv",),
+             each(), "two and five predictors"),
+        Line("`conditional`, hard cases", "calibration.md#hard-cases", ("hard_cases.csv",), each("projected_coverage"),
+             "heavy tails, rare levels, small holders; the line of the clipped population"),
+        Line("`conditional`, hard cases, sigma", "calibration.md#hard-cases", ("hard_cases.csv",), each("projected_sigma", None),
+             "heavy tails are the worst"),
+        Line("`collapsed`", ALL_METHODS, METHODS, each(), "normal and mixed predictors", method("collapsed")),
+        Line("`collapsed`, predictors far from normal", "averaging-and-batches.md", ("averaging.csv",), each(),
+             "binary, rare and skewed; also with rows averaged in groups", method("collapsed")),
+        Line("`normal-x-nuts`", ALL_METHODS, METHODS, each(), "for comparison", method("normal-x-nuts")),
+        Line("`normal-x`", ALL_METHODS, METHODS, each(), "for comparison", method("normal-x")),
+        Line("`fixed-s`", ALL_METHODS, METHODS, each(), "for comparison", method("fixed-s")),
+        Line("`fast`", ALL_METHODS, METHODS, each(), "for comparison", method("fast")),
+        Line("`clt-gibbs`", ALL_METHODS, METHODS, each(), "for comparison", method("clt-gibbs")),
+    )),
+    "Sites that differ": ('`site="random"`: coefficients of the population of sites. Below it, one set for all sites.', (
+        Line("random effects, slopes", "sites.md#measured", SITES, both_slopes("")),
+        Line("random effects, intercept", "sites.md#measured", SITES, each("intercept", None), "20 sites are the worst"),
+        Line("one set, where slopes differ", "sites.md#measured", SITES, both_slopes("pooled_"), "the wrong model for such sites",
+             lambda row: float(row["omega"]) > 0),
+    )),
+    "Logistic and Poisson regression": (
+        "A setting counts by the mean over its coefficients: single ones can be worse. *Informative*: posterior standard "
+        "deviations of the slopes are at most half of the prior's; *little*: they are not, and the interval is mostly "
+        "the prior's.",
+        of_family("Logistic") + of_family("Poisson")),
+    "Model averaging": (
+        "`nw.compare`, method `noise-aware`: averaged coefficients, and bands for what the table itself would say.", (
+            Line("all coefficients", "paper-004.md", AVERAGING, shares("coverage coefficients"),
+                 "truths from the prior, and fixed ones", method("noise-aware")),
+            Line("coefficients that are not 0", "paper-004.md", AVERAGING, shares("coverage active"), "", method("noise-aware")),
+            Line("bands", "paper-004.md", AVERAGING, shares("coverage oracle"), "", method("noise-aware")),
+        )),
+    "Questions without bounds": ("`partition` releases.", (
+        Line("posterior probabilities, normal tables", PROBABILITY_PAGE, PROBABILITIES, each(), "",
+             lambda row: row["shape"] == "normal"),
+        Line("posterior probabilities, heavy or skewed tables", PROBABILITY_PAGE, PROBABILITIES, each(),
+             "small parts and a large ε are the worst", lambda row: row["shape"] != "normal"),
+        Line("coefficients", "partition-calibration.md#coefficients", ("partition/quantiles.csv",), each(),
+             "limits declared or found"),
+        Line("Bayes factors", "partition-calibration.md#bayes-factors", ("partition/hypotheses.csv",), each(),
+             "of the parts' clipped mean, not of the whole table"),
+    )),
+    "Published rows": ("`microdata` releases. ε is large in these studies: otherwise rows say nothing.", (
+        Line("`rows` (default), slopes", "microdata-calibration.md", ("microdata/coverage.csv",),
+             mean_over_terms("table", "rows", "scale", "copies"), "one to ten predictors; ten and much noise are the worst",
+             lambda row: row["term"] not in ("constant", "sigma")),
+        Line("`simex`", "paper-001.md", SIMEX, each(replicates="repeats"), "for comparison", method("simex")),
+        Line("`naive`", "paper-001.md", SIMEX, each(replicates="repeats"), "least squares on noisy rows", method("naive")),
+    )),
+    "One column, and synthetic tables": ("Percentages are whole numbers here, from few replicates.", (
+        Line("`fit_sum`, `exact` (default)", SUMS_PAGE, SUMS, percentages("exact: covers", 100), "truths from the prior"),
+        Line("`fit_sum`, `gibbs`", SUMS_PAGE, SUMS, percentages("gibbs: covers", 100), "does not know of clipping"),
+        Line("`fit_sum`, `naive`", SUMS_PAGE, SUMS, percentages("naive: covers", 100), "for comparison"),
+        Line("synthetic tables, the rule of `estimate`", TABLES_PAGE, TABLES, percentages("(1+1/m)B − ū", 100), "20 tables"),
+        Line("synthetic tables, rule B/m + ū", TABLES_PAGE, TABLES, percentages("B/m + ū", 100), "for comparison"),
+        Line("`fit_binary`", BINARY_PAGE, BINARY, percentages("noise-aware", 1000)),
+        Line("binary rows taken for real", BINARY_PAGE, BINARY, percentages("naive", 1000), "for comparison"),
+    )),
+}
+
+HEAD = """---
+hide: [toc]
+---
+
+# Calibration: all methods on one page
+
+Written by `python -m docs.calibration_summary`; do not edit.
+
+A 95 % interval should hold the truth in about 95 of 100 repetitions. Here is what was measured for every method, the bad with the
+good. Each line is one study with many settings; its name leads to the details.
+
+- *coverage*: the lowest and the highest of its settings, in per cent. *settings × replicates*: how many there are, and how many
+  repetitions of each.
+- *in / over / under*: how many settings are within 93–97 %, above (wider than need be, mostly because the release says little and
+  the interval is the prior's), and below.
+- **holds**: no setting is below 93 % by more than chance (two standard errors below 95 %). **mostly holds**: at most one in
+  twenty is; with many settings chance alone makes a few look so. **fails in places**: at most one in three. **fails**: more.
+- *numbers of*: the day on which the numbers were entered or last changed.
+
+What no line shows: bounds that cut off much of a column, effects that are not linear, and a choice of the model after seeing
+results. Not measured at all: `laplace`, the quick approximation, and `adassp`, which has no intervals. Tests of partition
+releases are about levels and not intervals: [their page](partition-calibration.md#tests) has them.
+"""
+TABLE = "| method | coverage | settings × replicates | in / over / under | verdict | remark | numbers of |\n" + "|---" * 7 + "|"
+
+
+def page(today: str) -> tuple[str, dict[str, dict[str, str]]]:
+    """The page, and the dates of what it is made of."""
+    known: dict[str, dict[str, str]] = json.loads(DATES.read_text(encoding="utf-8")) if DATES.exists() else {}
+    dates: dict[str, dict[str, str]] = {}
+    text = [HEAD]
+    for title, (words, lines) in SECTIONS.items():
+        text += [f"## {title}\n", f"{words}\n", TABLE]
+        for line in lines:
+            for source in line.sources:
+                digest = hashlib.sha256(json.dumps(read(source)).encode()).hexdigest()[:16]
+                same = known.get(source, {}).get("digest") == digest
+                dates[source] = {"digest": digest, "date": known[source]["date"] if same else today}
+            text.append(line.text(max(dates[source]["date"] for source in line.sources)))
+        text.append("")
+    return "\n".join(text), dict(sorted(dates.items()))
+
+
+def main() -> None:
+    text, dates = page(datetime.datetime.now(datetime.UTC).date().isoformat())
+    PAGE.write_text(text, encoding="utf-8")
+    DATES.write_text(json.dumps(dates, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,194 @@
+"""What a plan takes for true about a table: the shape of each column, from the schema and from what the planner declares."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from noisewise.errors import DeclarationError
+from noisewise.schema import Categorical, Numeric, Schema
+
+Array: TypeAlias = npt.NDArray[np.float64]
+Declared: TypeAlias = Mapping[str, Mapping[str, Any]]
+
+SHAPES: Final = ("normal", "uniform", "skewed")
+SHARE_OF_RANGE: Final = 1 / 6
+"""A column's standard deviation where none is declared: its bounds are then three of them away from the middle."""
+SHARE_OF_COUNT: Final = 1 / 4
+"""The mean of a count where none is declared, as a share of its upper bound."""
+
+
+def clipped_moments(mean: Array, sd: float, lower: float, upper: float) -> tuple[Array, Array]:
+    """Mean and mean square of normal numbers that are clipped to bounds."""
+    from scipy.special import ndtr
+
+    a, b = (lower - mean) / sd, (upper - mean) / sd
+    below, above, inside = ndtr(a), ndtr(-b), ndtr(b) - ndtr(a)
+    at_a, at_b = (np.exp(-0.5 * end**2) / np.sqrt(2 * np.pi) for end in (a, b))
+    first = lower * below + upper * above + mean * inside + sd * (at_a - at_b)
+    second = (lower**2 * below + upper**2 * above + (mean**2 + sd**2) * inside + 2 * mean * sd * (at_a - at_b)
+              + sd**2 * (a * at_a - b * at_b))
+    return first, second
+
+
+@dataclass(frozen=True)
+class Shape:
+    """How a column of numbers is spread: ``skewed`` is a gamma distribution that begins at the lower bound."""
+
+    column: Numeric
+    mean: float
+    sd: float
+    shape: str
+    declared: bool
+
+    def values(self, normal: Array) -> Array:
+        """The column of rows whose standard normal variables are given, clipped to its bounds."""
+        from scipy import stats
+
+        if self.shape == "normal":
+            mean, sd = self._before_clipping()
+            found = mean + sd * normal
+        elif self.shape == "uniform":
+            found = self.mean + self.sd * math.sqrt(3) * (2 * stats.norm.cdf(normal) - 1)
+        else:
+            above = self.mean - float(self.column.lower)
+            scale = self.sd**2 / above
+            found = float(self.column.lower) + stats.gamma.isf(stats.norm.sf(normal), above / scale, scale=scale)
+        return np.clip(found, float(self.column.lower), float(self.column.upper))
+
+    def _before_clipping(self) -> tuple[float, float]:
+        """Mean and standard deviation of a normal column that has the declared ones when it was clipped."""
+        from scipy.optimize import root
+
+        lower, upper = float(self.column.lower), float(self.column.upper)
+        start = np.array([self.mean, math.log(self.sd)])
+
+        def excess(point: Array) -> Array:
+            first, second = clipped_moments(point[:1], math.exp(point[1]), lower, upper)
+            spread = math.sqrt(max(float(second[0] - first[0] ** 2), 1e-300))
+            return np.array([(first[0] - self.mean) / self.sd, math.log(spread / self.sd)])
+
+        solved = root(excess, start)
+        mean, log_sd = solved.x if solved.success else start
+        return float(mean), math.exp(float(log_sd))
+
+    def __str__(self) -> str:
+        return f"{self.column.name}: {self.shape}, mean {self.mean:.4g}, sd {self.sd:.4g}" + origin(self.declared)
+
+
+@dataclass(frozen=True)
+class Shares:
+    """How often each level of a category occurs."""
+
+    column: Categorical
+    shares: tuple[float, ...]
+    declared: bool
+
+    def values(self, normal: Array) -> npt.NDArray[Any]:
+        """The column of rows whose standard normal variables are given: levels in their order, by thresholds."""
+        from scipy import stats
+
+        limits = stats.norm.ppf(np.cumsum(self.shares)[:-1])
+        return np.array([str(level) for level in self.column.levels])[np.searchsorted(limits, normal)]
+
+    def __str__(self) -> str:
+        words = ", ".join(f"{level} {share:.3g}" for level, share in zip(self.column.levels, self.shares, strict=True))
+        return f"{self.column.name}: {words}" + origin(self.declared)
+
+
+def origin(declared: bool) -> str:
+    """What is said behind an assumption that nobody declared."""
+    return "" if declared else " (assumed)"
+
+
+def column_assumption(schema: Schema, name: str, declared: Declared, *, count: bool = False) -> Shape | Shares:
+    """The shape of one column; ``count``: it is the response of a Poisson regression."""
+    column, given = schema.column(name), dict(declared.get(name, {}))
+    if isinstance(column, Categorical):
+        return _shares(column, given)
+    assert isinstance(column, Numeric)  # a gram release has no other columns
+    return _shape(column, given, count)
+
+
+def _shape(column: Numeric, given: dict[str, Any], count: bool) -> Shape:
+    where = f"column '{column.name}'"
+    lower, upper = float(column.lower), float(column.upper)
+    _check_keys(where, given, ("mean", "sd", "shape"))
+    mean = _number(given.get("mean", upper * SHARE_OF_COUNT if count else column.centre), f"{where}: mean")
+    sd = _number(given.get("sd", (upper - lower) * SHARE_OF_RANGE), f"{where}: sd")
+    shape = given.get("shape", "normal")
+    if not lower < mean < upper:
+        raise DeclarationError(f"{where}: its mean lies between its bounds", found=f"{mean:g}, bounds {lower:g} and {upper:g}")
+    if not 0 < sd <= column.half_width:
+        raise DeclarationError(f"{where}: its standard deviation is positive and at most half of its range", found=f"{sd:g}")
+    if shape not in SHAPES:
+        raise DeclarationError(f"{where}: its shape is one of " + ", ".join(SHAPES), found=repr(shape))
+    return Shape(column, mean, sd, shape, bool(given))
+
+
+def _shares(column: Categorical, given: dict[str, Any]) -> Shares:
+    where = f"column '{column.name}'"
+    names = [str(level) for level in column.levels]
+    if not given:
+        return Shares(column, (1 / len(names),) * len(names), declared=False)
+    _check_keys(where, given, ("shares",))
+    shares = given["shares"]
+    if isinstance(shares, Mapping):
+        known = {str(level): share for level, share in shares.items()}
+        if set(known) != set(names):
+            raise DeclarationError(f"{where}: shares are given for each of its levels", found=", ".join(known) or "none",
+                                   remedy="the levels are " + ", ".join(names))
+        shares = [known[name] for name in names]
+    if not isinstance(shares, Sequence) or len(shares) != len(names):
+        raise DeclarationError(f"{where}: there is one share for each of its {len(names)} levels", found=repr(shares))
+    numbers = [_number(share, f"{where}: a share") for share in shares]
+    if min(numbers) <= 0 or not math.isclose(sum(numbers), 1.0, abs_tol=1e-6):
+        raise DeclarationError(f"{where}: shares are positive and add up to 1", found=repr(numbers))
+    return Shares(column, tuple(number / sum(numbers) for number in numbers), declared=True)
+
+
+def correlation_root(names: Sequence[str], correlations: Mapping[tuple[str, str], float]) -> Array:
+    """A square root of the correlation matrix of the columns' normal variables; what is not named is uncorrelated."""
+    matrix = np.eye(len(names))
+    for pair, value in correlations.items():
+        if not (isinstance(pair, tuple) and len(pair) == 2 and pair[0] != pair[1] and set(pair) <= set(names)):
+            raise DeclarationError("a correlation is one of two predictors of the formula", found=repr(pair),
+                                   remedy="the predictors are " + ", ".join(names))
+        number = _number(value, f"the correlation of {pair[0]} and {pair[1]}")
+        if not -1 < number < 1:
+            raise DeclarationError("a correlation lies strictly between -1 and 1", found=f"{number:g}")
+        first, second = names.index(pair[0]), names.index(pair[1])
+        matrix[first, second] = matrix[second, first] = number
+    try:
+        return np.asarray(np.linalg.cholesky(matrix))
+    except np.linalg.LinAlgError as error:
+        raise DeclarationError("correlations must be possible together: their matrix is positive definite",
+                               found="one that is not", remedy="make some of them smaller") from error
+
+
+def check_columns(declared: Declared, known: Sequence[str]) -> None:
+    """Refuse what is declared about columns that the plan does not look at, and what is no declaration."""
+    for name, given in declared.items():
+        if name not in known:
+            raise DeclarationError("assumptions are about columns of the formula", found=repr(name),
+                                   remedy="the formula has " + ", ".join(known))
+        if not isinstance(given, Mapping):
+            raise DeclarationError(f"column '{name}': what is assumed about it has names", found=repr(given),
+                                   remedy='for example {"mean": 60, "sd": 12} or {"shares": [0.5, 0.3, 0.2]}')
+
+
+def _check_keys(where: str, given: Mapping[str, Any], known: Sequence[str]) -> None:
+    for key in given:
+        if key not in known:
+            raise DeclarationError(f"{where}: one may declare its " + ", ".join(known), found=repr(key))
+
+
+def _number(value: object, what: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)) or not math.isfinite(value):
+        raise DeclarationError(f"{what} is a finite number", found=repr(value))
+    return float(value)

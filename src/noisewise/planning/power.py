@@ -1,0 +1,207 @@
+"""``plan_power``: expected interval widths and the chance to detect an effect, before anything is spent."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from noisewise.errors import ConvergenceWarning, DeclarationError
+from noisewise.planning.assumptions import Declared
+from noisewise.planning.intervals import Ends
+from noisewise.planning.population import CLIPPED_SHARE, INTERCEPT, Population
+from noisewise.planning.simulation import HIDDEN_REPEATS, HIDDEN_SHARE, METHODS, Simulation
+from noisewise.planning.smallest import Wanted, needed_for
+from noisewise.posterior.fit import check_family
+from noisewise.posterior.prior import Prior
+from noisewise.progress import Tick, progress_bar
+from noisewise.release.parts import LARGEST_COUNT
+from noisewise.results.power_plan import Needed, PowerCell, PowerLine, PowerPlan
+from noisewise.schema import Basis, Schema
+
+USUAL_POWER: Final = 0.8
+FEWEST_REPEATS: Final = 20
+MOST_HOLDERS: Final = 10_000
+
+
+def plan_power(
+    schema: Schema,
+    formula: str,
+    *,
+    rows: int | Sequence[int] | None = None,
+    epsilon: float | Sequence[float] | None = None,
+    delta: float | None = None,
+    effects: Mapping[str, float] | None = None,
+    sigma: float | None = None,
+    family: str = "gaussian",
+    columns: Declared | None = None,
+    correlations: Mapping[tuple[str, str], float] | None = None,
+    holders: int = 1,
+    mechanism: str | None = None,
+    terms: str | None = None,
+    power: float | None = None,
+    prior: Prior | None = None,
+    interval: float = 0.95,
+    repeats: int = 200,
+    method: str = "auto",
+    seed: int = 0,
+    progress: Tick | bool | None = None,
+) -> PowerPlan:
+    """Plan a regression on a release of kind gram: interval widths, power and error to expect. No rows are read.
+
+    Tables are simulated from public quantities: ``rows`` (of each of ``holders``), ``epsilon`` (one or several), ``delta``, what
+    the schema declares, and what is assumed about the columns: ``columns={"age": {"mean": 60, "sd": 12, "shape": "skewed"},
+    "ward": {"shares": [0.5, 0.3, 0.2]}}`` (shapes: normal, uniform, skewed; by default normal in the middle of the bounds, with a
+    sixth of their distance as standard deviation, and levels equally often), ``correlations={("age", "bmi"): 0.4}``, ``sigma``
+    (the residual standard deviation) and ``effects``: coefficients in the user's units, 0 where none is given. The response's
+    mean, or the share of its second level, is declared among ``columns`` too. The plan's ``assumptions`` say all of it.
+
+    ``power=0.8`` asks the other way round, with ``epsilon`` or ``rows`` left out: the smallest with which each of the ``effects``
+    is found that often, in ``needed``.
+
+    ``mechanism``, ``terms``: as in `release`; ``prior``, ``family``: as in `fit`. ``method="fast"`` finds the intervals of the
+    default method by importance sampling, which comes out too narrow where the noise hides the predictors' moments;
+    ``method="auto"`` samples these cells as `fit` does, and ``method="conditional"`` all of them: minutes, not seconds.
+
+    >>> schema = Schema.from_dict({"adjacency": "replace-one", "columns": {
+    ...     "stay": {"bounds": [0, 40]}, "age": {"bounds": [18, 98]}}})
+    >>> plan_power(schema, "stay ~ age", rows=5000, epsilon=[0.5, 1], delta=1e-6, effects={"age": 0.1}, repeats=20)
+    <PowerPlan: stay ~ age, 1 × 2 cells of rows and epsilon, 20 simulations each>
+    """
+    if not isinstance(schema, Schema):
+        raise DeclarationError("a plan needs a Schema", found=type(schema).__name__, remedy="use Schema.load(path)")
+    check_family(family)
+    if method not in METHODS:
+        raise DeclarationError("a plan is simulated by one of the methods " + ", ".join(METHODS), found=repr(method))
+    sizes, budgets = _numbers("rows", rows, LARGEST_COUNT, whole=True), _numbers("epsilon", epsilon, math.inf, whole=False)
+    named = dict(effects or {})
+    _check_question(sizes, budgets, power, named)
+    if not 0 < interval < 1:
+        raise DeclarationError("an interval holds a probability between 0 and 1", found=repr(interval))
+    simulation = Simulation(
+        population=Population.of(formula, Basis.of(schema, terms), terms, family, named, sigma, columns or {},
+                                 correlations or {}),
+        schema=schema, terms=terms, family=family, delta=delta, mechanism=mechanism,
+        holders=_whole("holders", holders, 1, MOST_HOLDERS), prior=prior, interval=interval,
+        repeats=_whole("repeats", repeats, FEWEST_REPEATS, 100_000), seed=_whole("seed", seed, 0, 2**31), method=method)
+    for value in budgets:
+        simulation.blank(value)  # what cannot be had is refused before any work
+    effect_of = {term: value for term, value in named.items() if value}
+    with progress_bar(progress, "Simulating", "fits") as tick, warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # about fits that nobody will see
+        needed: tuple[Needed, ...] = ()
+        pairs = [(size, budget) for size in sizes for budget in budgets]
+        if power is not None:
+            needed = needed_for(simulation, Wanted(effect_of, float(power)), sizes, budgets, tick)
+            pairs = _found_pairs(needed)
+        ends = simulation.all_ends(pairs, tick)
+        cells = tuple(_cell(simulation, effect_of, power or USUAL_POWER, pair, found, hidden)
+                      for pair, (found, hidden) in zip(pairs, ends, strict=True))
+    return PowerPlan(formula=formula, family=family, holders=simulation.holders, interval=interval, repeats=simulation.repeats,
+                     method=method, effects=dict(simulation.population.effects),
+                     assumptions=_assumptions(simulation, sigma, named, correlations or {}), notes=_notes(simulation, cells),
+                     cells=cells, power=power, needed=needed)
+
+
+def _check_question(sizes: list[int], budgets: list[float], power: float | None, effects: Mapping[str, float]) -> None:
+    if power is None:
+        if not sizes or not budgets:
+            raise DeclarationError("a plan is for a number of rows and an epsilon", found="neither" if not (sizes or budgets)
+                                   else "one of them", remedy="give both, or a power to find the other one")
+        return
+    if isinstance(power, bool) or not isinstance(power, (int, float)) or not 0.05 < power < 1:
+        raise DeclarationError("power is a probability above 0.05 and below 1", found=repr(power), remedy="for example 0.8")
+    if bool(sizes) == bool(budgets):
+        raise DeclarationError("with a power, either rows or epsilon is given and the other one is found",
+                               found="both" if sizes else "neither", remedy="leave one of them out")
+    if not any(effects.values()):
+        raise DeclarationError("the power to find an effect needs one", found="no effects",
+                               remedy='for example effects={"age": 0.1}, or --effect age=0.1')
+
+
+def _numbers(name: str, given: Any, most: float, *, whole: bool) -> list[Any]:
+    """One number or several, each once, in ascending order."""
+    many = [] if given is None else list(given) if isinstance(given, (list, tuple, np.ndarray, range)) else [given]
+    kinds = (int, np.integer) if whole else (int, float, np.integer, np.floating)
+    for value in many:
+        if isinstance(value, bool) or not isinstance(value, kinds) or not 0 < value < most or not math.isfinite(value):
+            raise DeclarationError(f"{name} is a positive {'whole ' if whole else ''}number, or several", found=repr(value))
+    return sorted({int(value) if whole else float(value) for value in many})
+
+
+def _whole(name: str, value: object, least: int, most: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not least <= value <= most:
+        raise DeclarationError(f"{name} is a whole number from {least} to {most:,}", found=repr(value))
+    return int(value)
+
+
+def _found_pairs(needed: Sequence[Needed]) -> list[tuple[int, float]]:
+    """The cells to show: at what was found, and for what cannot be had, at the end of the search."""
+    pairs = set()
+    for one in needed:
+        value = one.value if one.value is not None else one.upper
+        assert value is not None
+        pairs.add((round(one.given), value) if one.quantity == "epsilon" else (round(value), one.given))
+    return sorted(pairs)
+
+
+def _cell(simulation: Simulation, effects: Mapping[str, float], power: float, pair: tuple[int, float], ends: Ends, hidden: float
+          ) -> PowerCell:
+    from scipy.stats import norm
+
+    rows, epsilon = pair
+    part = simulation.blank(epsilon).parts[0]
+    population = simulation.population
+    reach = float(norm.ppf((1 + simulation.interval) / 2))
+    standard_errors = population.standard_errors(rows * simulation.holders)
+    priors = simulation.prior_widths()
+    lines = []
+    for index, (term, truth) in enumerate(population.effects.items()):
+        lower, mean, upper = ends.lower[:, index], ends.mean[:, index], ends.upper[:, index]
+        width, effect = float(np.median(upper - lower)), effects.get(term)
+        right = wrong = error = without = None
+        if effect is not None:
+            right, wrong = (float(np.mean(side)) for side in ((lower > 0, upper < 0) if effect > 0 else (upper < 0, lower > 0)))
+            # The error of a share that came out as 0 or 1 is not 0: one more of either kind is counted.
+            share = (right * len(lower) + 1) / (len(lower) + 2)
+            error = math.sqrt(share * (1 - share) / len(lower))
+            without = float(norm.cdf(abs(effect) / standard_errors[index] - reach))
+        lines.append(PowerLine(
+            term=term, effect=effect, width=width, width_without_privacy=2 * reach * float(standard_errors[index]),
+            width_prior=priors.get(term), power=right, power_error=error, wrong=wrong, power_without_privacy=without,
+            error=float(np.sqrt(np.mean((mean - truth) ** 2))),
+            detectable=width / (2 * reach) * (reach + float(norm.ppf(power)))))
+    return PowerCell(rows, epsilon, part.delta, part.mechanism, tuple(lines), hidden)
+
+
+def _assumptions(simulation: Simulation, sigma: float | None, named: Mapping[str, float],
+                 correlations: Mapping[tuple[str, str], float]) -> tuple[str, ...]:
+    population = simulation.population
+    lines = list(population.words(sigma_declared=sigma is not None, level_declared=INTERCEPT in named))
+    lines += [f"correlation of {first} and {second}: {value:g}" for (first, second), value in correlations.items()]
+    lines += ["coefficients: " + ", ".join(f"{term} {value:.4g}{'' if term in named else ' (assumed)'}"
+                                           for term, value in population.effects.items())]
+    if any("(assumed)" in line for line in lines):
+        lines.append("what is marked as assumed was not declared: numbers are normal in the middle of their bounds, with a sixth "
+                     "of their distance as standard deviation, levels are equally often, coefficients are 0, and the intercept "
+                     "is such that the response has its mean")
+    return tuple(lines)
+
+
+def _notes(simulation: Simulation, cells: Sequence[PowerCell]) -> tuple[str, ...]:
+    notes = []
+    clipped = simulation.population.clipped_share
+    if clipped > CLIPPED_SHARE:
+        notes.append(f"{clipped:.0%} of the responses lie beyond their bounds and are clipped, which moves the coefficients: "
+                     "widen the bounds, or look at the mean and sigma that are assumed")
+    if simulation.method == "fast" and any(cell.hidden > HIDDEN_SHARE for cell in cells):
+        notes.append("the noise is as large as the predictors' smallest moment in some of the cells: there the fast method makes "
+                     "intervals too narrow; the method auto samples them")
+    if simulation.method == "auto" and any(cell.hidden > HIDDEN_SHARE for cell in cells):
+        shown = ", ".join(f"{cell.rows:,} rows at epsilon {cell.epsilon:g}" for cell in cells if cell.hidden > HIDDEN_SHARE)
+        notes.append("the noise is as large as the predictors' smallest moment, so that intervals are mostly the prior's "
+                     f"({min(simulation.repeats, HIDDEN_REPEATS)} simulations, sampled): {shown}")
+    return tuple(notes)

@@ -1,0 +1,148 @@
+"""The least epsilon, or the fewest rows, with which an effect is found as often as wished.
+
+Power grows with both. On the logarithmic scale the answer is put between two values by halving, each time with the same
+simulated tables and noise, so that power hardly jumps; then a probit curve through what was seen near the answer is solved.
+The simulation's error follows from that of a share (√(p(1 − p)/repeats)) and the curve's slope.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from noisewise.errors import PrivacyError
+from noisewise.planning.simulation import Simulation
+from noisewise.progress import Tick
+from noisewise.results.power_plan import Needed
+
+EPSILONS: Final = (0.001, 100.0)
+ROWS: Final = (50, 10**9)
+FACTOR: Final = 4.0
+HALVINGS: Final = 4
+NEAR: Final = (0.25, 0.99)
+"""Shares between which the curve is fitted; beyond, a share says little about where the answer is."""
+LEAST_SLOPE: Final = 0.2
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Effects by term, and how often they are to be found."""
+
+    effects: Mapping[str, float]
+    power: float
+
+
+@dataclass
+class _Search:
+    """Powers of all effects at the values that were looked at, with the other quantity fixed."""
+
+    simulation: Simulation
+    wanted: Wanted
+    quantity: str
+    given: float
+    tick: Tick
+    seen: dict[float, dict[str, float]] = field(default_factory=dict)
+
+    def powers(self, value: float) -> dict[str, float]:
+        if value not in self.seen:
+            rows, epsilon = (round(self.given), value) if self.quantity == "epsilon" else (round(value), self.given)
+            simulation = self.simulation
+            ends, _ = simulation.fast_ends(rows, epsilon, self.tick, len(self.seen) * simulation.repeats)
+            terms = list(simulation.population.effects)
+            self.seen[value] = {
+                term: float(np.mean(ends.lower[:, terms.index(term)] > 0 if effect > 0 else ends.upper[:, terms.index(term)] < 0))
+                for term, effect in self.wanted.effects.items()}
+        return self.seen[value]
+
+    def needed(self, term: str) -> Needed:
+        low, high = EPSILONS if self.quantity == "epsilon" else ROWS
+        if self.quantity == "epsilon" and (without := self._without_privacy(term)) < self.wanted.power:
+            return self._answer(term, None, None, high,
+                                f"not to be had at any epsilon: without privacy the power is {without:.2f}")
+        below, above = self._bracket(term, float(low), float(high))
+        if below is None:
+            return self._answer(term, above, above, above, "the least that was looked at is enough")
+        if above is None:
+            return self._answer(term, None, None, below, f"not found up to {self.quantity} {below:,.6g}")
+        for _ in range(HALVINGS):
+            middle = self._tidy(math.sqrt(below * above))
+            if self.powers(middle)[term] < self.wanted.power:
+                below = middle
+            else:
+                above = middle
+        return self._solved(term, below, above)
+
+    def _bracket(self, term: str, low: float, high: float) -> tuple[float | None, float | None]:
+        """A value with too little power and one with enough, a step apart; None where the range ends first."""
+        value = 1.0 if self.quantity == "epsilon" else 10_000.0
+        enough = self._powers_or_none(value, term)
+        while True:
+            following = min(max(value / FACTOR if enough else value * FACTOR, low), high)
+            if following == value:
+                return (None, value) if enough else (value, None)
+            found = self._powers_or_none(following, term)
+            if found != enough:
+                return (following, value) if enough else (value, following)
+            value = following
+
+    def _powers_or_none(self, value: float, term: str) -> bool:
+        """Whether the power is enough; an epsilon that no mechanism can have, for its noise would be too large, is not."""
+        try:
+            return self.powers(value)[term] >= self.wanted.power
+        except PrivacyError:
+            if value >= 1.0:
+                raise
+            return False
+
+    def _solved(self, term: str, below: float, above: float) -> Needed:
+        """Where the probit curve through the shares near the answer has the power that is wanted."""
+        from scipy.optimize import minimize
+        from scipy.stats import norm
+
+        count = self.simulation.repeats
+        near = {math.log(value): powers[term] for value, powers in self.seen.items() if NEAR[0] <= powers[term] <= NEAR[1]}
+        near |= {math.log(value): self.seen[value][term] for value in (below, above)}
+        x, share = np.array(list(near)), np.clip(list(near.values()), 0.5 / count, 1 - 0.5 / count)
+        centre, target = 0.5 * math.log(below * above), float(norm.ppf(self.wanted.power))
+
+        def deviance(point: npt.NDArray[np.float64]) -> float:
+            eta = point[0] + math.exp(point[1]) * (x - centre)
+            return float(-np.sum(share * norm.logcdf(eta) + (1 - share) * norm.logsf(eta)))
+
+        level, log_slope = minimize(deviance, np.array([target, 0.0]), method="Nelder-Mead").x
+        slope = max(math.exp(float(log_slope)), LEAST_SLOPE)
+        found = centre + (target - float(level)) / slope
+        found = min(max(found, math.log(below)), math.log(above))
+        p = self.wanted.power
+        error = 1.96 * math.sqrt(p * (1 - p) / count) / (slope * float(norm.pdf(target)))
+        value, lower, upper = (self._tidy(math.exp(found + step)) for step in (0.0, -error, error))
+        return self._answer(term, value, lower, upper)
+
+    def _without_privacy(self, term: str) -> float:
+        from scipy.stats import norm
+
+        simulation = self.simulation
+        place = list(simulation.population.effects).index(term)
+        error = simulation.population.standard_errors(round(self.given) * simulation.holders)[place]
+        return float(norm.cdf(abs(self.wanted.effects[term]) / error - norm.ppf((1 + simulation.interval) / 2)))
+
+    def _tidy(self, value: float) -> float:
+        """Three digits: the simulation does not know more."""
+        rounded = float(f"{value:.3g}")
+        return rounded if self.quantity == "epsilon" else float(math.ceil(rounded))
+
+    def _answer(self, term: str, value: float | None, lower: float | None, upper: float | None, reason: str = "") -> Needed:
+        return Needed(term, self.wanted.effects[term], self.quantity, self.given, value, lower, upper, reason)
+
+
+def needed_for(simulation: Simulation, wanted: Wanted, sizes: Sequence[int], budgets: Sequence[float], tick: Tick
+               ) -> tuple[Needed, ...]:
+    """For each number of rows the least epsilon, or for each epsilon the fewest rows; one answer for each effect."""
+    quantity, given = ("epsilon", sizes) if sizes else ("rows", budgets)
+    searches = [_Search(simulation, wanted, quantity, float(value), tick) for value in given]
+    return tuple(search.needed(term) for search in searches for term in wanted.effects)

@@ -1,0 +1,145 @@
+"""What other systems say they spend, looked at: a few facts that can be counted with the versions that are installed.
+
+Nothing is attacked. Mechanisms of diffprivlib are watched while it fits made-up rows; numbers that should carry noise are
+compared with those without it.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from studies.other_systems_fits import Where, needed, our_release, theil_sen
+from studies.other_systems_problem import DELTA, Problem, table
+from studies.other_systems_r import NotRunError, row_microseconds
+
+PREDICTORS = 5
+LONGEST = math.sqrt(PREDICTORS + 1)
+"""The norm of a row of predictors within ±1, and the constant."""
+CURVATURE = 0.25
+"""The largest second derivative of the logistic loss."""
+
+
+def claims(where: Where) -> list[dict[str, Any]]:
+    """Lines of name, value and note; a missing package gives a line that says so."""
+    found: list[dict[str, Any]] = []
+    for name, check in CHECKS.items():
+        try:
+            found.append({"name": name, "value": check(where), "status": "ran"})
+        except NotRunError as reason:
+            found.append({"name": name, "value": "", "status": f"not run: {reason}"})
+    return found
+
+
+@contextmanager
+def watched() -> Iterator[list[tuple[str, float, float]]]:
+    """Name, ε and sensitivity of every Laplace mechanism of diffprivlib that randomises a number meanwhile."""
+    laplace = needed("diffprivlib.mechanisms.laplace")
+    seen: list[tuple[str, float, float]] = []
+    original = {kind: kind.randomise for kind in (laplace.Laplace, laplace.LaplaceTruncated, laplace.LaplaceFolded)}
+
+    def watching(kind: Any) -> Any:
+        def randomise(self: Any, value: Any) -> Any:
+            if type(self) is kind:  # subclasses call their parent's, which is not another use
+                seen.append((kind.__name__, float(self.epsilon), float(self.sensitivity)))
+            return original[kind](self, value)
+        return randomise
+
+    for kind in original:
+        kind.randomise = watching(kind)
+    try:
+        yield seen
+    finally:
+        for kind, method in original.items():
+            kind.randomise = method
+
+
+def _fitted(bounds: tuple[float, float], fit_intercept: bool) -> tuple[Any, Any, Any]:
+    """A linear regression on uniform rows at ε = 1, the rows, and its accountant."""
+    models = needed("diffprivlib.models")
+    accountant = needed("diffprivlib.accountant").BudgetAccountant()
+    rng = np.random.default_rng(1)
+    x = rng.uniform(*bounds, (1_000, PREDICTORS))
+    y = x.mean(axis=1)
+    model = models.LinearRegression(epsilon=1.0, bounds_X=bounds, bounds_y=bounds, fit_intercept=fit_intercept,
+                                    accountant=accountant)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return model.fit(x, y), x, accountant
+
+
+def exact_sums_of_squares(where: Where) -> int:
+    """How many of the five sums of squares of the predictors carry no noise, with bounds (0, 100) and no intercept."""
+    model, x, _ = _fitted((0.0, 100.0), fit_intercept=False)
+    return int(np.sum(np.diag(model._obj_coefs[2]) == np.einsum("ij,ij->j", x, x)))
+
+
+def exact_sums_of_squares_symmetric(where: Where) -> int:
+    """The same with bounds (−1, 1), as in the comparison."""
+    model, x, _ = _fitted((-1.0, 1.0), fit_intercept=False)
+    return int(np.sum(np.diag(model._obj_coefs[2]) == np.einsum("ij,ij->j", x, x)))
+
+
+def spent_with_intercept(where: Where) -> float:
+    """The sum of the ε of all mechanisms that randomise numbers in one fit at ε = 1 with five predictors."""
+    with watched() as seen:
+        _fitted((-1.0, 1.0), fit_intercept=True)
+    return sum(epsilon for _, epsilon, _ in seen)
+
+
+def spent_without_intercept(where: Where) -> float:
+    with watched() as seen:
+        _fitted((-1.0, 1.0), fit_intercept=False)
+    return sum(epsilon for _, epsilon, _ in seen)
+
+
+def recorded(where: Where) -> float:
+    """What diffprivlib's accountant records of that fit."""
+    return float(_fitted((-1.0, 1.0), fit_intercept=True)[2].total()[0])
+
+
+def logistic_left_for_noise(where: Where) -> float:
+    """Of ε = 1, what diffprivlib's logistic regression gives to its noise at C = 1, with rows of norm √5 and an intercept."""
+    needed("diffprivlib.models")
+    return 1.0 - 2 * math.log1p(CURVATURE * LONGEST)
+
+
+def logistic_bound(where: Where) -> float:
+    """The proof's bound for that noise, if the norm of a row enters squared.
+
+    Chaudhuri, Monteleoni and Sarwate (2011, theorem 9), for rows of norm q and a ridge α = 1 / C: the Jacobian costs
+    2 ln(1 + c q² / α), c = 1/4. The library sets 2 ln(1 + c q / α) aside for it and gives the rest of ε to the noise.
+    """
+    return logistic_left_for_noise(where) + 2 * math.log1p(CURVATURE * LONGEST**2)
+
+
+def theil_sen_loss(where: Where) -> float:
+    """OpenDP's own statement of ε for a replaced row, at scale 1."""
+    return float(theil_sen(1.0).measurement.map(2))
+
+
+def dapper_row(where: Where) -> float:
+    """Microseconds for one row in one iteration, without dapper itself: what the user's functions take in R."""
+    problem = Problem("linear", 2_000, PREDICTORS, 1.0)
+    return row_microseconds(problem, our_release(problem, table(problem, 0)), where.rscript)
+
+
+def our_delta(where: Where) -> float:
+    """δ at our ε = 1 of the noise that a release states, by dp-accounting's privacy loss distributions."""
+    from dp_accounting import GaussianDpEvent
+    from dp_accounting.pld import PLDAccountant
+
+    problem = Problem("linear", 2_000, PREDICTORS, 1.0)
+    part = our_release(problem, table(problem, 0)).parts[0]
+    # The sensitivity is in the Frobenius norm, in which an entry off the diagonal counts twice and has half the variance.
+    return float(PLDAccountant().compose(GaussianDpEvent(part.noise.diagonal / part.sensitivity)).get_delta(1.0)) / DELTA
+
+
+CHECKS = {check.__name__: check for check in (
+    exact_sums_of_squares, exact_sums_of_squares_symmetric, spent_with_intercept, spent_without_intercept, recorded,
+    logistic_left_for_noise, logistic_bound, theil_sen_loss, dapper_row, our_delta)}

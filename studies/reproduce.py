@@ -1,0 +1,244 @@
+"""What the five papers print beside what we measure, with a verdict: the program behind ``noisewise reproduce``.
+
+    python -m studies.reproduce                            # the papers, and what each needs
+    python -m studies.reproduce 002 table-1 --data DIRECTORY --quick
+    python -m studies.reproduce all --stored               # from the results that are stored with the studies, nothing is run
+    python -m studies.reproduce all --page                 # docs/paper-*.md and docs/reproductions.md from the stored results
+    python -m studies.reproduce 000 --store                # a full run, whose results are stored
+
+Every cell of a study runs in a process of its own, and what it found is kept in the output folder: a second call with the same
+settings goes on where the first one was stopped.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+from noisewise import __version__
+from noisewise.cli.talk import Talk
+from noisewise.errors import DataError, NoisewiseError, ResultError
+from noisewise.progress import progress_bar
+from studies import page, reproduce_page
+from studies.registry import DATA, PAPERS, Cell, Lines, Paper, Study, Task, paper_of, perform
+from studies.verdicts import Target
+from studies.workers import each_in_a_process, write
+
+INTERRUPTED: Final = 130
+TIMEOUT_SECONDS: Final = 6 * 3600.0
+
+
+def main(given: Sequence[str] | None = None) -> None:
+    arguments = _arguments(given)
+    talk = Talk(json=arguments.json, quiet=arguments.quiet)
+    try:
+        _serve(arguments, talk)
+    except NoisewiseError as error:
+        talk.fail(error.rule, *[(label, words) for label, words in (("found", error.found), ("remedy", error.remedy)) if words])
+        talk.document({"error": {"kind": type(error).__name__, "rule": error.rule, "found": error.found, "remedy": error.remedy}})
+        sys.exit(1)
+    except KeyboardInterrupt:
+        talk.fail("stopped by Ctrl-C; finished cells are kept", ("remedy", "the same command goes on from there"))
+        sys.exit(INTERRUPTED)
+
+
+def _arguments(given: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="noisewise reproduce", description="What the papers print beside what we measure.")
+    parser.add_argument("paper", nargs="?", help="a number or a name, or all; without it the papers are listed")
+    parser.add_argument("table", nargs="?", help="a study, table or figure; without it all of the paper")
+    parser.add_argument("--quick", action="store_true", help="minutes on two cores; what is too noisy is undecided")
+    parser.add_argument("--data", type=Path, help="the folder with the files that the paper needs")
+    parser.add_argument("-o", "--output", type=Path, help="the folder for results, pictures and the page")
+    parser.add_argument("--workers", type=int, default=len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1)
+    parser.add_argument("--resume", action=argparse.BooleanOptionalAction, default=True, help="keep cells that are finished")
+    parser.add_argument("--stored", action="store_true", help="run nothing: show the results that are stored with the studies")
+    parser.add_argument("--store", action="store_true", help="store the results beside the studies")
+    parser.add_argument("--page", action="store_true", help="write the pages of the documentation from the stored results")
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--quiet", action="store_true")
+    return parser.parse_args(given)
+
+
+def _serve(arguments: argparse.Namespace, talk: Talk) -> None:
+    if arguments.page:
+        reproduce_page.write_pages(Path("docs"))
+        return
+    if arguments.paper is None:
+        talk.document({"papers": [reproduce_page.described(paper) for paper in PAPERS]})
+        for paper in PAPERS:
+            talk.line(reproduce_page.heading(paper), style="bold")
+            talk.result(reproduce_page.listing(paper))
+        talk.text("* of one processor; measured where we know, otherwise about.")
+        talk.text("noisewise reproduce PAPER [TABLE] --quick runs one, by number or name; --stored shows our full runs at once.")
+        return
+    found = []
+    for paper, studies in _chosen(arguments.paper, arguments.table):
+        if arguments.stored:
+            results = page.RESULTS / f"paper_{paper.number}"
+        else:
+            results = run(paper, studies, arguments, talk)
+            if arguments.store:
+                _store(paper, studies, results, arguments)
+        found.append(_shown(paper, studies, results, arguments, talk))
+    talk.document({"quick": arguments.quick, "stored": arguments.stored, "papers": found})
+
+
+def _chosen(name: str, table: str | None) -> list[tuple[Paper, tuple[Study, ...]]]:
+    if name == "all":
+        return [(paper, paper.studies) for paper in PAPERS]
+    paper = paper_of(name)
+    if paper is None:
+        raise ResultError("there is no paper of this number or name", found=name,
+                          remedy="one of " + ", ".join(f"{one.number} ({one.name})" for one in PAPERS) + ", or all")
+    studies = paper.chosen(table)
+    if not studies:
+        raise ResultError(f"paper {paper.number} has no such table, figure or study", found=str(table),
+                          remedy="one of " + ", ".join(f"{one.name} ({one.covers})" for one in paper.studies))
+    return [(paper, studies)]
+
+
+def run(paper: Paper, studies: Sequence[Study], arguments: argparse.Namespace, talk: Talk) -> Path:
+    """All cells that are not there yet; the folder of the results."""
+    directory = _checked(paper, studies, arguments.data)
+    folder: Path = _folder(paper, arguments)
+    results, cells = folder / "results" / f"paper_{paper.number}", folder / "cells"
+    for place in (results, cells):
+        place.mkdir(parents=True, exist_ok=True)
+    groups = [Cell(study.name, group, cells / _name(study, group)) for study in studies
+              for group in study.task_groups(arguments.quick, directory)]
+    missing = [one for one in groups if not (arguments.resume and one.path.exists())]
+    if len(missing) < len(groups):
+        talk.note(f"{len(groups) - len(missing)} of {len(groups)} cells are there already ({folder}).")
+    failed: list[str] = []
+    with progress_bar(talk.progress, f"Paper {paper.number}", "cells") as tick:
+        done = 0
+        tick(0, len(missing))
+
+        def keep(cell: Cell, found: tuple[Lines, float] | None, seconds: float) -> None:
+            nonlocal done
+            done += 1
+            if found is None:
+                failed.append(cell.study)
+            else:
+                _write_whole(cell.path, json.dumps({"seconds": found[1], "lines": found[0]}, default=_plain))
+            tick(done, len(missing))
+
+        each_in_a_process(perform, missing, keep, arguments.workers, TIMEOUT_SECONDS)
+    for study in studies:
+        _assemble(study, [one.path for one in groups if one.study == study.name], results, arguments)
+    for name, count in Counter(failed).items():
+        talk.warn(f"{count} cells of {name} have no result, so that it is not judged", ("remedy", "the same command tries again"))
+    return results
+
+
+def _name(study: Study, group: tuple[Task, ...]) -> str:
+    """Of the file of a group of cells: other settings, another name. Where the data lie does not matter."""
+    said = [(task.function, {key: value for key, value in task.arguments.items() if key != "directory"}) for task in group]
+    return f"{study.name}-{hashlib.sha256(repr((__version__, said)).encode()).hexdigest()[:16]}.json"
+
+
+def _assemble(study: Study, cells: Sequence[Path], results: Path, arguments: argparse.Namespace) -> None:
+    """The files of results of a study whose cells are all there."""
+    if not cells or not all(path.exists() for path in cells):
+        return
+    found = [json.loads(path.read_text(encoding="utf-8")) for path in cells]
+    together: Lines = {}
+    for one in found:
+        for name, lines in one["lines"].items():
+            together.setdefault(name, []).extend(lines)
+    for name, lines in together.items():
+        write(lines, results / f"{name}.csv")
+    path = results / page.MEASURED
+    before = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    before[study.name] = {"date": datetime.now(UTC).date().isoformat(), "quick": arguments.quick,
+                          "seconds": round(sum(one["seconds"] for one in found)), "workers": arguments.workers,
+                          "settings": dict(study.quick if arguments.quick else study.full)}
+    _write_whole(path, json.dumps(before, indent=1, ensure_ascii=False) + "\n")
+
+
+def _shown(paper: Paper, studies: Sequence[Study], results: Path, arguments: argparse.Namespace, talk: Talk) -> dict[str, Any]:
+    """The table, and the page with its pictures; what JSON says of the paper."""
+    names = {study.name for study in studies}
+    ready = {study.name for study in studies if page.measured(results, study.name)}
+    targets = [one for one in paper.report.targets(results) if one.study in names and (one.study in ready or one.measured == "–")]
+    talk.line(reproduce_page.heading(paper), style="bold")
+    talk.result(reproduce_page.terminal_table(targets))
+    missing = [study.name for study in studies if study.name not in ready]
+    if missing:
+        talk.line(f"Not run: {', '.join(missing)}")
+    talk.line(reproduce_page.counted(targets))
+    said: dict[str, Any] = {"paper": paper.number, "name": paper.name, "targets": [_json(one) for one in targets],
+                            "not_run": missing, "verdicts": Counter(str(one.verdict) for one in targets)}
+    if not arguments.stored:
+        folder = _folder(paper, arguments)
+        files = reproduce_page.write_folder(paper, targets, results, folder, arguments.quick)
+        talk.line(f"Page, pictures and files of results: {folder}")
+        said |= {"folder": folder, "files": files}
+    return said
+
+
+def _json(target: Target) -> dict[str, Any]:
+    fields = asdict(target) | {"verdict": str(target.verdict)}
+    return {name: value for name, value in fields.items() if name != "notes"}
+
+
+def _folder(paper: Paper, arguments: argparse.Namespace) -> Path:
+    base = arguments.output or Path("noisewise-reproduce")
+    return Path(base) / (f"{paper.number}-{paper.name}" + ("-quick" if arguments.quick else ""))
+
+
+def _checked(paper: Paper, studies: Sequence[Study], directory: Path | None) -> str:
+    """The folder of the data, if all files that are needed are in it."""
+    needed = list(dict.fromkeys(name for study in studies for name in study.data))
+    missing = [DATA[name] for name in needed if directory is None or not (directory / name).exists()]
+    if missing:
+        names = ", ".join(one.file for one in missing)
+        raise DataError(f"paper {paper.number} needs files of data, which are public and not part of noisewise",
+                        found="no --data" if directory is None else f"{directory} without {names}",
+                        remedy="give --data FOLDER with " + "; ".join(
+                            f"{one.file} (gzipped CSV, {one.what}; columns {one.columns}; from {one.source})" for one in missing))
+    return "" if directory is None else str(directory.resolve())
+
+
+def _store(paper: Paper, studies: Sequence[Study], results: Path, arguments: argparse.Namespace) -> None:
+    """A full run becomes the stored results; of a quick one only the times and the counts of verdicts are."""
+    if arguments.quick:
+        before = reproduce_page.quick_runs()
+        targets = paper.report.targets(results)
+        measured = {study.name: page.measured(results, study.name) for study in studies}
+        ran = {name: one for name, one in measured.items() if one}
+        before[paper.number] = {"date": max(one["date"] for one in ran.values()), "workers": arguments.workers,
+                                "seconds": {name: one["seconds"] for name, one in ran.items()},
+                                "verdicts": Counter(str(one.verdict) for one in targets if one.study in ran)}
+        _write_whole(reproduce_page.QUICK, json.dumps(before, indent=1, ensure_ascii=False) + "\n")
+        return
+    kept = page.RESULTS / f"paper_{paper.number}"
+    said = json.loads((kept / page.MEASURED).read_text(encoding="utf-8")) if (kept / page.MEASURED).exists() else {}
+    said |= json.loads((results / page.MEASURED).read_text(encoding="utf-8"))
+    for path in results.glob("*.csv"):
+        _write_whole(kept / path.name, path.read_text(encoding="utf-8"))
+    _write_whole(kept / page.MEASURED, json.dumps(said, indent=1, ensure_ascii=False) + "\n")
+
+
+def _write_whole(path: Path, text: str) -> None:
+    """A file that is there is whole, also after Ctrl-C."""
+    part = path.with_suffix(path.suffix + ".part")
+    part.write_text(text, encoding="utf-8")
+    part.replace(path)
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if hasattr(value, "item") else str(value)
+
+
+if __name__ == "__main__":
+    main()

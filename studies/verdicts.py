@@ -1,0 +1,189 @@
+"""Printed beside measured, and the verdict: computed from Monte Carlo error, never set by hand.
+
+A *figure* is **not reproduced** if it is farther from what we measure than chance explains: ``LIMIT`` standard errors of the
+difference, 99 % limits (those of a Student distribution where the error itself comes from few repeats), and its rounding. It is
+**reproduced** if it is nearer, and a figure half as large or half as large again would have been told from it (``RELEVANT``);
+otherwise **undecided**.
+
+A *sentence* is turned into conditions, each a number that must be positive, with its standard error. A condition holds if the
+number is above 0 by more than ``LIMIT`` standard errors, fails if it is below 0 by as much, and is open otherwise. The sentence
+is **reproduced** if all hold, **not reproduced** if some fail and none holds, **reproduced in part** if some hold and some fail,
+and **undecided** otherwise.
+
+What holds only with an error that the authors made (too little noise, or chains that have not moved from their start) is
+**reproduced only with the authors' error**. What cannot be measured in a comparable way **cannot be compared**, with the reason.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import lru_cache
+from typing import Final
+
+LIMIT: Final = 2.576
+"""Standard errors: chance alone goes beyond once in a hundred times."""
+_in_use: Final = ContextVar("limit", default=LIMIT)
+RELEVANT: Final = 0.5
+"""A figure is not called reproduced if one that is off by this share of it would have passed too."""
+
+
+class Verdict(StrEnum):
+    REPRODUCED = "reproduced"
+    ONLY_WITH_ERROR = "reproduced only with the authors' error"
+    IN_PART = "reproduced in part"
+    NOT = "not reproduced"
+    UNDECIDED = "undecided"
+    INCOMPARABLE = "cannot be compared"
+    NOT_RUN = "not run"
+
+
+@dataclass(frozen=True)
+class Condition:
+    """A number that a sentence says is positive; ``degrees`` of freedom of its standard error."""
+
+    margin: float
+    error: float = 0.0
+    degrees: float = math.inf
+
+    @property
+    def scores(self) -> float:
+        """The number in standard errors, on the scale of a normal distribution."""
+        if self.error == 0:
+            return math.copysign(math.inf, self.margin) if self.margin else 0.0
+        return self.margin / self.error * limit() / limit(self.degrees)
+
+    @property
+    def holds(self) -> bool:
+        return self.scores > limit()
+
+    @property
+    def fails(self) -> bool:
+        return self.scores < -limit()
+
+
+@dataclass(frozen=True)
+class Target:
+    """A printed figure or sentence and what became of it."""
+
+    where: str
+    """The table, figure or section that prints it."""
+    what: str
+    printed: str
+    measured: str
+    verdict: Verdict
+    why: str
+    study: str
+    """The study that measures it, a name in the registry."""
+    numbers: tuple[float, float, float] | None = None
+    """Printed, measured, and the standard error of the difference: for a picture."""
+    notes: tuple[str, ...] = field(default=())
+    """More columns of a page."""
+
+
+@contextmanager
+def other_limit(value: float) -> Iterator[None]:
+    """To see which verdicts depend on the limit."""
+    token = _in_use.set(value)
+    try:
+        yield
+    finally:
+        _in_use.reset(token)
+
+
+def limit(degrees: float = math.inf) -> float:
+    """Standard errors that chance exceeds as rarely as a normal one exceeds the limit."""
+    return _limit(degrees, _in_use.get())
+
+
+@lru_cache(maxsize=256)
+def _limit(degrees: float, normal: float) -> float:
+    from scipy.stats import norm, t
+
+    return normal if math.isinf(degrees) else float(t.isf(norm.sf(normal), max(degrees, 1.0)))
+
+
+def judge_figure(printed: float, measured: float, error: float, rounding: float = 0.0, degrees: float = math.inf) -> Verdict:
+    """``error``: of the difference, so that it counts the chance in the printed figure too."""
+    chance = limit(degrees) * error
+    if math.isnan(measured) or math.isnan(chance):
+        return Verdict.NOT_RUN
+    if abs(printed - measured) > chance + rounding:
+        return Verdict.NOT
+    return Verdict.UNDECIDED if chance > RELEVANT * abs(printed) else Verdict.REPRODUCED
+
+
+def judge_sentence(conditions: Sequence[Condition]) -> Verdict:
+    if not conditions or any(math.isnan(one.margin) for one in conditions):
+        return Verdict.NOT_RUN
+    if any(math.isnan(one.error) for one in conditions):  # a single repeat
+        return Verdict.UNDECIDED
+    hold, fail = sum(one.holds for one in conditions), sum(one.fails for one in conditions)
+    if hold == len(conditions):
+        return Verdict.REPRODUCED
+    if fail:
+        return Verdict.IN_PART if hold else Verdict.NOT
+    return Verdict.UNDECIDED
+
+
+def with_the_error(right: Verdict, wrong: Verdict) -> Verdict:
+    """Of what was measured rightly, and again with the authors' error."""
+    if right in (Verdict.REPRODUCED, Verdict.UNDECIDED, Verdict.NOT_RUN) or wrong == Verdict.NOT_RUN:
+        return right
+    return Verdict.ONLY_WITH_ERROR if wrong == Verdict.REPRODUCED else wrong
+
+
+def best_of(verdicts: Iterable[Verdict]) -> Verdict:
+    """Of several readings of a paper that does not say which one is meant."""
+    order = (Verdict.REPRODUCED, Verdict.UNDECIDED, Verdict.IN_PART, Verdict.NOT, Verdict.NOT_RUN)
+    found = set(verdicts)
+    return next((one for one in order if one in found), Verdict.NOT_RUN)
+
+
+def in_words(conditions: Sequence[Condition]) -> str:
+    """Why a sentence has its verdict."""
+    hold, fail = sum(one.holds for one in conditions), sum(one.fails for one in conditions)
+    count, closest = len(conditions), min((abs(one.scores) for one in conditions), default=math.nan)
+    near = "no chance involved" if math.isinf(closest) else f"the closest is {closest:.1f} standard errors from the limit"
+    parts = [f"{number} {word}" for number, word in ((hold, "hold"), (fail, "fail"), (count - hold - fail, "open")) if number]
+    return f"of {count} condition{'s' * (count > 1)} {', '.join(parts)}; {near}"
+
+
+def figure_in_words(printed: float, measured: float, error: float) -> str:
+    """Why a figure has its verdict."""
+    if error == 0:
+        return "no chance involved" if printed != measured else "equal"
+    words = f"{(printed - measured) / error:+.1f} standard errors"
+    if limit() * error > RELEVANT * abs(printed):
+        words += f", each of {error / abs(printed):.0%} of the figure"
+    return words
+
+
+def share_beyond_chance(differences: Iterable[tuple[float, float]], at_least: float) -> Condition:
+    """That in a share of cases the difference (with its standard error) is positive: cases that are open may be either."""
+    cases = [Condition(difference, error) for difference, error in differences]
+    low, high = sum(one.holds for one in cases) / len(cases), 1 - sum(one.fails for one in cases) / len(cases)
+    return Condition((low + high) / 2 - at_least, (high - low) / 2 / limit())
+
+
+def mean_of(values: Sequence[float], cases: int = 0) -> tuple[float, float, float]:
+    """Mean of independent values, its standard error and degrees of freedom.
+
+    Values that are shares of ``cases`` in all may be equal by chance: their error is at least that of so many independent cases,
+    one more of each kind counted.
+    """
+    count = len(values)
+    mean = sum(values) / count if count else math.nan
+    error, degrees = math.nan, 1.0
+    if count > 1:
+        error, degrees = math.sqrt(sum((value - mean) ** 2 for value in values) / (count - 1) / count), count - 1.0
+    if cases:
+        shrunk = (mean * cases + 1) / (cases + 2)
+        least = math.sqrt(shrunk * (1 - shrunk) / cases)
+        if math.isnan(error) or limit(degrees) * error < limit() * least:
+            error, degrees = least, math.inf
+    return mean, error, degrees

@@ -1,0 +1,108 @@
+"""The tab key: the names are those of the library, nothing heavy is imported, and a real shell understands the answers."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from noisewise.answers.test import ALTERNATIVES
+from noisewise.cli import completion
+from noisewise.holder.audit_kinds import KINDS as AUDITED_KINDS
+from noisewise.holder.release import SINGLE_KINDS
+from noisewise.posterior.adassp import METHOD as ADASSP
+from noisewise.posterior.methods import METHODS
+from noisewise.posterior.microdata.fit import METHODS as ROW_METHODS
+from noisewise.posterior.sums.families import FAMILIES as SUM_FAMILIES
+from noisewise.posterior.sums.fit import METHODS as SUM_METHODS
+from noisewise.privacy.accounting import RULES
+from noisewise.privacy.mechanisms import MECHANISMS
+from noisewise.release.model import KINDS
+from noisewise.results.families import RESULT_FAMILIES
+
+HEAVY = ("jax", "pandas", "pyarrow", "matplotlib", "opendp", "scipy", "formulaic")
+REPORT = f"import atexit, sys; atexit.register(lambda: print(sorted(set(sys.modules) & set({HEAVY})), file=sys.stderr))"
+
+
+def completed(process, words: str, before: str = "") -> subprocess.CompletedProcess[str]:
+    """What bash would be answered with the cursor behind the last word."""
+    place = str(len(words.split(" ")) - 1)
+    return process(before=before, _NOISEWISE_COMPLETE="complete_bash", COMP_WORDS=words, COMP_CWORD=place)
+
+
+def test_the_names_are_those_of_the_library() -> None:
+    assert set(completion.KINDS) == {*KINDS, *SINGLE_KINDS} and set(completion.AUDITED_KINDS) == set(AUDITED_KINDS)
+    assert completion.MECHANISMS == MECHANISMS and completion.RULES == RULES and completion.ALTERNATIVES == ALTERNATIVES
+    assert completion.FIT_METHODS == (*METHODS, ADASSP, *ROW_METHODS) and completion.SUM_METHODS == SUM_METHODS
+    assert completion.FAMILIES == tuple(RESULT_FAMILIES) and completion.SUM_FAMILIES == tuple(SUM_FAMILIES)
+
+
+def test_commands_and_options_without_heavy_imports(process) -> None:
+    finished = completed(process, "noisewise f", before=REPORT)
+    assert finished.stdout.split() == ["fit"] and finished.stderr.strip() == "[]"
+
+
+@pytest.mark.parametrize(("words", "offered"), [
+    ("noisewise fit x.nwr --family l", ["logistic"]),
+    pytest.param("noisewise release x.parquet --kind m", ["moments", "microdata"], marks=pytest.mark.slow),
+    pytest.param("noisewise release x.parquet --mechanism wish", ["wishart", "wishart-paper"], marks=pytest.mark.slow),
+    pytest.param("noisewise ledger ver", ["verify"], marks=pytest.mark.slow),
+    pytest.param("noisewise fit x.nw", [], marks=pytest.mark.slow),  # the shell completes names of files
+])
+def test_values(process, words: str, offered: list[str]) -> None:
+    assert completed(process, words).stdout.split() == offered
+
+
+def test_columns_of_a_release_but_no_name_that_a_shell_could_run(tmp_path: Path) -> None:
+    file = tmp_path / "a.nwr"
+    file.write_text(json.dumps({"schema": {"columns": {"age": {}, "$(rm x)": {}, "a`b`": {}, "agent": {}}}}))
+    (tmp_path / "b.nwr").write_text("no JSON")
+
+    class Context:
+        args = ()
+        params = {"files": (tmp_path / "b.nwr",), "formula": str(file)}  # noqa: RUF012  # the last file passes for a formula
+
+    assert completion.formula_words(Context(), "stay ~ ag") == ["stay ~ age", "stay ~ agent"]  # type: ignore[arg-type]
+    assert completion.formula_words(Context(), "stay ~ ") == ["stay ~ age", "stay ~ agent"]  # type: ignore[arg-type]
+    assert completion.formula_words(Context(), "sta") == []  # type: ignore[arg-type]
+    assert completion.released_columns(Context(), "age") == ["age", "agent"]  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("shell", ["zsh", pytest.param("fish", marks=pytest.mark.slow)])
+def test_every_shell_has_its_script(process, shell: str) -> None:
+    script = process("--show-completion", _TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION="", before=_as_run_by(shell)).stdout
+    assert "_NOISEWISE_COMPLETE" in script and f"complete_{shell}" in script
+
+
+def _as_run_by(shell: str) -> str:
+    return f"import shellingham; shellingham.detect_shell = lambda *_: ({shell!r}, {shell!r})"
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
+def test_bash_itself(process, release: Path, tmp_path: Path) -> None:
+    """The script is loaded by bash, which then completes a formula and a command."""
+    script = tmp_path / "noisewise.bash"
+    script.write_text(process("--show-completion", before=_as_run_by("bash")).stdout)
+    program = tmp_path / "noisewise"
+    program.write_text(f"#!/bin/sh\nexec {sys.executable} -c 'from noisewise.cli import main; main()' \"$@\"\n")
+    program.chmod(0o755)
+    asked = f"""
+source {script}
+complete_it() {{ COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _noisewise_completion "$1"; printf '%s\\n' "${{COMPREPLY[@]}}"; }}
+complete_it {program} comp
+complete_it {program} fit {release} '"stay ~ a'
+"""
+    found = subprocess.run(["bash", "--norc", "-c", asked], capture_output=True, text=True, timeout=60,
+                           env={**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"})
+    assert found.stdout.splitlines() == ["compare", "stay ~ age"], found.stderr
+
+
+def test_installing_writes_to_the_home_folder_only(process, tmp_path: Path) -> None:
+    finished = process("--install-completion", before=_as_run_by("bash"), HOME=str(tmp_path))
+    assert finished.returncode == 0, finished.stderr
+    assert (tmp_path / ".bashrc").is_file() and "noisewise" in (tmp_path / ".bashrc").read_text()

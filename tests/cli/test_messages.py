@@ -1,0 +1,113 @@
+"""What someone reads who makes a mistake for the first time: the options of the command line, and the name that was meant."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from tests.cli.command_line import one_error
+
+from noisewise.cli.fit_words import _remedy
+from noisewise.cli.voice import nearest
+from noisewise.errors import FitError
+
+RELEASE = ("release", "TABLE", "-s", "SCHEMA", "-e", 1, "-o", "NEW")
+PARTITION = (*RELEASE, "--kind", "partition", "--formula", "stay ~ age", "--parts", 20)
+PYTHON = re.compile(r"""\b[a-z_]+=["'\w\[]|noisewise\.[a-z]|\bNone\b|\bTrue\b""")
+"""Words that only someone who writes Python knows."""
+
+MISTAKES: dict[str, tuple[tuple[object, ...], tuple[str, ...]]] = {
+    "misspelt column": (("fit", "FILE", "stay ~ agee"), ("agee", "did you mean age? The declared columns are stay, age, ward")),
+    "misspelt method": (("fit", "FILE", "stay ~ age", "-m", "laplce"), ("did you mean laplace? Known are conditional",)),
+    "nothing like it": (("fit", "FILE", "stay ~ age", "-m", "quick"), ("remedy:  known are conditional",)),
+    "one site": (("fit", "FILE", "stay ~ age", "--site", "random"), ("fit with no --site",)),
+    "method of another family": (("fit", "FILE", "stay ~ age", "-m", "rows"), ("leave --method out",)),
+    "a schema for a release": (("show", "SCHEMA"), ("a table or a schema", "noisewise release")),
+    "a table for a release": (("fit", "TABLE", "stay ~ age"), ("a table or a schema",)),
+    "a release for a fit": (("check", "FILE", "FILE"), ("ends in .npz", "--save stay.npz")),
+    "another kind": (("answer", "FILE"), ("kind partition", "noisewise fit")),
+    "still another kind": (("test", "FILE"), ("noisewise compare",)),
+    "misspelt kind": ((*RELEASE, "--kind", "moment"), ("did you mean moments?",)),
+    "misspelt mechanism": ((*RELEASE, "--mechanism", "gausian"), ("did you mean gaussian?",)),
+    "no delta": ((*RELEASE, "--mechanism", "gaussian"), ("found:   no --delta", "give a --delta well below")),
+    "no formula": ((*RELEASE, "--kind", "moments"), ("nothing was given", "give --formula 'response ~ predictor + predictor'",
+                                                      "leave --kind out")),
+    "a formula too many": ((*RELEASE, "--formula", "stay ~ age"), ("leave --formula out, or give --kind adassp",)),
+    "no question": (PARTITION, ('for example --ask "posterior-probability of=age at=0"',)),
+    "misspelt coefficient": ((*PARTITION, "--ask", "posterior-probability of=agee at=0"), ("did you mean age?",)),
+    "a database without a query": (("release", "x.duckdb", *RELEASE[2:]), ("give --query",)),
+    "no ledger": ((*RELEASE, "--ledger", "nosuch.db"),
+                  ("there is no ledger here yet", "noisewise ledger open nosuch.db --epsilon")),
+    "no ledger to show": (("ledger", "show", "nosuch.db"), ("noisewise ledger open nosuch.db",)),
+    "misspelt column of the table": (("bounds", "TABLE", "-e", 1, "-c", "agee", "--adjacency", "replace-one"),
+                                     ("did you mean age?",)),
+    "misspelt family": (("estimate", "FILE", "-c", "age", "-f", "normall"), ("did you mean normal?",)),
+    "misspelt term": (("compare", "FILE", "stay ~ age", "--keep", "agee"), ("did you mean age?",)),
+    "no epsilon": (("audit", "-s", "SCHEMA"), ("give --epsilon, and a --delta",)),
+}
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_a_mistake_is_told_in_the_words_of_the_command_line(name: str, nw: Any, release: Path, schema: Path, table: Path,
+                                                            tmp_path: Path) -> None:
+    given, expected = MISTAKES[name]
+    places = {"FILE": release, "SCHEMA": schema, "TABLE": table, "NEW": tmp_path / "new.nwr"}
+    message = one_error(nw(*(places.get(word, word) if isinstance(word, str) else word for word in given)))
+    assert all(words in message for words in expected), message
+    remedy = message.partition("remedy:")[2].replace('"posterior-probability of=age at=0"', "")
+    assert not PYTHON.search(remedy), message
+    assert not (tmp_path / "new.nwr").exists()
+
+
+def test_programs_read_the_same_remedy(nw: Any, release: Path) -> None:
+    error = nw.json("fit", release, "stay ~ age", "--site", "random", code=1)["error"]
+    assert error["remedy"] == "fit with no --site"
+
+
+@pytest.mark.parametrize(("found", "remedy", "expected"), [
+    ("'agee'", "known are age, stay", "age"),
+    ("age", "known are age, stay", None),
+    ("something else", "known are age, stay", None),
+    ("12", "for example 0.95", None),
+])
+def test_only_a_name_that_is_nearly_right_is_suggested(found: str, remedy: str, expected: str | None) -> None:
+    assert nearest(FitError("a rule", found=found, remedy=remedy)) == expected
+
+
+def test_a_misspelt_command_and_option(nw: Any, release: Path) -> None:
+    assert "Did you mean 'fit'?" in nw("fitt", release).output
+    assert "--method" in nw("fit", release, "stay ~ age", "--methd", "laplace").output
+
+
+def test_a_ledger_that_is_begun_by_a_release_is_announced_also_where_little_is_said(nw: Any, table: Path, schema: Path,
+                                                                                    tmp_path: Path) -> None:
+    budget = tmp_path / "budget.db"
+    command = ("release", table, "-s", schema, "-e", 1, "--ledger", budget, "--total-epsilon", 3, "--quiet")
+    first = nw(*command, "-o", tmp_path / "a.nwr")
+    assert first.exit_code == 0 and f"A new ledger was begun at {budget}" in first.stderr
+    again = nw(*command, "-o", tmp_path / "b.nwr", "--edition", "2")
+    assert again.exit_code == 0 and "A new ledger" not in again.stderr
+    assert "it was there already" in nw("ledger", "open", budget, "-e", 3).stdout
+
+
+def test_laplace_with_hidden_predictors_is_not_told_to_use_the_method_that_it_approximates() -> None:
+    def posterior(*doubts: str) -> Any:
+        info = SimpleNamespace(method="laplace", draws=1000, doubts=doubts, divergences=0)
+        return SimpleNamespace(info=info, sites=None, has_sigma=True, diagnose=lambda: list(doubts))
+
+    assert _remedy(posterior("sigma is not told from 0")) == "no --method"
+    assert "fewer predictors" in _remedy(posterior("there are too many predictors to take them as unknown"))
+
+
+def test_a_file_of_a_later_format_and_files_that_are_none(nw: Any, release: Path, tmp_path: Path) -> None:
+    document = json.loads(release.read_text())
+    later, empty, garbage = tmp_path / "later.nwr", tmp_path / "empty.nwr", tmp_path / "garbage.nwr"
+    later.write_text(json.dumps({**document, "version": "9.0"}))
+    empty.write_bytes(b"")
+    garbage.write_bytes(bytes(range(256)))
+    assert "upgrade noisewise" in one_error(nw("show", later))
+    assert "empty.nwr" in one_error(nw("show", empty)) and "garbage.nwr" in one_error(nw("show", garbage))

@@ -1,0 +1,50 @@
+"""``noisewise plan power``: from the schema alone, for people, spreadsheets and machines."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from tests.cli.command_line import one_error
+
+FORMULA = "stay ~ age + ward"
+GIVEN = ("-d", "1e-6", "--effect", "age=0.1", "--effect", "ward[T.B]=3", "--sigma", 6, "--repeats", 20, "--method", "fast")
+
+
+def test_widths_and_powers_for_every_reader(nw: Any, schema: Path, tmp_path: Path) -> None:
+    picture, table = tmp_path / "plan.png", tmp_path / "plan.csv"
+    result = nw("plan", "power", FORMULA, "-s", schema, "-n", "2000,1e4", "-e", "3", "-e", 10, *GIVEN, "--plot", picture,
+                "--csv", table, "--column", "ward: A=0.5 B=0.3 C=0.2", "--column", "age: mean=60 sd=12 shape=uniform",
+                "--correlation", "age,ward=0.2")
+    assert result.exit_code == 0, result.output
+    for words in ("10,000", "power", "without privacy", "age: uniform, mean 60, sd 12\n", "ward: A 0.5, B 0.3, C 0.2\n",
+                  "correlation of age and ward: 0.2", "Nothing was read and nothing was spent"):
+        assert words in result.stdout
+    assert picture.stat().st_size > 10_000 and "Wrote" in result.stderr
+    written = pd.read_csv(table)
+    assert len(written) == 2 * 2 * 4 and set(written["rows"]) == {2_000, 10_000}
+    assert written.loc[written["term"] == "age", "width"].is_monotonic_decreasing
+
+
+def test_the_document_and_the_least_epsilon(nw: Any, schema: Path) -> None:
+    document = nw.json("plan", "power", FORMULA, "-s", schema, "-n", 3_000, "--power", 0.8, *GIVEN)
+    assert [(one["term"], one["quantity"]) for one in document["needed"]] == [("age", "epsilon"), ("ward[T.B]", "epsilon")]
+    assert all(0 < one["lower"] < one["value"] < one["upper"] for one in document["needed"])
+    assert {cell["epsilon"] for cell in document["cells"]} == {one["value"] for one in document["needed"]}
+    assert document["assumptions"][0].startswith("age: normal, mean 58")
+
+
+@pytest.mark.parametrize("wrong", [
+    ("-n", "many", "-e", 1), ("-n", 100, "-e", "x"), ("-n", 100, "-e", 1, "--effect", "age"),
+    ("-n", 100, "-e", 1, "--column", "age"), ("-n", 100, "-e", 1, "--correlation", "age=1"),
+    ("-n", 100, "-e", 1, "--repeats", 2)])
+def test_wrong_use_is_exit_code_2(nw: Any, schema: Path, wrong: tuple[object, ...]) -> None:
+    assert nw("plan", "power", FORMULA, "-s", schema, "-d", "1e-6", *wrong).exit_code == 2
+
+
+def test_what_cannot_be_planned_is_an_error(nw: Any, schema: Path) -> None:
+    start = ("plan", "power", FORMULA, "-s", schema, "-n", 100)
+    assert "terms of the formula" in one_error(nw(*start, "-e", 1, "--effect", "bmi=1"))
+    assert "a number of rows and an epsilon" in one_error(nw(*start))

@@ -1,0 +1,116 @@
+"""``noisewise reproduce`` as a program: the list, errors, stored verdicts, a quick run, Ctrl-C, and an installed wheel."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from noisewise.cli.reproduce import PROGRAM, studies_root
+
+ROOT = Path(__file__).parents[2]
+PAPERS = ["000", "001", "002", "003", "004"]
+
+
+def reproduce(*given: object, code: int = 0, environment: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+    done = subprocess.run([sys.executable, "-m", "noisewise.cli", "reproduce", *map(str, given)], capture_output=True, text=True,
+                          env=environment, check=False)
+    assert done.returncode == code, done.stderr
+    assert "Traceback" not in done.stderr
+    return done
+
+
+def verdicts(folder: Path) -> Any:
+    return json.loads((folder / "verdicts.json").read_text(encoding="utf-8"))
+
+
+def test_the_checkout_is_used() -> None:
+    assert studies_root() == ROOT and (ROOT / PROGRAM).exists()
+
+
+def test_papers_are_listed_with_what_they_need() -> None:
+    listed = json.loads(reproduce("--json").stdout)["papers"]
+    assert [paper["number"] for paper in listed] == PAPERS
+    for paper in listed:
+        assert paper["title"] and paper["authors"] and paper["studies"]
+        assert all(study["covers"] and study["quick"] and study["full"] for study in paper["studies"])
+    assert any("pima.csv.gz" in study["data"] for study in listed[3]["studies"])
+
+
+def test_missing_data_are_named_with_their_source_and_columns(tmp_path: Path) -> None:
+    done = reproduce("glm", "pima", "--data", tmp_path, "-o", tmp_path / "out", code=1)
+    assert done.stdout == "" and done.stderr.startswith("Error: ")
+    for words in ("pima.csv.gz", "pedigree", "National Institute of Diabetes"):
+        assert words in done.stderr
+    assert not (tmp_path / "out").exists()
+    asked = json.loads(reproduce("003", "--json", code=1).stdout)["error"]
+    assert asked["found"] == "no --data" and "adult.csv.gz" in asked["remedy"]
+
+
+def test_stored_verdicts_need_no_run() -> None:
+    (found,) = json.loads(reproduce("000", "--stored", "--json").stdout)["papers"]
+    assert found["name"] == "summaries" and sum(found["verdicts"].values()) == len(found["targets"]) > 20
+    assert {"where", "what", "printed", "measured", "verdict", "why"} <= set(found["targets"][0])
+
+
+@pytest.mark.slow
+def test_a_quick_run_from_end_to_end_and_again(tmp_path: Path) -> None:
+    """The fastest study; a second call finds all cells there."""
+    done = reproduce("000", "figure 1", "--quick", "-o", tmp_path, "--workers", 1)
+    folder = tmp_path / "000-summaries-quick"
+    assert "reproduced" in done.stdout and str(folder) in done.stdout
+    found = {one["what"]: one["verdict"] for one in verdicts(folder)}
+    assert found["The reason is that parts are too small for the approximations"] == "not reproduced"
+    assert found["Rescaled-normal does not work well with ε = 0.1 for n up to 1,000,000"] == "reproduced"
+    assert "undecided" in found.values()
+    page = (folder / "page.html").read_text(encoding="utf-8")
+    assert "data:image/png" in page and "http" not in page
+    assert (folder / "page.md").read_text(encoding="utf-8").count("![") == 2
+    started = time.monotonic()
+    again = reproduce("000", "--quick", "-o", tmp_path)
+    assert "3 of 3 cells are there already" in again.stderr and time.monotonic() - started < 60
+    assert {one["what"]: one["verdict"] for one in verdicts(folder)} == found
+
+
+@pytest.mark.slow
+def test_ctrl_c_keeps_what_is_finished(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "noisewise.cli", "reproduce", "000", "--quick", "-o", str(tmp_path), "--workers", "1"]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    cells = tmp_path / "000-summaries-quick" / "cells"
+    while not list(cells.glob("*.json")):
+        assert process.poll() is None
+        time.sleep(0.1)
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to everybody
+    _, words = process.communicate(timeout=120)
+    assert process.returncode == 130 and "finished cells are kept" in words and "Traceback" not in words
+    kept = list(cells.glob("*.json"))
+    assert 1 <= len(kept) < 3 and not list(cells.glob("*.part")) and all(json.loads(path.read_text()) for path in kept)
+
+
+@pytest.mark.slow
+def test_an_installed_wheel_brings_its_studies(tmp_path: Path) -> None:
+    subprocess.run([sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "-w", tmp_path, ROOT],
+                   check=True)
+    (wheel,) = tmp_path.glob("*.whl")
+    with zipfile.ZipFile(wheel) as file:
+        names = file.namelist()
+        file.extractall(tmp_path / "installed")
+    inside = "noisewise/reproductions/studies/"
+    needed = ("reproduce.py", "registry.py", "paper_002_page.md", "results/paper_002/table.csv", "results/quick.json")
+    assert {inside + name for name in needed} <= set(names)
+    assert not [name for name in names if "__pycache__" in name or name.startswith("studies/")]
+    environment = os.environ | {"PYTHONPATH": str(tmp_path / "installed")}
+    done = subprocess.run([sys.executable, "-m", "noisewise.cli", "reproduce", "002", "--stored", "--json"], capture_output=True,
+                          text=True, cwd=tmp_path, env=environment, check=True)
+    assert len(json.loads(done.stdout)["papers"][0]["targets"]) > 50
+    where = subprocess.run([sys.executable, "-c", "from noisewise.cli.reproduce import studies_root; print(studies_root())"],
+                           capture_output=True, text=True, cwd=tmp_path, env=environment, check=True).stdout.strip()
+    assert Path(where) == tmp_path / "installed" / "noisewise" / "reproductions"

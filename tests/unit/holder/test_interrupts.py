@@ -1,0 +1,236 @@
+"""Ctrl-C while rows are read costs nothing and leaves nothing; after the charge it waits until the release is kept."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import noisewise as nw
+from noisewise.data.progress import RowCounter
+from noisewise.holder.interrupts import finished_first
+from noisewise.holder.scratch import LOCK, PREFIX, scratch_folder
+from noisewise.privacy.ledger import Ledger
+from noisewise.privacy.mechanisms import SymmetricLaplace
+from noisewise.privacy.microdata import MicrodataMechanism
+from noisewise.schema.questions import PosteriorProbability
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals")
+
+ROWS = 400_000
+NUMBERS = {"adjacency": "replace-one", "columns": {"y": {"bounds": [0, 4]}, "x": {"bounds": [-4, 4]}}}
+FORMULA = "y ~ x"
+ASKED = [PosteriorProbability("x", (0.0, 1.0))]
+PURE: dict[str, Any] = {"epsilon": 1.0}
+WITH_DELTA: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-7}
+Release = Callable[..., Any]
+
+
+def releasing(unit: str | None = None, **settings: Any) -> Release:
+    schema = nw.Schema.from_dict(NUMBERS | ({"unit": {"column": unit, "max_rows": 2}} if unit else {}))
+    return lambda data, **more: nw.release(data, schema, **settings, **more)
+
+
+def suggesting(data: Any, **more: Any) -> Any:
+    return nw.private_bounds(data, ["x", "y"], epsilon=1.0, adjacency="replace-one", **more)
+
+
+KINDS: dict[str, Release] = {
+    "gram": releasing(**PURE),
+    "gram, one thread": releasing(**PURE, threads=1),
+    "gram, text as unit": releasing("name", **PURE),
+    "gram, number as unit": releasing("person", **PURE),
+    "averaged": releasing(**WITH_DELTA, average=5),
+    "moments": releasing(**WITH_DELTA, kind="moments", formula=FORMULA),
+    "adassp": releasing(**WITH_DELTA, kind="adassp", formula=FORMULA),
+    "partition, equal parts": releasing(**PURE, kind="partition", formula=FORMULA, parts=500, questions=ASKED),
+    "partition, large parts": releasing(**PURE, kind="partition", formula=FORMULA, parts=10, questions=ASKED),
+    "bounds": suggesting,
+}
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    folder, rng = tmp_path_factory.mktemp("rows"), np.random.default_rng(1)
+    person = rng.integers(0, ROWS // 3, ROWS)
+    table = pa.table({"y": rng.normal(size=ROWS), "x": rng.normal(size=ROWS), "person": person,
+                      "name": pa.array(person).cast(pa.string())})
+    pq.write_table(table, folder / "rows.parquet", row_group_size=70_000)
+    import pyarrow.csv
+
+    pyarrow.csv.write_csv(table, folder / "rows.csv")
+    return {"parquet": folder / "rows.parquet", "csv": folder / "rows.csv"}
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Ledger:
+    return Ledger.open(tmp_path / "budget.db", epsilon=3.0, delta=1e-6, rule="basic")
+
+
+def threads_of_ours() -> list[str]:
+    """Those that go on; one that was starting when the signal came may need a moment to see that nobody wants it."""
+    found = [thread for thread in threading.enumerate() if thread.name.startswith("noisewise")]
+    for thread in found:
+        thread.join(5.0)
+    return [thread.name for thread in found if thread.is_alive()]
+
+
+def pressing_once() -> Callable[[int, int | None], None]:
+    pressed = iter([True])
+
+    def press(rows_done: int, rows_total: int | None) -> None:
+        if next(pressed, False):
+            os.kill(os.getpid(), signal.SIGINT)
+
+    return press
+
+
+@pytest.mark.parametrize("source", ["parquet", "csv"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_stopped_while_reading_nothing_is_spent_and_no_thread_goes_on(
+    kind: str, source: str, files: dict[str, Path], ledger: Ledger, tmp_path: Path
+) -> None:
+    heard: list[int] = []
+
+    def stop(rows_done: int, rows_total: int | None) -> None:
+        heard.append(rows_done)
+        if len(heard) == 2:
+            raise KeyboardInterrupt
+
+    before = sorted(tmp_path.iterdir())
+    with pytest.raises(KeyboardInterrupt):
+        KINDS[kind](files[source], ledger=ledger, progress=stop)
+    assert len(heard) >= 2 and heard[-1] < ROWS
+    assert [entry.what for entry in ledger.entries()] == ["opened"] and ledger.spent().epsilon == 0.0
+    assert sorted(tmp_path.iterdir()) == before and threads_of_ours() == []
+
+
+@pytest.mark.parametrize("kind", ["gram", "averaged", "gram, number as unit", "bounds"])
+def test_a_signal_stops_the_reading_too(kind: str, files: dict[str, Path], ledger: Ledger) -> None:
+    """Python raises it in the main thread, wherever that is."""
+    with pytest.raises(KeyboardInterrupt):
+        KINDS[kind](files["parquet"], ledger=ledger, progress=pressing_once())
+    assert [entry.what for entry in ledger.entries()] == ["opened"] and threads_of_ours() == []
+
+
+def test_after_the_charge_it_waits_and_asking_again_costs_nothing(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = {"y": np.zeros(9), "x": np.ones(9)}
+    usual = SymmetricLaplace.perturb
+
+    def interrupted(self: SymmetricLaplace, *given: Any) -> Any:
+        os.kill(os.getpid(), signal.SIGINT)
+        return usual(self, *given)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(SymmetricLaplace, "perturb", interrupted)
+        with pytest.raises(KeyboardInterrupt, match="ask for it again, which costs nothing"):
+            KINDS["gram"](rows, ledger=ledger)
+    assert [entry.what for entry in ledger.entries()] == ["opened", "charged", "released"] and not ledger.unfinished()
+    monkeypatch.setattr(SymmetricLaplace, "perturb", lambda *_: pytest.fail("noise is not drawn again"))
+    KINDS["gram"](rows, ledger=ledger)
+    assert ledger.spent().epsilon == 1.0 and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_a_second_one_does_not_wait_and_the_charge_counts(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    def impatient(self: SymmetricLaplace, *given: Any) -> Any:
+        for _ in range(2):
+            os.kill(os.getpid(), signal.SIGINT)
+        pytest.fail("stopped by the second")
+
+    monkeypatch.setattr(SymmetricLaplace, "perturb", impatient)
+    with pytest.raises(KeyboardInterrupt):
+        KINDS["gram"]({"y": np.zeros(9), "x": np.ones(9)}, ledger=ledger)
+    assert ledger.spent().epsilon == 1.0 and len(ledger.unfinished()) == 1
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_an_error_is_an_error_whoever_waits() -> None:
+    with pytest.raises(ZeroDivisionError), finished_first("kept"):
+        os.kill(os.getpid(), signal.SIGINT)
+        raise ZeroDivisionError
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_a_handler_of_the_callers_own_is_left_alone() -> None:
+    heard: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, _: heard.append(number))
+    try:
+        with finished_first("kept"):
+            os.kill(os.getpid(), signal.SIGINT)
+            assert heard == [signal.SIGINT]
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def test_rows_are_checked_before_the_charge_and_finished_after_it(
+    files: dict[str, Path], ledger: Ledger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Published rows are read twice: stopped the first time nothing is spent, the second time the release is finished."""
+    schema = nw.Schema.from_dict(NUMBERS)
+    data = pq.read_table(files["parquet"], columns=["y", "x"]).slice(0, 150_000)
+    output = tmp_path / "rows.nwr"
+
+    def release(**more: Any) -> Any:
+        return nw.release(data, schema, kind="microdata", epsilon=1.0, output=output, ledger=ledger, **more)
+
+    with monkeypatch.context() as patch:
+        press = pressing_once()
+        patch.setattr(RowCounter, "add", lambda *_: press(0, None))
+        with pytest.raises(KeyboardInterrupt):
+            release(progress=False)
+    assert [entry.what for entry in ledger.entries()] == ["opened"]
+    assert not [path for path in tmp_path.iterdir() if "budget" not in path.name]
+    with monkeypatch.context() as patch:
+        patch.setattr(MicrodataMechanism, "perturb", lambda self, numbers, codes: numbers.T[:, None, :].copy())  # quickly
+        with pytest.raises(KeyboardInterrupt, match="ask for it again"):
+            release(progress=pressing_once())
+    assert [entry.what for entry in ledger.entries()] == ["opened", "charged", "released"]
+    assert threads_of_ours() == [] and not list(tmp_path.glob(".*"))
+    assert not output.exists()
+    again = release(progress=False)
+    assert output.exists() and ledger.spent().epsilon == 1.0
+    assert again.rows == 150_000
+
+
+def test_what_a_killed_process_left_is_removed_by_the_next(tmp_path: Path) -> None:
+    left = tmp_path / f"{PREFIX}killed"
+    (left / "shuffle").mkdir(parents=True)
+    for name in (LOCK, "shuffle/0.rows"):
+        (left / name).touch()
+    someone = tmp_path / "notes"
+    someone.touch()
+    with scratch_folder(tmp_path) as first:
+        assert not left.exists() and someone.exists()
+        with scratch_folder(tmp_path) as second:
+            assert first.exists() and second.exists() and first != second
+        assert first.exists() and not second.exists()
+    assert [path.name for path in tmp_path.iterdir()] == ["notes"]
+
+
+def test_spark_s_handler_is_no_reason_not_to_wait(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    def handler(number: int, frame: object) -> None:
+        raise AssertionError("it did not wait")
+
+    handler.__module__ = "pyspark.core.context"
+    usual = SymmetricLaplace.perturb
+
+    def pressed(self: SymmetricLaplace, *given: Any) -> Any:
+        os.kill(os.getpid(), signal.SIGINT)
+        return usual(self, *given)
+
+    monkeypatch.setattr(SymmetricLaplace, "perturb", pressed)
+    before = signal.signal(signal.SIGINT, handler)
+    try:
+        with pytest.raises(KeyboardInterrupt, match="ask for it again"):
+            KINDS["gram"]({"y": np.zeros(9), "x": np.ones(9)}, ledger=ledger)
+        assert signal.getsignal(signal.SIGINT) is handler and ledger.entries()[-1].what == "released"
+    finally:
+        signal.signal(signal.SIGINT, before)
