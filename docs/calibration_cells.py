@@ -5,33 +5,14 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from pathlib import Path
+
+from docs.calibration_verdict import Cell
 
 DOCS = Path(__file__).parent
 RESULTS = DOCS.parent / "studies" / "results"
-LOWER, UPPER = 0.93, 0.97
-"""What counts as calibrated for a nominal 95 %, as on the detailed pages."""
 
 Row = dict[str, str]
-
-
-@dataclass(frozen=True)
-class Cell:
-    """One setting of a study: the coverage, how many replicates it is from, and its standard error."""
-
-    coverage: float
-    replicates: int
-    error: float
-
-    @classmethod
-    def of(cls, coverage: float, replicates: float, error: str | None = None) -> Cell:
-        return cls(coverage, int(replicates), float(error) if error else (0.95 * 0.05 / replicates) ** 0.5)
-
-    @property
-    def too_low(self) -> bool:
-        """Below 93 %, and more than two standard errors below 95 %."""
-        return self.coverage < LOWER and self.coverage < 0.95 - 2 * self.error
 
 
 Cells = Callable[[list[Row]], list[Cell]]
@@ -40,7 +21,7 @@ Cells = Callable[[list[Row]], list[Cell]]
 def each(column: str = "coverage", error: str | None = "standard_error", replicates: str = "replicates") -> Cells:
     """A setting is a line of the file."""
     return lambda rows: [
-        Cell.of(float(row[column]), float(row[replicates]), row.get(error) if error else None)
+        Cell.of(float(row[column]), float(row[replicates]), float(row.get(error) or 0) if error else None)
         for row in rows
         if row[column] not in ("", "nan")
     ]
@@ -73,14 +54,14 @@ def measured_last(rows: list[Row]) -> list[Cell]:
 
 
 def shares(measure: str) -> Cells:
-    """Counts and sums of the study of model averaging, over its parts."""
+    """Counts and sums of the study of model averaging, over its parts; ``squares`` are of deviations of whole fits."""
 
     def cells(rows: list[Row]) -> list[Cell]:
         settings = by_setting(
             (row for row in rows if row["measure"] == measure), ("predictors", "features", "truth", "mechanism", "epsilon")
         )
-        counts = [(sum(float(row["sum"]) for row in one), sum(float(row["count"]) for row in one)) for one in settings]
-        return [Cell.of(held / count, count) for held, count in counts]
+        sums = [[sum(float(row[name]) for row in one) for name in ("sum", "count", "squares")] for one in settings]
+        return [Cell.of(held / count, count, squares**0.5 / count) for held, count, squares in sums]
 
     return cells
 

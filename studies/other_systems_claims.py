@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from studies.other_systems import EPSILONS
 from studies.other_systems_fits import Where, needed, our_release, theil_sen
 from studies.other_systems_problem import DELTA, Problem, table
 from studies.other_systems_r import NotRunError, row_microseconds
@@ -23,6 +24,11 @@ LONGEST = math.sqrt(PREDICTORS + 1)
 """The norm of a row of predictors within ±1, and the constant."""
 CURVATURE = 0.25
 """The largest second derivative of the logistic loss."""
+LONG = 100.0
+LOGISTIC_EPSILON = 1.0
+LOGISTIC_FITS = 4000
+RIDGES = (1.0, 10.0)
+"""1 / C in the comparison."""
 
 
 def claims(where: Where) -> list[dict[str, Any]]:
@@ -109,13 +115,63 @@ def logistic_left_for_noise(where: Where) -> float:
     return 1.0 - 2 * math.log1p(CURVATURE * LONGEST)
 
 
-def logistic_bound(where: Where) -> float:
-    """The proof's bound for that noise, if the norm of a row enters squared.
+def logistic_loss_at_zero(where: Where) -> float:
+    """The privacy loss of the coefficient 0 in `_logistic_tables`, from diffprivlib's formulas.
 
-    Chaudhuri, Monteleoni and Sarwate (2011, theorem 9), for rows of norm q and a ridge α = 1 / C: the Jacobian costs
-    2 ln(1 + c q² / α), c = 1/4. The library sets 2 ln(1 + c q / α) aside for it and gives the rest of ε to the noise.
+    Chaudhuri, Monteleoni and Sarwate (2011, theorem 9) have rows of norm at most 1 and set 2 ln(1 + c / α) aside, α = 1 / C. With
+    rows x of norm q write x = q z and f = g / q: the ridge becomes α / q², so that it is 2 ln(1 + c q² / α); q takes the place of
+    q² in the library. Where too little is left it raises α to c q / (exp(ε / 4) − 1) and gives ε / 2 to the noise b, of density
+    exp(−ε |b| / 4 q). The fit is 0 where b cancels the gradient: q / 2 with the row (q, 1), 0 without it. The row raises the
+    derivative of b by the coefficient from α to α + c q².
     """
-    return logistic_left_for_noise(where) + 2 * math.log1p(CURVATURE * LONGEST**2)
+    needed("diffprivlib.models")
+    raised = CURVATURE * LONG / math.expm1(LOGISTIC_EPSILON / 4)
+    return math.log1p(CURVATURE * LONG**2 / raised) - LOGISTIC_EPSILON / 4 / LONG * LONG / 2
+
+
+def logistic_spent(where: Where) -> float:
+    """A lower bound of what is spent there, with confidence 95 %: coefficients near 0 are counted with the row and without it."""
+    from scipy.stats import beta
+
+    models = needed("diffprivlib.models")
+    counts = []
+    for place, (x, y) in enumerate(_logistic_tables()):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            found = [models.LogisticRegression(epsilon=LOGISTIC_EPSILON, data_norm=LONG, fit_intercept=False, tol=1e-10,
+                                               max_iter=1000, random_state=seed).fit(x, y).coef_[0, 0]
+                     for seed in range(place * LOGISTIC_FITS, (place + 1) * LOGISTIC_FITS)]
+        counts.append(int(np.sum(np.abs(found) < 1 / LONG)))
+    often, seldom = counts
+    least = beta.ppf(0.025, often, LOGISTIC_FITS - often + 1)
+    most = beta.ppf(0.975, seldom + 1, LOGISTIC_FITS - seldom)
+    return float(math.log(least / most))
+
+
+def _logistic_tables() -> list[tuple[Any, Any]]:
+    """Ten rows, all zero but the last one; and the neighbour, in which that is zero as well."""
+    y = np.array([0, 1] * 5)
+    neighbour = np.zeros((len(y), 1))
+    x = neighbour.copy()
+    x[-1] = LONG
+    return [(x, y), (neighbour, y)]
+
+
+def logistic_excess_here(where: Where) -> float:
+    """An upper bound of what the logistic fits of the comparison spend, as a multiple of ε, were the intercept penalised.
+
+    Sharper than the theorem's: a replaced row adds a matrix of rank one to the Hessian and takes one away, so that the ratio of
+    the determinants is at most 1 + c q² / α, without its square.
+    """
+    needed("diffprivlib.models")
+    worst = 0.0
+    for epsilon in EPSILONS:
+        for ridge in RIDGES:
+            noise, alpha = epsilon - 2 * math.log1p(CURVATURE * LONGEST / ridge), ridge
+            if noise <= 0:
+                noise, alpha = epsilon / 2, CURVATURE * LONGEST / math.expm1(epsilon / 4)
+            worst = max(worst, (noise + math.log1p(CURVATURE * LONGEST**2 / alpha)) / epsilon)
+    return worst
 
 
 def theil_sen_loss(where: Where) -> float:
@@ -142,4 +198,4 @@ def our_delta(where: Where) -> float:
 
 CHECKS = {check.__name__: check for check in (
     exact_sums_of_squares, exact_sums_of_squares_symmetric, spent_with_intercept, spent_without_intercept, recorded,
-    logistic_left_for_noise, logistic_bound, theil_sen_loss, dapper_row, our_delta)}
+    logistic_left_for_noise, logistic_loss_at_zero, logistic_spent, logistic_excess_here, theil_sen_loss, dapper_row, our_delta)}

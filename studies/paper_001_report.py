@@ -205,15 +205,15 @@ def _figure(results: Path, copies: int, epsilon: float, name: str) -> Target:
             "its chains from the truth": ("thesis", CHAINS)}
     lines = {way: found[version, copies, epsilon, method] for way, (version, method) in ways.items()
              if (version, copies, epsilon, method) in found}
-    verdicts = {way: judge_figure(printed, float(line[name]), error_of_difference(line, name), ROUNDING,
-                                  int(line["repeats"]) - 1.0) for way, line in lines.items()}
+    numbers_of = {way: (printed, float(line[name]), error_of_difference(line, name), ROUNDING, int(line["repeats"]) - 1.0)
+                  for way, line in lines.items()}
+    verdicts = {way: judge_figure(*judged) for way, judged in numbers_of.items()}
     right, wrong, chains = (verdicts.get(way, Verdict.NOT_RUN) for way in ways)
     verdict = with_the_error(right, chains if wrong == Verdict.NOT and chains != Verdict.NOT_RUN else wrong)
     words = "; ".join(f"{way} {with_error(line, name)}" for way, line in lines.items())
-    why = "; ".join(f"{way}: {figure_in_words(printed, float(line[name]), error_of_difference(line, name))}"
-                    for way, line in lines.items())
-    shown = lines.get("the thesis' noise")
-    numbers = None if shown is None else (printed, float(shown[name]), error_of_difference(shown, name))
+    why = "; ".join(f"{way}: {verdicts[way]}, " + figure_in_words(*judged) for way, judged in numbers_of.items())
+    shown = numbers_of.get("the thesis' noise")
+    numbers = None if shown is None else shown[:3]
     return Target(f"Table 4.{copies}", f"ε = {epsilon:g}, {NAMES[name]}", f"{printed:.4f}", words or "–", verdict, why, "tables",
                   numbers)
 
@@ -236,7 +236,8 @@ def _sentences(results: Path) -> list[Target]:
         names = {"declared": "noise of ε", "thesis": "the thesis' noise"}
         words = "; ".join(f"{names[version]}: so in {sum(one.margin > 0 for one in conditions)} of {len(conditions)} cells"
                           for version, conditions in held.items())
-        why = "; ".join(f"{names[version]}: {in_words(conditions)}" for version, conditions in held.items() if conditions)
+        why = "; ".join(f"{names[version]}: {judge_sentence(conditions)}, {in_words(conditions)}"
+                        for version, conditions in held.items() if conditions)
         made.append(Target(where, text, text, words, with_the_error(*map(judge_sentence, held.values())), why, study))
     return made
 

@@ -302,15 +302,15 @@ def _table_1(results: Path) -> list[Target]:
             if method == "normal-x":
                 ways["and start"] = ("theirs", "normal-x as run")
             lines = {way: found[data, holders, *key] for way, key in ways.items() if (data, holders, *key) in found}
-            verdicts = {way: judge_figure(printed, float(line["mse"]), error_of_difference(line, half), ROUNDING)
-                        for way, line in lines.items()}
+            numbers_of = {way: (printed, float(line["mse"]), error_of_difference(line, half), ROUNDING)
+                          for way, line in lines.items()}
+            verdicts = {way: judge_figure(*judged) for way, judged in numbers_of.items()}
             wrong = verdicts.get("the authors' noise", Verdict.NOT_RUN)
             if wrong == Verdict.NOT and "and start" in verdicts:
                 wrong = verdicts["and start"]
-            why = "; ".join(f"{way}: {figure_in_words(printed, float(line['mse']), error_of_difference(line, half))}"
-                            for way, line in lines.items())
-            shown = lines.get("the authors' noise")
-            numbers = None if shown is None else (printed, float(shown["mse"]), error_of_difference(shown, half))
+            why = "; ".join(f"{way}: {verdicts[way]}, " + figure_in_words(*judged) for way, judged in numbers_of.items())
+            shown = numbers_of.get("the authors' noise")
+            numbers = None if shown is None else shown[:3]
             measured = "; ".join(f"{way} {float(line['mse']):.4f} ± {half_width(line) / NORMAL_90:.4f}"
                                  for way, line in lines.items())
             made.append(Target("Table 1", f"{data}, J = {holders}, {THEIR_NAMES[method]}", f"{printed:.4f}", measured or "–",
@@ -383,9 +383,9 @@ def _sentences(results: Path) -> list[Target]:
 
 
 def _sentence(where: str, text: str, measured: str, held: dict[str, list[Condition]], study: str) -> Target:
-    verdict = with_the_error(judge_sentence(held["correct"]), judge_sentence(held["theirs"]))
-    why = f"correct noise: {in_words(held['correct'])}; the authors': {in_words(held['theirs'])}"
-    return Target(where, text, text, measured, verdict, why, study)
+    right, wrong = (judge_sentence(held[noise]) for noise in ("correct", "theirs"))
+    why = f"correct noise: {right}, {in_words(held['correct'])}; the authors': {wrong}, {in_words(held['theirs'])}"
+    return Target(where, text, text, measured, with_the_error(right, wrong), why, study)
 
 
 def _about_the_code() -> list[Target]:

@@ -23,12 +23,12 @@ from studies.verdicts import (
     Condition,
     Target,
     Verdict,
-    best_of,
     figure_in_words,
     in_words,
     judge_figure,
     judge_sentence,
     mean_of,
+    of_readings,
 )
 from studies.workers import read
 
@@ -288,6 +288,8 @@ class Claim:
     conditions: list[Condition]
     where: str
     study: str
+    reading: str = ""
+    """The scaling, where there are several."""
 
     @property
     def verdict(self) -> Verdict:
@@ -311,25 +313,30 @@ def not_reproduced(results: Path) -> list[str]:
         mine = [one for one in found if one.verdict == verdict]
         if mine:
             result += [f"{words} ({len(mine)} of {len(found)} sentences):", "", *(f"- {one.what}" for one in mine), ""]
-    partly = [one for one in found if one.verdict == Verdict.REPRODUCED and one.notes]
-    if partly:
-        result += [f"True in one scaling only ({len(partly)} of {len(found)} sentences):", "",
-                   *(f"- {one.what}" for one in partly), ""]
+    single = in_one_scaling(results)
+    if single:
+        result += [f"**Reproduced in one scaling only** ({len(single)} of {len(found)} sentences):", "",
+                   *(f"- {words}" for words in single), ""]
     return result[:-1]
 
 
+def in_one_scaling(results: Path) -> list[str]:
+    """The sentences that are reproduced in one reading only, and in which."""
+    single = {one.what for one in targets(results, sentences_only=True) if one.verdict == Verdict.ONE_READING}
+    return [f"{one.sentence} ({one.reading})" for one in _claims(results)
+            if one.sentence in single and one.verdict == Verdict.REPRODUCED]
+
+
 def targets(results: Path, sentences_only: bool = False) -> list[Target]:
-    """A sentence is reproduced if it is in one of the scalings: the paper does not say which one it uses."""
+    """A sentence is reproduced if it is in every scaling that was tried: the paper does not say which one it uses."""
     readings: dict[str, list[Claim]] = {}
     for one in _claims(results):
         readings.setdefault(one.sentence, []).append(one)
     made = []
     for sentence, found in readings.items():
-        verdicts = [one.verdict for one in found]
-        words = "; ".join(in_words(one.conditions) for one in found)
-        notes = ("in one scaling only",) if len(set(verdicts)) > 1 and Verdict.REPRODUCED in verdicts else ()
-        made.append(Target(found[0].where, sentence, sentence, "; ".join(one.measured for one in found), best_of(verdicts),
-                           "; ".join((*notes, words)), found[0].study, notes=notes))
+        why = "; ".join((f"{one.reading}: {one.verdict}, " if one.reading else "") + in_words(one.conditions) for one in found)
+        made.append(Target(found[0].where, sentence, sentence, "; ".join(one.measured for one in found),
+                           of_readings(one.verdict for one in found), why, found[0].study))
     return made if sentences_only else [*made, *_multipliers(), *_lemma()]
 
 
@@ -389,11 +396,11 @@ def _close(lines: Sequence[Line], name: str, epsilon: str) -> list[Claim]:
         ours, prior, sgld = (_ks(lines, epsilon, method, scaling) for method in ("noisewise, paper", "prior, paper", "DP-SGLD"))
         found.append(Claim(f"{name}, ε = {epsilon}: private posteriors are close to the non-private ones",
                            f"rows {scaling}: mean KS distance {ours:.2f}; the prior alone {prior:.2f}",
-                           [_below(own, CLOSE, _distance)], where, name.lower()))
+                           [_below(own, CLOSE, _distance)], where, name.lower(), f"rows {scaling}"))
         both = [_below(one, 0.0, _distance) for one in (own, theirs)]
         further = Condition(both[0].margin - both[1].margin, math.hypot(both[0].error, both[1].error), both[0].degrees)
         found.append(Claim(f"{name}, ε = {epsilon}: DP-SGLD is further off", f"rows {scaling}: {sgld:.2f} against {ours:.2f}",
-                           [further], where, name.lower()))
+                           [further], where, name.lower(), f"rows {scaling}"))
     return found
 
 
@@ -406,7 +413,7 @@ def _pima_claims(results: Path) -> list[Claim]:
             share = mean(_same_sign(line) for line in clear)
             found.append(Claim("Pima, ε = 0.3: clear effects are just missed",
                                f"rows {scaling}: intervals without zero in {share:.0%} of the cases",
-                               [_below(clear, 0.5, _same_sign, shares=True)], "Figure 3", "pima"))
+                               [_below(clear, 0.5, _same_sign, shares=True)], "Figure 3", "pima", f"rows {scaling}"))
     return found
 
 
@@ -419,10 +426,10 @@ def _adult_claims(results: Path) -> list[Claim]:
             continue
         found += [Claim("Adult, ε = 0.1: significance is exactly that without privacy",
                         f"rows {scaling}: the same for {mean(_agrees(line) for line in ours):.0%} of the coefficients",
-                        [_above(ours, 0.95, _agrees, shares=True)], "Figure 4", "adult"),
+                        [_above(ours, 0.95, _agrees, shares=True)], "Figure 4", "adult", f"rows {scaling}"),
                   Claim("Adult: DP-SGLD overestimates the uncertainty",
                         f"rows {scaling}: its sd is {mean(map(_wider, sgld)):.1f} times that of the rows",
-                        [_above(sgld, 1.5, _wider)], "Figure 4", "adult")]
+                        [_above(sgld, 1.5, _wider)], "Figure 4", "adult", f"rows {scaling}")]
     return found
 
 

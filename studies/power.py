@@ -113,7 +113,7 @@ def adult(directory: Path) -> World:
     features = np.column_stack([np.ones(len(rows)), rows["age"], rows["education"], rows["sex"] == "male"]).astype(float)
     truth, squares, *_ = np.linalg.lstsq(features, rows["hours"].to_numpy(float), rcond=None)
     share = float((rows["sex"] == "male").mean())
-    arrays = {name: rows[name].to_numpy() for name in rows}
+    arrays = {str(name): rows[name].to_numpy() for name in rows}
 
     def draw(count: int, random: np.random.Generator) -> Rows:
         chosen = random.integers(0, len(rows), count)

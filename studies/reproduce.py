@@ -187,8 +187,7 @@ def _shown(paper: Paper, studies: Sequence[Study], results: Path, arguments: arg
 
 
 def _json(target: Target) -> dict[str, Any]:
-    fields = asdict(target) | {"verdict": str(target.verdict)}
-    return {name: value for name, value in fields.items() if name != "notes"}
+    return asdict(target) | {"verdict": str(target.verdict)}
 
 
 def _folder(paper: Paper, arguments: argparse.Namespace) -> Path:
@@ -204,8 +203,8 @@ def _checked(paper: Paper, studies: Sequence[Study], directory: Path | None) -> 
         names = ", ".join(one.file for one in missing)
         raise DataError(f"paper {paper.number} needs files of data, which are public and not part of noisewise",
                         found="no --data" if directory is None else f"{directory} without {names}",
-                        remedy="give --data FOLDER with " + "; ".join(
-                            f"{one.file} (gzipped CSV, {one.what}; columns {one.columns}; from {one.source})" for one in missing))
+                        remedy="\n".join(["give --data FOLDER with gzipped CSV files:", *(
+                            f"    {one.file}: {one.what}; columns {one.columns}; from {one.source}" for one in missing)]))
     return "" if directory is None else str(directory.resolve())
 
 

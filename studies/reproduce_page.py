@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 STYLES: Final = {Verdict.REPRODUCED: ("green", "#1b7837"), Verdict.ONLY_WITH_ERROR: ("yellow", "#b35806"),
-                 Verdict.IN_PART: ("yellow", "#b35806"), Verdict.NOT: ("red", "#b2182b"), Verdict.UNDECIDED: ("cyan", "#2166ac"),
+                 Verdict.ONE_READING: ("yellow", "#b35806"), Verdict.IN_PART: ("yellow", "#b35806"),
+                 Verdict.NOT: ("red", "#b2182b"), Verdict.UNDECIDED: ("cyan", "#2166ac"),
                  Verdict.INCOMPARABLE: ("dim", "#666666"), Verdict.NOT_RUN: ("dim", "#666666")}
 HEAD: Final = ("where", "what", "printed", "measured", "verdict", "why")
 PICTURE: Final = "printed-and-measured.png"
@@ -97,7 +98,7 @@ def _rule() -> list[str]:
     from studies import verdicts
 
     assert verdicts.__doc__ is not None
-    return [line.replace("``LIMIT``", f"{verdicts.LIMIT:g}").replace(" (``RELEVANT``)", "")
+    return [line.replace("``LIMIT``", f"{verdicts.LIMIT:g}").replace("(``RELEVANT``) ", "")
             for line in verdicts.__doc__.strip().splitlines()[2:]]
 
 
@@ -259,14 +260,16 @@ def _sensitivity(results: Path) -> list[str]:
 
 def _plainly(results: Path) -> list[str]:
     """What does not agree, or is weak, in the papers with sentences."""
-    from studies.paper_003_report import targets
+    from studies.paper_003_report import in_one_scaling, targets
     from studies.paper_004_findings import found_in
 
     found = targets(results / "paper_003", sentences_only=True)
     failed, undecided = ([one for one in found if one.verdict == verdict] for verdict in (Verdict.NOT, Verdict.UNDECIDED))
+    single = in_one_scaling(results / "paper_003")
     few = f"  {len(undecided)} more are undecided: " + "; ".join(f"{one.what} ({one.measured})" for one in undecided) + "."
     return [f"- **{len(failed)} of {len(found)} sentences of paper 003 are not reproduced** in any scaling of its data that we "
             "tried: " + "; ".join(one.what for one in failed) + ".", *([few] if undecided else []),
+            *([f"  {len(single)} more are reproduced in one scaling only: " + "; ".join(single) + "."] if single else []),
             "  The paper does not say how it scaled rows, and we do not have its supplement: this is no proof that its figures "
             "are wrong. [What was tried, and in which order](paper-003.md#what-was-tried-and-in-which-order).",
             f"- **The simulation of paper 004 has {found_in(results / 'paper_004').replicates} replicates of each kind here, and "

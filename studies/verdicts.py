@@ -2,8 +2,8 @@
 
 A *figure* is **not reproduced** if it is farther from what we measure than chance explains: ``LIMIT`` standard errors of the
 difference, 99 % limits (those of a Student distribution where the error itself comes from few repeats), and its rounding. It is
-**reproduced** if it is nearer, and a figure half as large or half as large again would have been told from it (``RELEVANT``);
-otherwise **undecided**.
+**reproduced** if it is nearer, and chance leaves no room for a difference of more than half of the printed figure
+(``RELEVANT``) and its rounding; otherwise **undecided**.
 
 A *sentence* is turned into conditions, each a number that must be positive, with its standard error. A condition holds if the
 number is above 0 by more than ``LIMIT`` standard errors, fails if it is below 0 by as much, and is open otherwise. The sentence
@@ -11,7 +11,12 @@ is **reproduced** if all hold, **not reproduced** if some fail and none holds, *
 and **undecided** otherwise.
 
 What holds only with an error that the authors made (too little noise, or chains that have not moved from their start) is
-**reproduced only with the authors' error**. What cannot be measured in a comparable way **cannot be compared**, with the reason.
+**reproduced only with the authors' error**; otherwise the verdict is that of the right way, and the reason tells both.
+
+What holds in one reading of a paper that does not say which one is meant, and is not shown in another, is **reproduced in one
+reading only**: two such sentences may need different readings.
+
+What cannot be measured in a comparable way **cannot be compared**, with the reason.
 """
 
 from __future__ import annotations
@@ -20,7 +25,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
 from typing import Final
@@ -29,12 +34,13 @@ LIMIT: Final = 2.576
 """Standard errors: chance alone goes beyond once in a hundred times."""
 _in_use: Final = ContextVar("limit", default=LIMIT)
 RELEVANT: Final = 0.5
-"""A figure is not called reproduced if one that is off by this share of it would have passed too."""
+"""A figure is called reproduced only if ours is shown to differ by no more than this share of it."""
 
 
 class Verdict(StrEnum):
     REPRODUCED = "reproduced"
     ONLY_WITH_ERROR = "reproduced only with the authors' error"
+    ONE_READING = "reproduced in one reading only"
     IN_PART = "reproduced in part"
     NOT = "not reproduced"
     UNDECIDED = "undecided"
@@ -81,8 +87,6 @@ class Target:
     """The study that measures it, a name in the registry."""
     numbers: tuple[float, float, float] | None = None
     """Printed, measured, and the standard error of the difference: for a picture."""
-    notes: tuple[str, ...] = field(default=())
-    """More columns of a page."""
 
 
 @contextmanager
@@ -112,9 +116,10 @@ def judge_figure(printed: float, measured: float, error: float, rounding: float 
     chance = limit(degrees) * error
     if math.isnan(measured) or math.isnan(chance):
         return Verdict.NOT_RUN
-    if abs(printed - measured) > chance + rounding:
+    apart = abs(printed - measured)
+    if apart > chance + rounding:
         return Verdict.NOT
-    return Verdict.UNDECIDED if chance > RELEVANT * abs(printed) else Verdict.REPRODUCED
+    return Verdict.REPRODUCED if apart + chance <= RELEVANT * abs(printed) + rounding else Verdict.UNDECIDED
 
 
 def judge_sentence(conditions: Sequence[Condition]) -> Verdict:
@@ -131,34 +136,43 @@ def judge_sentence(conditions: Sequence[Condition]) -> Verdict:
 
 
 def with_the_error(right: Verdict, wrong: Verdict) -> Verdict:
-    """Of what was measured rightly, and again with the authors' error."""
-    if right in (Verdict.REPRODUCED, Verdict.UNDECIDED, Verdict.NOT_RUN) or wrong == Verdict.NOT_RUN:
-        return right
-    return Verdict.ONLY_WITH_ERROR if wrong == Verdict.REPRODUCED else wrong
+    """Of what was measured rightly, and again with the authors' error, which replaces nothing: it can only explain a miss.
+
+    Where the right way is undecided, it is not known that the error is needed.
+    """
+    missed = right in (Verdict.NOT, Verdict.IN_PART)
+    return Verdict.ONLY_WITH_ERROR if missed and wrong == Verdict.REPRODUCED else right
 
 
-def best_of(verdicts: Iterable[Verdict]) -> Verdict:
+def of_readings(verdicts: Iterable[Verdict]) -> Verdict:
     """Of several readings of a paper that does not say which one is meant."""
-    order = (Verdict.REPRODUCED, Verdict.UNDECIDED, Verdict.IN_PART, Verdict.NOT, Verdict.NOT_RUN)
     found = set(verdicts)
-    return next((one for one in order if one in found), Verdict.NOT_RUN)
+    if len(found) == 1:
+        return found.pop()
+    if Verdict.REPRODUCED in found:
+        return Verdict.ONE_READING
+    return next((one for one in (Verdict.UNDECIDED, Verdict.IN_PART, Verdict.NOT) if one in found), Verdict.NOT_RUN)
 
 
 def in_words(conditions: Sequence[Condition]) -> str:
     """Why a sentence has its verdict."""
     hold, fail = sum(one.holds for one in conditions), sum(one.fails for one in conditions)
     count, closest = len(conditions), min((abs(one.scores) for one in conditions), default=math.nan)
-    near = "no chance involved" if math.isinf(closest) else f"the closest is {closest:.1f} standard errors from the limit"
+    near = "no chance involved" if math.isinf(closest) else f"the closest is {closest:.1f} standard errors from 0"
     parts = [f"{number} {word}" for number, word in ((hold, "hold"), (fail, "fail"), (count - hold - fail, "open")) if number]
     return f"of {count} condition{'s' * (count > 1)} {', '.join(parts)}; {near}"
 
 
-def figure_in_words(printed: float, measured: float, error: float) -> str:
-    """Why a figure has its verdict."""
+def figure_in_words(printed: float, measured: float, error: float, rounding: float = 0.0, degrees: float = math.inf) -> str:
+    """Why a figure has its verdict: how far it is off beyond its rounding, and the limit, if that of few repeats."""
+    apart = printed - measured
     if error == 0:
-        return "no chance involved" if printed != measured else "equal"
-    words = f"{(printed - measured) / error:+.1f} standard errors"
-    if limit() * error > RELEVANT * abs(printed):
+        return "no chance involved" if apart else "equal"
+    beyond = math.copysign(max(abs(apart) - rounding, 0.0), apart) / error
+    words = f"{beyond:+.1f} standard errors" + " beyond rounding" * (rounding > 0)
+    if not math.isinf(degrees):
+        words += f" (limit {limit(degrees):.2f})"
+    if judge_figure(printed, measured, error, rounding, degrees) == Verdict.UNDECIDED:
         words += f", each of {error / abs(printed):.0%} of the figure"
     return words
 

@@ -16,7 +16,7 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Sequence
-from multiprocessing import get_context
+from multiprocessing import get_context, resource_tracker
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ Line = dict[str, Any]
 Work = Callable[[Any], list[Line]]
 
 SPAWN = get_context("spawn")
+HAS_MASKS = hasattr(signal, "pthread_sigmask")
 PATIENCE = 0.2
 """Seconds after which a wait looks whether it should stop."""
 
@@ -69,7 +70,13 @@ def each_in_a_process(work: Callable[[Any], Any], cells: Sequence[Any], keep: Ca
     os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", tempfile.mkdtemp(prefix="studies-jax-"))
     os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "2")
 
+    if HAS_MASKS:
+        resource_tracker.ensure_running()  # its start would undo the mask of the thread that needs it first
+
     def serve(core: int) -> None:
+        # A terminal sends Ctrl-C to all. Processes have the mask of the thread that starts them: while they import, too.
+        if HAS_MASKS:
+            signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         while not stop.is_set():
             try:
                 cell = waiting.get_nowait()
@@ -134,7 +141,9 @@ def _in_process(work: Callable[[Any], Any], cell: Any, core: int, timeout: float
 
 
 def _child(work: Callable[[Any], Any], cell: Any, core: int, sending: Any) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends Ctrl-C to all; the parent ends this one
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends this one
+    if HAS_MASKS:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     os.environ["OPENBLAS_NUM_THREADS"] = os.environ["OMP_NUM_THREADS"] = "1"
     if hasattr(os, "sched_setaffinity"):  # JAX makes as many threads as it may use cores
         allowed = sorted(os.sched_getaffinity(0))

@@ -25,7 +25,7 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     temporary = os.path.join(os.path.dirname(target), f".{secrets.token_hex(8)}{UNFINISHED}")
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
     try:
-        with open(os.open(temporary, flags, 0o666), "wb") as file:
+        with open(os.open(temporary, flags, 0o666 if mode is None else mode & 0o600), "wb") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import math
+import os
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -13,11 +17,13 @@ from studies.registry import DATA, PAPERS, Paper, paper_of
 from studies.verdicts import (
     Condition,
     Verdict,
-    best_of,
+    figure_in_words,
+    in_words,
     judge_figure,
     judge_sentence,
     limit,
     mean_of,
+    of_readings,
     share_beyond_chance,
     with_the_error,
 )
@@ -30,6 +36,8 @@ def test_a_figure_is_judged_by_its_chance() -> None:
     assert judge_figure(1.0, 1.02, 0.01) == R
     assert judge_figure(1.0, 1.04, 0.01) == N
     assert judge_figure(1.0, 1.3, 0.2) == U  # near enough, but so would 1.5 be
+    assert judge_figure(1.0, 0.52, 0.19) == U  # within chance, which reaches down to 0.03
+    assert judge_figure(1.0, 0.8, 0.1) == R and judge_figure(1.0, 0.75, 0.1) == U  # chance is 0.26: down to 0.54 and 0.49
     assert judge_figure(1.0, 5.0, 0.2) == N  # noisy, and still too far away
     assert judge_figure(0.31, 0.3146, 0.0, rounding=0.005) == R
     assert judge_figure(0.31, 0.3155, 0.0, rounding=0.005) == N
@@ -55,8 +63,24 @@ def test_a_sentence_needs_all_its_conditions() -> None:
 def test_an_error_of_the_authors_is_said_only_where_the_right_way_fails() -> None:
     assert with_the_error(R, N) == with_the_error(R, R) == R
     assert with_the_error(N, R) == with_the_error(P, R) == E
-    assert with_the_error(N, N) == N and with_the_error(N, U) == U and with_the_error(U, R) == U
-    assert best_of([N, R]) == R and best_of([N, U]) == U and best_of([N, N]) == N
+    assert with_the_error(U, R) == U  # it is not known that the error is needed
+    for right in (N, P, U):
+        assert {with_the_error(right, wrong) for wrong in (N, P, U, Verdict.NOT_RUN)} == {right}
+
+
+def test_one_reading_is_not_all_of_them() -> None:
+    assert of_readings([R, R]) == of_readings([R]) == R
+    assert {of_readings([R, other]) for other in (N, P, U, Verdict.NOT_RUN)} == {Verdict.ONE_READING}
+    assert of_readings([N, U]) == U and of_readings([N, P]) == P and of_readings([N, N]) == N
+    assert of_readings([]) == Verdict.NOT_RUN
+
+
+def test_reasons_tell_what_was_judged() -> None:
+    assert in_words([Condition(0.21, 0.1)]) == "of 1 condition 1 open; the closest is 2.1 standard errors from 0"
+    assert figure_in_words(1.0, 0.9, 0.02) == "+5.0 standard errors"
+    assert figure_in_words(1.0, 0.9, 0.02, rounding=0.05).startswith("+2.5 standard errors beyond rounding")
+    assert figure_in_words(1.0, 0.9, 0.02, degrees=4) == "+5.0 standard errors (limit 4.60)"
+    assert figure_in_words(1.0, 0.52, 0.19).endswith(", each of 19% of the figure")
 
 
 def test_simulated_means_get_the_right_verdict_and_others_do_not() -> None:
@@ -168,3 +192,32 @@ def test_what_fails_in_its_process_is_told_and_the_rest_goes_on() -> None:
     found: dict[float, float | None] = {}
     each_in_a_process(math.sqrt, [4.0, -1.0, 9.0], lambda cell, result, seconds: found.update({cell: result}))
     assert found == {4.0: 2.0, -1.0: None, 9.0: 3.0}
+
+
+SLOW_TO_IMPORT = """
+import math, os, sys, time
+from studies.workers import each_in_a_process
+
+if __name__ == "__main__":
+    try:
+        each_in_a_process(math.sqrt, [4.0, 9.0], print, processes=2)
+    except KeyboardInterrupt:
+        sys.exit(130)
+os.write(1, b"importing\\n")
+time.sleep(5)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "killpg"), reason="a terminal's Ctrl-C is a signal to a group of processes")
+def test_ctrl_c_while_a_process_imports_prints_no_traceback(tmp_path: Path) -> None:
+    program = tmp_path / "slow_to_import.py"
+    program.write_text(SLOW_TO_IMPORT, encoding="utf-8")
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(Path.cwd()), os.environ.get("PYTHONPATH", "")])}
+    with subprocess.Popen([sys.executable, program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                          start_new_session=True, env=environment) as process:
+        assert process.stdout is not None
+        for _ in range(2):
+            assert process.stdout.readline() == "importing\n"
+        os.killpg(process.pid, signal.SIGINT)
+        said, complaints = process.communicate(timeout=60)
+    assert (process.returncode, said, complaints) == (130, "", "")

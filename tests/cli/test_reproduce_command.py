@@ -55,6 +55,16 @@ def test_missing_data_are_named_with_their_source_and_columns(tmp_path: Path) ->
     assert asked["found"] == "no --data" and "adult.csv.gz" in asked["remedy"]
 
 
+def test_each_missing_file_has_a_line_of_its_own() -> None:
+    lines = reproduce("002", "table-1", code=1).stderr.splitlines()
+    starts = [line.split(":")[0].strip() for line in lines if ".csv.gz: " in line]
+    assert starts == ["power_plant_energy.csv.gz", "bike_sharing.csv.gz", "air_quality.csv.gz"]
+
+
+def test_help_has_an_example() -> None:
+    assert "Example: noisewise reproduce 000 --quick" in reproduce("--help").stdout
+
+
 def test_stored_verdicts_need_no_run() -> None:
     (found,) = json.loads(reproduce("000", "--stored", "--json").stdout)["papers"]
     assert found["name"] == "summaries" and sum(found["verdicts"].values()) == len(found["targets"]) > 20

@@ -90,10 +90,16 @@ def test_a_rate_and_a_mean(nw: Any, people: tuple[Path, Path], tmp_path: Path) -
     path = tmp_path / "people.nwr"
     noisewise.release(str(people[0]), noisewise.Schema.load(people[1]), epsilon=10, progress=False).save(path)
     result = nw("estimate", path, "--column", "visits", "--family", "poisson", "--csv", tmp_path / "visits.csv")
-    assert result.exit_code == 0 and result.stdout.startswith("visits: rate ")
+    assert result.exit_code == 0 and result.stdout.startswith("visits: rate, if the column is Poisson: ")
     assert (tmp_path / "visits.csv").read_text().startswith("term,mean,sd")
     found = nw.json("estimate", path, "-c", "visits", "-f", "normal")
-    assert set(found["terms"]) == {"mean", "sigma"} and 2.5 < found["terms"]["mean"]["mean"] < 3.5
+    assert list(found["terms"]) == ["mean", "sd", "mean before clipping", "sd before clipping"]
+    assert 2.5 < found["terms"]["mean"]["mean"] < 3.5
+    lines = nw("estimate", path, "-c", "visits", "-f", "normal").stdout.splitlines()
+    assert lines[0].startswith("visits: mean ") and "if the column" not in lines[0]
+    assert lines[2].startswith("visits: mean before clipping, if the column is normal: ")
+    assert "if no row was clipped" in nw("estimate", path, "-c", "visits", "-f", "poisson", "-m", "naive").stdout
+    assert "if " not in nw("estimate", path, "-c", "smoker", "-f", "bernoulli").stdout.splitlines()[0]
     assert nw("estimate", path).exit_code == 2
     assert nw("estimate", path, "-c", "visits", "-f", "poisson", "--rows", 5).exit_code == 2
     assert "bounds 0 and 1" in one_error(nw("estimate", path, "-c", "visits", "-f", "bernoulli"))

@@ -323,9 +323,9 @@ def _outcome(work: Any) -> tuple[str, str]:
             last = line.decode().strip()
     _, status = os.waitpid(status, 0)
     if os.WIFSIGNALED(status):
-        return ("timeout" if os.WTERMSIG(status) == signal.SIGALRM else "killed"), last
-    names = {PASSED: "survived", NOT_LOADED: "not loaded"}
-    result = names.get(os.WEXITSTATUS(status), "killed")
+        return ("timeout" if os.WTERMSIG(status) == signal.SIGALRM else "error"), last
+    names = {PASSED: "survived", FAILED: "killed", NOT_LOADED: "not loaded"}
+    result = names.get(os.WEXITSTATUS(status), "error")  # what no test reported is nobody's merit
     return result, last if result == "killed" else ""
 
 

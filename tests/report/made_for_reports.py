@@ -41,7 +41,7 @@ def made_release(table: dict[str, Any] | None = None, declared: dict[str, Any] |
     noise[0, 0] = 0.0
     fields: dict[str, Any] = {
         "rows": len(values), "matrix": values.T @ values + noise, "noise": EntryNoise("gaussian", NOISE * np.sqrt(2), NOISE, 0.0),
-        "epsilon": 1.0, "delta": 1e-6, "mechanism": "gaussian", "sensitivity": 4.0,
+        "epsilon": 1.0, "delta": 1e-6, "mechanism": "gaussian", "sensitivity": 2.5,
         "statement": "Replacing any one row changes little.", "created": "2026-11-15", "library": "noisewise 0.1.0",
     }
     return Release("gram", schema, None, (GramPart(**{**fields, **changes}),))

@@ -81,7 +81,9 @@ def test_the_privacy_statement_names_the_unit_the_odds_and_what_is_left(page: Re
 @pytest.mark.parametrize(("changes", "words"), [
     ({"unit": {"column": "person", "max_rows": 3}}, "each “person” with all of its rows, of which at most 3 were used"),
     ({"adjacency": "add-remove"}, "hidden whether somebody is in the table at all"),
-    ({"adjacency": "add-remove"}, "is right at most 88.1 % of the time"),
+    ({"adjacency": "add-remove"}, "guesses right about one row: at most 88.1 % ."),
+    ({"adjacency": "add-remove"}, "at most 88.1 % of the time with it"),
+    ({"unit": {"column": "person", "max_rows": 3}}, "guesses right about one person: at most 73.2 % ."),
     ({"partition": {"year": "2024"}}, "one part of a population (year 2024)"),
 ])
 def test_other_units_and_adjacencies(changes: dict[str, object], words: str) -> None:
@@ -91,6 +93,31 @@ def test_other_units_and_adjacencies(changes: dict[str, object], words: str) -> 
     text = Reader(report(made_release(declared=declared, **hidden)).html).text
     assert words in text
     assert ("about 4,0" in text) != public
+
+
+def test_the_drawing_names_the_larger_chance_under_add_remove() -> None:
+    declared = {"adjacency": "add-remove", "columns": {"stay": {"bounds": [0, 40]}, "age": {"bounds": [18, 98]}}}
+    page = Reader(report(made_release(declared=declared, rows=None, noise=EntryNoise("gaussian", 12.0, 9.0, 12.0))).html)
+    assert page.of("svg")[0]["aria-label"] == ("The chance of a right guess about one row: 50 % without the release, at most "
+                                               "88.1 % with it.")
+    assert float(str(page.of("circle")[0]["cx"])) == pytest.approx(10 + 3.2 * 88.08, abs=0.1)
+
+
+def test_what_no_file_can_prove_is_told_as_a_rule(page: Reader) -> None:
+    assert "as the file says: gaussian. The rule is that noise is drawn from the operating system's random bytes" in page.text
+    assert "The rule is that a data holder declares them before the release, from public knowledge" in page.text
+    assert "noise was drawn" not in page.text and "holder declared" not in page.text
+    assert page.text.count("no file can prove") == 2 and "cannot prove how it was made" in page.text
+
+
+def test_a_row_counts_for_one_unless_rows_were_averaged(page: Reader) -> None:
+    """What a row adds to a sum of products: once as it is, and once with the others of its group, none of them larger than 1."""
+    weight = "That is about the weight of 8 rows."
+    assert weight in page.text and "each further level of a larger one is 0 or 1" in page.text
+    averaged = Reader(report(made_release(average=3)).html).text
+    assert "averaged in random groups of 3 before" in averaged and "for less than 2" in averaged and weight not in averaged
+    group = np.ones((3, 2))
+    assert 1 < float((group.T @ np.ones((3, 3)) @ group / 3 - group[1:].T @ np.ones((2, 2)) @ group[1:] / 3).max()) < 2
 
 
 def test_pure_epsilon_is_told_as_a_change_of_belief() -> None:
@@ -161,6 +188,10 @@ def test_a_comparison_shows_probabilities_bands_and_models(page: Reader) -> None
     plain = made_comparison(made_release(), without_noise=None, notes=("the noise hides much",))
     text = Reader(report(made_release(), comparisons=plain).html).text
     assert "Band" not in text and "The noise hides much." in text
+    assert "leaves everything open" not in page.text
+    anything = made_comparison(made_release(), without_noise=np.tile([[0.0, 0.4], [1.0, 0.5]], (20, 1)))
+    text = Reader(report(made_release(), comparisons=anything).html).text
+    assert "the table itself could say anything about age." in text and "Nothing was found that speaks against" not in text
 
 
 def test_several_holders_have_a_line_each_and_the_weakest_is_named() -> None:

@@ -21,7 +21,7 @@ from noisewise.schema.questions import BayesFactor, Criterion, PosteriorProbabil
 Array = npt.NDArray[np.float64]
 
 DRAWS: Final = 20_000
-_MISSED: Final = {False: "may have missed it", True: "have probably missed it, and little is known about it"}
+MISSED: Final = {False: "may have missed it", True: "have probably missed it, and little is known about it"}
 
 
 def answer(release: object, *, prior_probability: float = 0.5, probability: float = 0.95, seed: int = 0) -> Answers:
@@ -88,7 +88,7 @@ def _quantile(release: PartitionRelease, question: PosteriorQuantile, number: Nu
                 f"without noise would have a standard deviation of about {float(np.median(scale)):.3g}.")
     missed = law.outside(number.lower, number.upper)
     if question.bounds is None and missed > tail:
-        sentence += (f" The limits that were found, {number.lower:.4g} and {number.upper:.4g}, {_MISSED[missed > 0.5]}: more "
+        sentence += (f" The limits that were found, {number.lower:.4g} and {number.upper:.4g}, {MISSED[missed > 0.5]}: more "
                      "parts, a greater epsilon or declared bounds would help.")
     elif question.bounds is not None and not number.lower < number.mean(release.parts) < number.upper:
         sentence += f" It may lie beyond the declared bounds, {number.lower:.4g} and {number.upper:.4g}."

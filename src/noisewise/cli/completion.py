@@ -63,7 +63,7 @@ def _columns(context: typer.Context) -> list[str]:
     found: dict[str, None] = {}
     for file in _given(context):
         try:
-            if file.suffix == ".nwr" and file.stat().st_size <= LARGEST_FILE:
+            if file.suffix == ".nwr" and file.is_file() and file.stat().st_size <= LARGEST_FILE:
                 names = json.loads(file.read_text(encoding="utf-8"))["schema"]["columns"]
                 found |= dict.fromkeys(name for name in names if isinstance(name, str) and name.isidentifier() and name.isascii())
         except (OSError, ValueError, TypeError, KeyError, RecursionError):

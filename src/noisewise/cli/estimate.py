@@ -29,9 +29,9 @@ def estimate(
     column: Annotated[str | None, typer.Option("--column", "-c", show_default=False, autocompletion=released_columns, help=(
         "A released column, or a level: ward[B]."))] = None,
     family: Annotated[str | None, typer.Option("--family", "-f", show_default=False, autocompletion=one_of(SUM_FAMILIES), help=(
-        "bernoulli (a proportion), poisson (a rate), exponential or normal (a mean)."))] = None,
-    sigma: Annotated[float | None, typer.Option(help="With --family normal: the standard deviation, if it is known.",
-                                                show_default=False)] = None,
+        "bernoulli (a proportion), poisson (a rate), exponential (a mean) or normal (the mean of the clipped values)."))] = None,
+    sigma: Annotated[float | None, typer.Option(show_default=False, help=(
+        "With --family normal: the standard deviation before clipping, if it is known."))] = None,
     method: Annotated[str, typer.Option("--method", "-m", autocompletion=one_of(SUM_METHODS), help=(
         "exact; gibbs and naive for comparison."))] = "exact",
     rows: Annotated[int | None, typer.Option(help="With a .nwb file that does not say it: how many real rows there are.", min=1,
@@ -47,6 +47,8 @@ def estimate(
     """Estimate a proportion, a rate or a mean from the noisy sum of one column.
 
     The interval accounts for the privacy noise, and for rows that were clipped to their bounds.
+
+    With normal, the mean is that of the clipped values. A line with "if the column is" is right for that family only.
 
     Example: noisewise estimate patients.nwr --column visits --family poisson
 
@@ -87,7 +89,9 @@ def _tell(talk: Talk, found: ParameterPosterior, interval: float) -> None:
         mean, sd = float(draws.mean()), float(draws.std())
         places = decimals_for(sd)
         terms[term] = {"mean": mean, "sd": sd, "lower": low, "upper": high}
-        talk.line(f"{found.info.formula}: {term} {fixed(mean, places)}, {100 * interval:g} % interval {fixed(low, places)} to "
+        condition = found.rests_on(term)
+        named = f"{term}, {condition}:" if condition else term
+        talk.line(f"{found.info.formula}: {named} {fixed(mean, places)}, {100 * interval:g} % interval {fixed(low, places)} to "
                   f"{fixed(high, places)}")
     problems = found.diagnose()
     if problems:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from noisewise.cli.ledger import opened_ledger, there_is
+from noisewise.cli.ledger import opened_ledger
 from noisewise.cli.talk import Talk
 from noisewise.errors import ReleaseError
 
@@ -49,6 +49,7 @@ def open_budget(talk: Talk, place: str | None, edition: str, epsilon: float | No
                 delta: float | None = None) -> Budget | None:
     """The ledger that was named, begun if a total was given; none if none was named."""
     import noisewise
+    from noisewise.privacy.ledger.store import Store
 
     if place is None:
         if epsilon is not None or delta is not None or edition:
@@ -56,12 +57,13 @@ def open_budget(talk: Talk, place: str | None, edition: str, epsilon: float | No
         return None
     if epsilon is None and delta is None:
         return Budget(opened_ledger(place))
-    is_new = not there_is(place)
+    is_new = not Store(place).exists()
     ledger = noisewise.Ledger.open(place, epsilon=epsilon, delta=delta)
     if is_new:  # a mistyped path would be another budget for the same rows
-        talk.announce(f"A new ledger was begun at {Path(place).absolute()}: epsilon {ledger.epsilon:g}, delta "
-                      f"{ledger.delta:g} in all. If this table has a ledger already, delete the new one and give the path of the "
-                      "old one.")
+        where = ledger.place if "://" in place else Path(place).absolute()
+        talk.announce(f"A new ledger was begun at {where}: epsilon {ledger.epsilon:g}, delta {ledger.delta:g} in all. This "
+                      "release is charged to it. If the table has another ledger too, what both say is spent adds up: keep both, "
+                      "and give the path of the old one from now on.")
     return Budget(ledger)
 
 

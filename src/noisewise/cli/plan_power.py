@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -146,7 +147,7 @@ def _tell(talk: Talk, found: PowerPlan) -> None:
                  + (f", {found.holders} holders" if found.holders > 1 else "") + ". "
                  + ("power: how often the interval excludes 0 in the right direction, ± its simulation error. " if with_effects
                     else "Give --effect TERM=NUMBER to see how likely it is detected. ")
-                 + f"detectable: the effect found with power {found.power or 0.8:g}.", style="dim")
+                 + f"detectable: the effect found with power {found.power or 0.8:g}, by normal theory.", style="dim")
     talk.explain("Assumed about the table:")
     for line in found.assumptions:
         talk.explain(f"  {line}")
@@ -175,5 +176,5 @@ def _table(found: PowerPlan) -> Table:
             table.add_row(f"{cell.rows:,}" if not place else "", f"{cell.epsilon:g}" if not place else "", visible(line.term),
                           f"{line.width:.3g}", f"{line.width_without_privacy:.3g}",
                           f"{line.width / line.width_without_privacy:.3g}", *shares, f"{line.error:.2g}",
-                          f"{line.detectable:.2g}", end_section=last)
+                          "–" if math.isnan(line.detectable) else f"{line.detectable:.2g}", end_section=last)
     return table

@@ -48,6 +48,12 @@ def reproduce(
     """Repeat the studies of the five papers behind noisewise: printed beside measured, with a verdict.
 
     Verdicts are computed from Monte Carlo error. Ctrl-C keeps what is finished; the same command goes on from there.
+
+    Example: noisewise reproduce 000 --quick
+
+    Example: noisewise reproduce 004 --stored
+
+    Example: noisewise reproduce 002 table-1 --quick --data public-files
     """
     talk = Talk.of(context)
     flags = {"--quick": quick, "--stored": stored, "--json": as_json, "--quiet": talk.quiet, "--no-resume": not resume}

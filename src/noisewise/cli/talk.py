@@ -2,7 +2,8 @@
 
 Results go to standard output, notes and warnings to standard error. With ``--json`` standard output holds exactly one JSON
 document. With ``--quiet`` there are results, warnings and errors, and nothing else. Nothing is read as markup (``ward[T.B]`` is a
-name), and control characters, which a file from elsewhere could hold to play tricks on a terminal, are made visible.
+name), and characters that cannot be seen (controls, or marks that turn the direction of writing), which a file from elsewhere
+could hold to play tricks on a terminal, are written out.
 
 Words are wrapped on a terminal and nowhere else: a program that reads them finds each message on one line.
 """
@@ -23,6 +24,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import typer
 
+from noisewise.report import texts
+
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
@@ -32,16 +35,14 @@ WIDTH_OF_A_FILE: Final = 120
 LABEL: Final = re.compile(r"  \S+(?: \S+)* {2,}(?=\S)")
 """A label of a description: indented by two, and two blanks or more before its text."""
 
-CONTROLS: Final = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160)) if code != ord("\n")}
-
 
 def visible(text: str) -> str:
-    """The text with its control characters written out.
+    """The text with its control characters, and what else cannot be seen, written out.
 
     >>> visible("red \x1b[31m")
     'red \\\\x1b[31m'
     """
-    return text.translate(CONTROLS)
+    return texts.visible(text)
 
 
 @dataclass(frozen=True)

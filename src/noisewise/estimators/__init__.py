@@ -4,7 +4,8 @@
     declarations.py  constructor arguments as a schema and a formula: public, mandatory, never completed from the rows
     rows.py          X and y as a table, without a look at any value
     request.py       what the posterior would refuse, refused before budget is spent
-    callers.py       what the callers of fit tell about leaks (pipelines) and repeated spending (cross-validation)
+    callers.py       who may call fit: transformers.py says which steps of a pipeline, folds.py which cross-validation
+    stored.py        whether a ledger answered with an earlier release of the same edition
     predictions.py   means, deviations and intervals for new rows; output.py: as arrays or data frames
     exceptions.py    where the estimators must differ from what scikit-learn checks, and why
 
@@ -25,6 +26,7 @@ from noisewise.estimators.linear import PrivateLinearRegression
 from noisewise.estimators.logistic import PrivateLogisticRegression
 from noisewise.estimators.poisson import PrivatePoissonRegressor
 from noisewise.estimators.rows import RowsError
+from noisewise.estimators.stored import StoredReleaseWarning
 
 __all__ = [
     "PrivateLinearRegression",
@@ -32,5 +34,6 @@ __all__ = [
     "PrivatePoissonRegressor",
     "RepeatedReleaseWarning",
     "RowsError",
+    "StoredReleaseWarning",
     "expected_failed_checks",
 ]

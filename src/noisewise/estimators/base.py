@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 import warnings
 from collections.abc import Mapping, Sequence
+from copy import copy
 from typing import Any, ClassVar, Final, Self
 
 import numpy as np
@@ -19,6 +20,7 @@ from noisewise.estimators.output import OutputMixin
 from noisewise.estimators.predictions import Floats, Kind, interval_table
 from noisewise.estimators.request import check_request
 from noisewise.estimators.rows import RowsError, Table, as_new_rows, read_features, read_table
+from noisewise.estimators.stored import WatchedLedger, check_stored
 from noisewise.holder.release import release
 from noisewise.posterior.fit import fit, whole
 from noisewise.posterior.methods import DEFAULT
@@ -63,7 +65,7 @@ class PrivateRegression(OutputMixin, BaseEstimator):  # type: ignore[misc]
         ``unit`` tells whose each row is, where a person can have several (with ``max_rows``). Everything that can be refused is
         refused before the budget is charged, and nothing that is refused depends on a value in X, y or unit.
         """
-        check_callers(epsilon=self.epsilon, has_ledger=self.ledger is not None, has_edition=self.edition is not None)
+        check_callers(self, rows_are_units=self.adjacency == "replace-one" and unit is None)
         table = read_table(X, y, unit)
         declared = self._declared(table)
         if declared.schema.rows_are_public and not table.rows:
@@ -71,8 +73,11 @@ class PrivateRegression(OutputMixin, BaseEstimator):  # type: ignore[misc]
         seed = self._seed()
         validate_data(self, X, skip_check_array=True)  # the names and the number of the features
         assert self.epsilon is not None
+        ledger = None if self.ledger is None else WatchedLedger(self.ledger)
         made = release(table.columns, declared.schema, epsilon=self.epsilon, delta=self.delta, mechanism=self.mechanism,
-                       ledger=self.ledger, edition=self._edition(), progress=self.progress)
+                       ledger=ledger, edition=self._edition(), progress=self.progress)
+        if ledger is not None and not ledger.completed:
+            check_stored(made, table.rows)
         self.__dict__.pop("posterior_", None)  # it belongs to an earlier release
         self.release_, self.formula_ = made, declared.formula
         try:
@@ -97,6 +102,14 @@ class PrivateRegression(OutputMixin, BaseEstimator):  # type: ignore[misc]
         """
         found = interval_table(*self._to_predict(X), self.interval if interval is None else interval, kind)
         return self._in_output(found)
+
+    def __sklearn_clone__(self) -> Self:
+        """As any clone, but with the same ledger: what is charged to a copy in memory would be lost."""
+        without = copy(self)
+        without.ledger = None
+        made: Self = BaseEstimator.__sklearn_clone__(without)
+        made.ledger = self.ledger
+        return made
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

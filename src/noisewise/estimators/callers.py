@@ -1,23 +1,23 @@
 """Who calls ``fit``: what scikit-learn does around an estimator can leak, or spend budget, without the estimator's doing.
 
 scikit-learn tells an estimator nothing about the pipeline or the search that it is part of. The stack of calls does: it is looked
-at once in each fit, and only for objects and modules of scikit-learn. What happens before the pipeline cannot be seen.
+at once in each fit. Whatever is not known to be harmless is refused. What happens before the pipeline cannot be seen.
 """
 
 from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from types import FrameType
 from typing import Any, Final
 
 from noisewise.errors import NoisewiseWarning, PrivacyError
+from noisewise.estimators.folds import check_folds, is_known_search
+from noisewise.estimators.transformers import refuse_learner
 
-REPEATING: Final = ("calibration", "ensemble", "feature_selection", "model_selection", "multiclass", "multioutput",
-                    "semi_supervised")
-"""Modules of scikit-learn that fit an estimator several times to the same people."""
-
+HARMLESS: Final = ("base", "compose", "model_selection", "pipeline", "utils")
+"""Modules of scikit-learn that may be among the callers. What they are doing is looked at, but for ``base`` and ``utils``."""
 
 _warned_for: tuple[int, str, int] | None = None
 """The call that was warned of last: one warning is enough for all of its fits."""
@@ -27,25 +27,67 @@ class RepeatedReleaseWarning(NoisewiseWarning):
     """Something fits a private estimator again and again, and every fit is a release."""
 
 
-def check_callers(*, epsilon: Any, has_ledger: bool, has_edition: bool) -> None:
-    """Refuse a pipeline that learns from the confidential rows; warn of searches that spend budget in every fit."""
+def check_callers(estimator: Any, *, rows_are_units: bool) -> None:
+    """Refuse callers under which the guarantee would be false; warn of searches that spend budget in every fit.
+
+    ``rows_are_units``: each row is a person, and how many there are is public.
+    """
     frames = list(_frames())
     modules = [str(frame.f_globals.get("__name__", "")).split(".") for frame in frames]
     callers = [place for place, module in enumerate(modules) if module[0] == "sklearn" and len(module) > 1]
+    for frame in frames:
+        _check_object(frame.f_locals.get("self"), estimator)
     for place in callers:
-        for step in _steps_before(frames[place].f_locals.get("self")):
-            _refuse_learner(step)
-    repeating = next((".".join(modules[place][:2]) for place in reversed(callers) if modules[place][1] in REPEATING), None)
-    if repeating is None:
+        if modules[place][1] not in HARMLESS:  # a worker of an ensemble sees this, and no object
+            raise _refusal(f"{'.'.join(modules[place][:2])}, {frames[place].f_code.co_name}")
+    validating = [place for place in callers if modules[place][1] == "model_selection"]
+    if not validating:
         return
-    if has_ledger and has_edition:
-        raise PrivacyError(f"within {repeating} every fit has other rows, but one edition of a table is released once",
+    check_folds([frames[place] for place in validating], rows_are_units=rows_are_units)
+    if estimator.ledger is not None and estimator.edition is not None:
+        raise PrivacyError("within a cross-validation every fit has other rows, but one edition of a table is released once",
                            found="an edition", remedy="leave edition out, so that every fit is a release of its own")
-    counted = "The ledger counts them." if has_ledger else "Without a ledger nobody counts them."
+    counted = "Without a ledger nobody counts them." if estimator.ledger is None else "The ledger counts them."
     _warn_once(frames, callers[-1], (
-        f"{repeating} may fit this estimator many times, and every fit is a release that spends epsilon={epsilon}: those of the "
-        f"same people add up. {counted} Scores that it computes on confidential rows have no noise and may not be published. To "
+        f"sklearn.model_selection may fit this estimator many times, and every fit is a release that spends "
+        f"epsilon={estimator.epsilon}: those of the same people add up. {counted} Scores that it computes on confidential rows "
+        "have no noise and may not be published, nor may what is chosen by them: best_params_, best_estimator_, its release. To "
         "compare priors or methods, fit once and use refit_posterior(), which spends nothing"))
+
+
+def _frames() -> Iterator[FrameType]:
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        yield frame
+        frame = frame.f_back
+
+
+def _check_object(caller: Any, estimator: Any) -> None:
+    """Refuse an object that fits the estimator, whatever its module, unless what it does with the rows is known."""
+    from sklearn.base import BaseEstimator
+    from sklearn.compose import TransformedTargetRegressor
+    from sklearn.pipeline import Pipeline
+
+    if caller is estimator or not isinstance(caller, BaseEstimator) or is_known_search(caller):
+        return
+    if isinstance(caller, Pipeline):
+        for _, step in caller.steps[:-1]:
+            refuse_learner(step)
+    elif isinstance(caller, TransformedTargetRegressor):
+        refuse_learner(caller.transformer)
+        if caller.check_inverse:
+            raise PrivacyError("whether a target can be transformed back is not tried on confidential rows: a warning would tell "
+                               "about them", found=f"check_inverse=True in {type(caller).__name__}",
+                               remedy="give check_inverse=False")
+    else:
+        raise _refusal(type(caller).__name__)
+
+
+def _refusal(found: str) -> PrivacyError:
+    return PrivacyError(
+        "a private estimator is fitted by its user, a pipeline, a TransformedTargetRegressor or a cross-validation: others may "
+        "choose, repeat or change rows by what is in all rows, and the guarantee would be false", found=found,
+        remedy="fit the estimator itself; to choose among predictors use noisewise.compare, and among priors refit_posterior()")
 
 
 def _warn_once(frames: list[FrameType], outermost: int, message: str) -> None:
@@ -56,86 +98,3 @@ def _warn_once(frames: list[FrameType], outermost: int, message: str) -> None:
     if call != _warned_for:
         _warned_for = call
         warnings.warn(message, RepeatedReleaseWarning, stacklevel=outermost + 3)
-
-
-def learner_in(step: Any) -> Any | None:
-    """The first transformer in a step that takes something from the rows it is fitted to, as far as can be told.
-
-    >>> from sklearn.pipeline import make_pipeline
-    >>> from sklearn.preprocessing import FunctionTransformer, StandardScaler
-    >>> learner_in(make_pipeline(FunctionTransformer(), StandardScaler()))
-    StandardScaler()
-    """
-    from sklearn.frozen import FrozenEstimator
-    from sklearn.utils import get_tags
-
-    if step is None or isinstance(step, (str, FrozenEstimator)):  # "passthrough" and "drop"
-        return None
-    parts = _parts_of(step)
-    if parts is not None:
-        return next((found for found in map(learner_in, parts) if found is not None), None)
-    rule = _rules().get(type(step))
-    learns = get_tags(step).requires_fit if rule is None else rule(step)
-    return step if learns else None
-
-
-def _frames() -> Iterator[FrameType]:
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None:
-        yield frame
-        frame = frame.f_back
-
-
-def _steps_before(caller: Any) -> list[Any]:
-    """The transformers through which this caller passes rows before it calls the estimator."""
-    from sklearn.compose import TransformedTargetRegressor
-    from sklearn.pipeline import Pipeline
-
-    if isinstance(caller, Pipeline):
-        return [step for _, step in caller.steps[:-1]]
-    if isinstance(caller, TransformedTargetRegressor):
-        return [caller.transformer]
-    return []
-
-
-def _parts_of(step: Any) -> list[Any] | None:
-    """The transformers inside a transformer; None of what has none."""
-    from sklearn.compose import ColumnTransformer
-    from sklearn.pipeline import FeatureUnion, Pipeline
-
-    if isinstance(step, Pipeline):
-        return [part for _, part in step.steps]
-    if isinstance(step, FeatureUnion):
-        return [part for _, part in step.transformer_list]
-    if isinstance(step, ColumnTransformer):
-        return [*(part for _, part, _ in step.transformers), step.remainder]
-    return None
-
-
-def _rules() -> dict[type, Callable[[Any], bool]]:
-    """Transformers that have to be fitted but, with these settings, take nothing from the rows."""
-    from sklearn.impute import SimpleImputer
-    from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, PolynomialFeatures
-
-    def encoder(step: Any) -> bool:
-        found = [getattr(step, name, None) for name in ("min_frequency", "max_categories")]
-        return isinstance(step.categories, str) or step.handle_unknown == "error" or found != [None, None]
-
-    return {
-        PolynomialFeatures: lambda step: False,
-        OneHotEncoder: encoder,  # handle_unknown="error" lets a value stop the fit
-        OrdinalEncoder: encoder,
-        SimpleImputer: lambda step: bool(step.strategy != "constant" or step.add_indicator),
-    }
-
-
-def _refuse_learner(step: Any) -> None:
-    learner = learner_in(step)
-    if learner is None:
-        return
-    raise PrivacyError(
-        "a transformer before a private estimator may not learn from the confidential rows: one person would change the rows "
-        "of all others, and the guarantee would be false", found=type(learner).__name__,
-        remedy="leave it out, since the estimator scales by the declared bounds itself; or freeze one that was fitted to public "
-        "rows: sklearn.frozen.FrozenEstimator(transformer); encoders: give categories and a handle_unknown other than 'error'",
-    )

@@ -28,7 +28,8 @@ class PrivateLinearRegression(RegressorMixin, PrivateRegression):  # type: ignor
     - ``adjacency`` (mandatory): "replace-one" if the number of rows is public, "add-remove" if it is not. ``max_rows``: how many
       rows of one person are used, with ``fit(X, y, unit=...)``.
     - ``ledger``: a `noisewise.Ledger`, charged before any noise is drawn. Each fit is a release of its own, unless ``edition``
-      names the state of the table: the same request for the same edition is then answered from the ledger and costs nothing.
+      names the state of the table: the same request for the same edition is then answered from the ledger, with a warning, and
+      costs nothing.
 
     Of the posterior, without any effect on privacy: ``prior`` (a `noisewise.Prior`), ``method``, ``draws``, ``chains``,
     ``interval`` (the probability of intervals) and ``random_state``, which seeds the posterior's draws and never the noise.
@@ -39,8 +40,8 @@ class PrivateLinearRegression(RegressorMixin, PrivateRegression):  # type: ignor
 
     >>> import numpy as np
     >>> rng = np.random.default_rng(1)
-    >>> X = rng.uniform(0, 10, size=(5000, 1))
-    >>> y = 3 + 2 * X[:, 0] + rng.normal(0, 1, 5000)
+    >>> X = rng.uniform(0, 10, size=(20_000, 1))
+    >>> y = 3 + 2 * X[:, 0] + rng.normal(0, 2, 20_000)
     >>> model = PrivateLinearRegression(epsilon=1.0, delta=1e-6, bounds=(0, 10), target_bounds=(0, 30), adjacency="replace-one",
     ...                                 method="laplace", random_state=0).fit(X, y)
     >>> model.coef_.shape, model.coef_interval_.shape, model.predict([[5.0]]).shape

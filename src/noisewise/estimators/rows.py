@@ -21,7 +21,7 @@ class RowsError(DataError, ValueError):
     """Rows in a shape or type that an estimator cannot use; a ValueError, as users of scikit-learn expect."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)  # no confidential cell is printed
 class Features:
     """The columns of X by position, with the names that a data frame has (None for those of an array)."""
 
@@ -34,7 +34,7 @@ class Features:
         return tuple(f"x{index}" for index in range(len(self.columns))) if self.names is None else self.names
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Table:
     """Confidential rows as columns by name, and what the names stand for."""
 

@@ -64,6 +64,10 @@ class FastFit:
             user = model.coordinates.to_user(working)
         return Ends.of(user[:, :len(self.design.terms)], self.interval), isinstance(model, LatentModel)
 
+    def hides(self, release: Release) -> bool:
+        """Whether the noise hides the predictors' moments."""
+        return isinstance(self._model(release), LatentModel)
+
     def _model(self, release: Release) -> ConditionalModel | LatentModel | GlmModel:
         if self.family != "gaussian":
             return GlmModel.of(release, self.design, FAMILIES[self.family], self.prior)

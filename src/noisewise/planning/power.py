@@ -11,11 +11,10 @@ import numpy as np
 
 from noisewise.errors import ConvergenceWarning, DeclarationError
 from noisewise.planning.assumptions import Declared
-from noisewise.planning.intervals import Ends
 from noisewise.planning.population import CLIPPED_SHARE, INTERCEPT, Population
-from noisewise.planning.simulation import HIDDEN_REPEATS, HIDDEN_SHARE, METHODS, Simulation
+from noisewise.planning.simulation import HIDDEN_SHARE, METHODS, Fits, Found, Simulation
 from noisewise.planning.smallest import Wanted, needed_for
-from noisewise.posterior.fit import check_family
+from noisewise.posterior.fit import GAUSSIAN, check_family
 from noisewise.posterior.prior import Prior
 from noisewise.progress import Tick, progress_bar
 from noisewise.release.parts import LARGEST_COUNT
@@ -63,8 +62,9 @@ def plan_power(
     is found that often, in ``needed``.
 
     ``mechanism``, ``terms``: as in `release`; ``prior``, ``family``: as in `fit`. ``method="fast"`` finds the intervals of the
-    default method by importance sampling, which comes out too narrow where the noise hides the predictors' moments;
-    ``method="auto"`` samples these cells as `fit` does, and ``method="conditional"`` all of them: minutes, not seconds.
+    default method by importance sampling, which can come out too narrow where the noise hides the predictors' moments;
+    ``method="auto"`` samples these releases of a linear regression as `fit` does, during a search too, and
+    ``method="conditional"`` samples all of them: minutes, not seconds.
 
     >>> schema = Schema.from_dict({"adjacency": "replace-one", "columns": {
     ...     "stay": {"bounds": [0, 40]}, "age": {"bounds": [18, 98]}}})
@@ -87,6 +87,11 @@ def plan_power(
         schema=schema, terms=terms, family=family, delta=delta, mechanism=mechanism,
         holders=_whole("holders", holders, 1, MOST_HOLDERS), prior=prior, interval=interval,
         repeats=_whole("repeats", repeats, FEWEST_REPEATS, 100_000), seed=_whole("seed", seed, 0, 2**31), method=method)
+    coefficients = len(simulation.population.effects)
+    for size in sizes:
+        if size * simulation.holders <= coefficients:
+            raise DeclarationError("a regression needs more rows than it has coefficients",
+                                   found=f"{size} rows for {coefficients}", remedy="plan for more rows, or a shorter formula")
     for value in budgets:
         simulation.blank(value)  # what cannot be had is refused before any work
     effect_of = {term: value for term, value in named.items() if value}
@@ -97,13 +102,14 @@ def plan_power(
         if power is not None:
             needed = needed_for(simulation, Wanted(effect_of, float(power)), sizes, budgets, tick)
             pairs = _found_pairs(needed)
-        ends = simulation.all_ends(pairs, tick)
-        cells = tuple(_cell(simulation, effect_of, power or USUAL_POWER, pair, found, hidden)
-                      for pair, (found, hidden) in zip(pairs, ends, strict=True))
+        fits = Fits(tick, len(pairs) * simulation.repeats)
+        found = [simulation.found(*pair, fits) for pair in pairs]
+        cells = tuple(_cell(simulation, effect_of, power or USUAL_POWER, pair, one)
+                      for pair, one in zip(pairs, found, strict=True))
     return PowerPlan(formula=formula, family=family, holders=simulation.holders, interval=interval, repeats=simulation.repeats,
                      method=method, effects=dict(simulation.population.effects),
-                     assumptions=_assumptions(simulation, sigma, named, correlations or {}), notes=_notes(simulation, cells),
-                     cells=cells, power=power, needed=needed)
+                     assumptions=_assumptions(simulation, sigma, named, correlations or {}),
+                     notes=_notes(simulation, cells, found, needed), cells=cells, power=power, needed=needed)
 
 
 def _check_question(sizes: list[int], budgets: list[float], power: float | None, effects: Mapping[str, float]) -> None:
@@ -148,15 +154,17 @@ def _found_pairs(needed: Sequence[Needed]) -> list[tuple[int, float]]:
     return sorted(pairs)
 
 
-def _cell(simulation: Simulation, effects: Mapping[str, float], power: float, pair: tuple[int, float], ends: Ends, hidden: float
+def _cell(simulation: Simulation, effects: Mapping[str, float], power: float, pair: tuple[int, float], found: Found
           ) -> PowerCell:
-    from scipy.stats import norm
+    from scipy.stats import norm, t
 
-    rows, epsilon = pair
+    (rows, epsilon), ends = pair, found.ends
     part = simulation.blank(epsilon).parts[0]
     population = simulation.population
     reach = float(norm.ppf((1 + simulation.interval) / 2))
     standard_errors = population.standard_errors(rows * simulation.holders)
+    freedom = rows * simulation.holders - len(population.effects)
+    without_reach = float(t.ppf((1 + simulation.interval) / 2, freedom)) if simulation.family == GAUSSIAN else reach
     priors = simulation.prior_widths()
     lines = []
     for index, (term, truth) in enumerate(population.effects.items()):
@@ -168,13 +176,16 @@ def _cell(simulation: Simulation, effects: Mapping[str, float], power: float, pa
             # The error of a share that came out as 0 or 1 is not 0: one more of either kind is counted.
             share = (right * len(lower) + 1) / (len(lower) + 2)
             error = math.sqrt(share * (1 - share) / len(lower))
-            without = float(norm.cdf(abs(effect) / standard_errors[index] - reach))
+            without = float(norm.cdf(abs(effect) / standard_errors[index] - without_reach))
+        prior = priors.get(term)
+        # Where the interval is nearly the prior's, its width says nothing about effects that would be found.
+        informed = prior is None or width < prior / 2
         lines.append(PowerLine(
-            term=term, effect=effect, width=width, width_without_privacy=2 * reach * float(standard_errors[index]),
-            width_prior=priors.get(term), power=right, power_error=error, wrong=wrong, power_without_privacy=without,
+            term=term, effect=effect, width=width, width_without_privacy=2 * without_reach * float(standard_errors[index]),
+            width_prior=prior, power=right, power_error=error, wrong=wrong, power_without_privacy=without,
             error=float(np.sqrt(np.mean((mean - truth) ** 2))),
-            detectable=width / (2 * reach) * (reach + float(norm.ppf(power)))))
-    return PowerCell(rows, epsilon, part.delta, part.mechanism, tuple(lines), hidden)
+            detectable=width / (2 * reach) * (reach + float(norm.ppf(power))) if informed else math.nan))
+    return PowerCell(rows, epsilon, part.delta, part.mechanism, tuple(lines), found.hidden)
 
 
 def _assumptions(simulation: Simulation, sigma: float | None, named: Mapping[str, float],
@@ -191,17 +202,21 @@ def _assumptions(simulation: Simulation, sigma: float | None, named: Mapping[str
     return tuple(lines)
 
 
-def _notes(simulation: Simulation, cells: Sequence[PowerCell]) -> tuple[str, ...]:
+def _notes(simulation: Simulation, cells: Sequence[PowerCell], found: Sequence[Found], needed: Sequence[Needed]
+           ) -> tuple[str, ...]:
     notes = []
     clipped = simulation.population.clipped_share
     if clipped > CLIPPED_SHARE:
         notes.append(f"{clipped:.0%} of the responses lie beyond their bounds and are clipped, which moves the coefficients: "
                      "widen the bounds, or look at the mean and sigma that are assumed")
-    if simulation.method == "fast" and any(cell.hidden > HIDDEN_SHARE for cell in cells):
-        notes.append("the noise is as large as the predictors' smallest moment in some of the cells: there the fast method makes "
-                     "intervals too narrow; the method auto samples them")
-    if simulation.method == "auto" and any(cell.hidden > HIDDEN_SHARE for cell in cells):
-        shown = ", ".join(f"{cell.rows:,} rows at epsilon {cell.epsilon:g}" for cell in cells if cell.hidden > HIDDEN_SHARE)
-        notes.append("the noise is as large as the predictors' smallest moment, so that intervals are mostly the prior's "
-                     f"({min(simulation.repeats, HIDDEN_REPEATS)} simulations, sampled): {shown}")
+    hidden = [f"{cell.rows:,} rows at epsilon {cell.epsilon:g}" + (f" ({len(one.ends.mean)} simulations)" if one.sampled else "")
+              for cell, one in zip(cells, found, strict=True) if cell.hidden > HIDDEN_SHARE]
+    if not hidden:
+        return tuple(notes)
+    large = "the noise can be as large as the predictors' smallest moment, so that it hides them: " + ", ".join(hidden)
+    if simulation.method != "fast":
+        notes.append(large + "; fits of such releases were sampled, and lean on the prior")
+    else:
+        notes.append(large + "; the fast method can make intervals too narrow there"
+                     + (", so that what is needed may be more" if needed else "") + "; the method auto samples")
     return tuple(notes)

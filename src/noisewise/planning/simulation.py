@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -21,14 +21,41 @@ from noisewise.schema import Schema
 
 Array: TypeAlias = npt.NDArray[np.float64]
 
-Pair: TypeAlias = tuple[int, float]
+Near: TypeAlias = Callable[[Ends], bool]
 
 METHODS: Final = ("auto", "fast", "conditional")
 DRAWS: Final = 500
 HIDDEN_SHARE: Final = 0.05
 """Of a cell's simulations: where the noise hides the predictors' moments more often, ``auto`` samples."""
 HIDDEN_REPEATS: Final = 48
-"""So many of them: a sampler takes its time."""
+"""At most so many of them: a sampler takes its time."""
+LOT: Final = 16
+"""So many are sampled side by side, always: another number would be compiled anew."""
+
+
+@dataclass
+class Fits:
+    """How many fits are done, and of how many if that is known; more are expected where the noise hides the moments."""
+
+    tick: Tick
+    expected: int | None = None
+    done: int = 0
+
+    def expect(self, more: int) -> None:
+        if self.expected is not None:
+            self.expected += more
+
+    def count(self, more: int) -> None:
+        self.done += more
+        self.tick(self.done, self.expected)
+
+
+class Found(NamedTuple):
+    """Intervals of a cell's simulations, the share of them in which the noise hid the moments, and whether those were sampled."""
+
+    ends: Ends
+    hidden: float
+    sampled: bool
 
 
 @dataclass(frozen=True)
@@ -65,46 +92,60 @@ class Simulation:
         parts = []
         for _ in range(self.holders):
             matrix = self.population.gram(rows, random) + simulated_noise(random, part.noise, size)
-            parts.append(replace(part, matrix=matrix, rows=rows if self.schema.rows_are_public else None))
+            parts.append(replace(part, matrix=matrix, rows=rows if self.schema.rows_are_public else None,
+                                 statement="A simulation: no table was read, and the noise has a seed. It protects nobody.",
+                                 library="a plan, no release"))
         return blank.with_parts(tuple(parts))
 
     @cached_property
     def fast(self) -> FastFit:
         return FastFit(self.population.design, self.family, self.prior, self.interval)
 
-    def fast_ends(self, rows: int, epsilon: float, tick: Tick, done: int = 0, total: int | None = None) -> tuple[Ends, float]:
-        """Intervals of all simulations of a cell by the fast method, and in how many the noise hid the predictors' moments."""
-        found, hidden = [], 0
-        for number in range(self.repeats):
-            ends, latent = self.fast(self.release(rows, epsilon, number), number)
-            found.append(ends)
-            hidden += latent
-            tick(done + number + 1, total)
-        return stacked(found), hidden / self.repeats
+    def found(self, rows: int, epsilon: float, fits: Fits, near: Near | None = None) -> Found:
+        """Intervals of one cell by the method that was asked for.
 
-    def all_ends(self, pairs: Sequence[Pair], tick: Tick) -> list[tuple[Ends, float]]:
-        """Of every cell (rows, epsilon), by the method that was asked for."""
+        ``near``: says of the fast method's intervals whether they are worth sampling.
+        """
+        releases = [self.release(rows, epsilon, number) for number in range(self.repeats)]
         if self.method == "conditional":
-            return [(ends, 0.0) for ends in self._sampled(pairs, self.repeats, tick)]
-        total = len(pairs) * self.repeats
-        found = [self.fast_ends(*pair, tick, place * self.repeats, total) for place, pair in enumerate(pairs)]
-        hidden = [place for place, (_, share) in enumerate(found) if share > HIDDEN_SHARE]
-        if self.method == "auto" and hidden:
-            sampled = self._sampled([pairs[place] for place in hidden], min(self.repeats, HIDDEN_REPEATS), tick)
-            for place, ends in zip(hidden, sampled, strict=True):
-                found[place] = ends, found[place][1]
-        return found
+            hidden = [self.fast.hides(release) for release in releases]
+            return Found(stacked(self._sampled_by_kind(releases, hidden, fits)), float(np.mean(hidden)), sampled=True)
+        ends, hidden = [], []
+        for number, release in enumerate(releases):
+            one, hides = self.fast(release, number)
+            ends.append(one)
+            hidden.append(hides)
+            fits.count(1)
+        fast = Found(stacked(ends), float(np.mean(hidden)), sampled=False)
+        if self.method == "fast" or fast.hidden <= HIDDEN_SHARE or not (near is None or near(fast.ends)):
+            return fast
+        places = [number for number, hides in enumerate(hidden) if hides]
+        kept = places[HIDDEN_REPEATS] if len(places) > HIDDEN_REPEATS else self.repeats
+        places = places[:HIDDEN_REPEATS]
+        fits.expect(len(places))
+        for number, one in zip(places, self._sampled([releases[number] for number in places], fits), strict=True):
+            ends[number] = one
+        return Found(stacked(ends[:kept]), fast.hidden, sampled=True)
 
-    def _sampled(self, pairs: Sequence[Pair], repeats: int, tick: Tick) -> list[Ends]:
-        """By the default method, all cells side by side: what is compiled, is compiled once."""
+    def _sampled_by_kind(self, releases: Sequence[Release], hidden: Sequence[bool], fits: Fits) -> list[Ends]:
+        """Of releases whose predictors' moments are hidden, and of others: what is sampled side by side, has the same model."""
+        places = sorted(range(len(releases)), key=lambda number: hidden[number])
+        clear = len(places) - sum(hidden)
+        ends = [one for kind in (places[:clear], places[clear:]) for one in self._sampled([releases[at] for at in kind], fits)]
+        return [one for _, one in sorted(zip(places, ends, strict=True), key=lambda pair: pair[0])]
+
+    def _sampled(self, releases: Sequence[Release], fits: Fits) -> list[Ends]:
+        """By the default method; the last lot is filled up with one release again and again."""
         from noisewise.posterior.fit_many import fit_many
 
-        releases = [self.release(*pair, number) for pair in pairs for number in range(repeats)]
-        terms = len(self.population.effects)
-        posteriors = fit_many(self.population.design.formula, releases, family=self.family, prior=self.prior, seed=self.seed,
-                              progress=tick, draws=DRAWS)
-        ends = [Ends.of(posterior.samples[..., :terms].reshape(-1, terms), self.interval) for posterior in posteriors]
-        return [stacked(ends[first:first + repeats]) for first in range(0, len(ends), repeats)]
+        terms, ends = len(self.population.effects), []
+        for first in range(0, len(releases), LOT):
+            lot = list(releases[first:first + LOT])
+            posteriors = fit_many(self.population.design.formula, lot + lot[-1:] * (LOT - len(lot)), family=self.family,
+                                  prior=self.prior, seed=self.seed + first, progress=False, draws=DRAWS)[:len(lot)]
+            ends += [Ends.of(posterior.samples[..., :terms].reshape(-1, terms), self.interval) for posterior in posteriors]
+            fits.count(len(lot))
+        return ends
 
     def prior_widths(self) -> dict[str, float]:
         """The widths of the prior's intervals, by term; none where they depend on the release."""

@@ -3,6 +3,9 @@
 Power grows with both. On the logarithmic scale the answer is put between two values by halving, each time with the same
 simulated tables and noise, so that power hardly jumps; then a probit curve through what was seen near the answer is solved.
 The simulation's error follows from that of a share (√(p(1 − p)/repeats)) and the curve's slope.
+
+Where the noise hides the predictors' moments and the answer may be near, the method ``auto`` samples during the search too: by
+the fast method alone the answer could be too small.
 """
 
 from __future__ import annotations
@@ -10,13 +13,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from noisewise.errors import PrivacyError
-from noisewise.planning.simulation import Simulation
+from noisewise.planning.intervals import Ends
+from noisewise.planning.simulation import Fits, Simulation
 from noisewise.progress import Tick
 from noisewise.results.power_plan import Needed
 
@@ -27,6 +31,8 @@ HALVINGS: Final = 4
 NEAR: Final = (0.25, 0.99)
 """Shares between which the curve is fitted; beyond, a share says little about where the answer is."""
 LEAST_SLOPE: Final = 0.2
+FAR: Final = 0.5
+"""A hidden cell with less than this share of the wanted power by the fast method is too far from the answer to be sampled."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +43,13 @@ class Wanted:
     power: float
 
 
+class Seen(NamedTuple):
+    """Powers at one value, by term, and of how many simulations."""
+
+    powers: Mapping[str, float]
+    simulations: int
+
+
 @dataclass
 class _Search:
     """Powers of all effects at the values that were looked at, with the other quantity fixed."""
@@ -45,19 +58,23 @@ class _Search:
     wanted: Wanted
     quantity: str
     given: float
-    tick: Tick
-    seen: dict[float, dict[str, float]] = field(default_factory=dict)
+    fits: Fits
+    seen: dict[float, Seen] = field(default_factory=dict)
 
-    def powers(self, value: float) -> dict[str, float]:
+    def powers(self, value: float) -> Mapping[str, float]:
         if value not in self.seen:
             rows, epsilon = (round(self.given), value) if self.quantity == "epsilon" else (round(value), self.given)
-            simulation = self.simulation
-            ends, _ = simulation.fast_ends(rows, epsilon, self.tick, len(self.seen) * simulation.repeats)
-            terms = list(simulation.population.effects)
-            self.seen[value] = {
-                term: float(np.mean(ends.lower[:, terms.index(term)] > 0 if effect > 0 else ends.upper[:, terms.index(term)] < 0))
+            ends = self.simulation.found(rows, epsilon, self.fits, self._near).ends
+            self.seen[value] = Seen(self._shares(ends), len(ends.mean))
+        return self.seen[value].powers
+
+    def _shares(self, ends: Ends) -> dict[str, float]:
+        terms = list(self.simulation.population.effects)
+        return {term: float(np.mean(ends.lower[:, terms.index(term)] > 0 if effect > 0 else ends.upper[:, terms.index(term)] < 0))
                 for term, effect in self.wanted.effects.items()}
-        return self.seen[value]
+
+    def _near(self, ends: Ends) -> bool:
+        return max(self._shares(ends).values()) >= FAR * self.wanted.power
 
     def needed(self, term: str) -> Needed:
         low, high = EPSILONS if self.quantity == "epsilon" else ROWS
@@ -71,26 +88,26 @@ class _Search:
             return self._answer(term, None, None, below, f"not found up to {self.quantity} {below:,.6g}")
         for _ in range(HALVINGS):
             middle = self._tidy(math.sqrt(below * above))
-            if self.powers(middle)[term] < self.wanted.power:
-                below = middle
-            else:
+            if self._enough(middle, term):
                 above = middle
+            else:
+                below = middle
         return self._solved(term, below, above)
 
     def _bracket(self, term: str, low: float, high: float) -> tuple[float | None, float | None]:
         """A value with too little power and one with enough, a step apart; None where the range ends first."""
         value = 1.0 if self.quantity == "epsilon" else 10_000.0
-        enough = self._powers_or_none(value, term)
+        enough = self._enough(value, term)
         while True:
             following = min(max(value / FACTOR if enough else value * FACTOR, low), high)
             if following == value:
                 return (None, value) if enough else (value, None)
-            found = self._powers_or_none(following, term)
+            found = self._enough(following, term)
             if found != enough:
                 return (following, value) if enough else (value, following)
             value = following
 
-    def _powers_or_none(self, value: float, term: str) -> bool:
+    def _enough(self, value: float, term: str) -> bool:
         """Whether the power is enough; an epsilon that no mechanism can have, for its noise would be too large, is not."""
         try:
             return self.powers(value)[term] >= self.wanted.power
@@ -104,22 +121,21 @@ class _Search:
         from scipy.optimize import minimize
         from scipy.stats import norm
 
-        count = self.simulation.repeats
-        near = {math.log(value): powers[term] for value, powers in self.seen.items() if NEAR[0] <= powers[term] <= NEAR[1]}
-        near |= {math.log(value): self.seen[value][term] for value in (below, above)}
-        x, share = np.array(list(near)), np.clip(list(near.values()), 0.5 / count, 1 - 0.5 / count)
+        near = [value for value, seen in self.seen.items() if NEAR[0] <= seen.powers[term] <= NEAR[1] or value in (below, above)]
+        count = np.array([self.seen[value].simulations for value in near])
+        x, share = np.log(near), np.clip([self.seen[value].powers[term] for value in near], 0.5 / count, 1 - 0.5 / count)
         centre, target = 0.5 * math.log(below * above), float(norm.ppf(self.wanted.power))
 
         def deviance(point: npt.NDArray[np.float64]) -> float:
             eta = point[0] + math.exp(point[1]) * (x - centre)
-            return float(-np.sum(share * norm.logcdf(eta) + (1 - share) * norm.logsf(eta)))
+            return float(-np.sum(count / count.max() * (share * norm.logcdf(eta) + (1 - share) * norm.logsf(eta))))
 
         level, log_slope = minimize(deviance, np.array([target, 0.0]), method="Nelder-Mead").x
         slope = max(math.exp(float(log_slope)), LEAST_SLOPE)
         found = centre + (target - float(level)) / slope
         found = min(max(found, math.log(below)), math.log(above))
         p = self.wanted.power
-        error = 1.96 * math.sqrt(p * (1 - p) / count) / (slope * float(norm.pdf(target)))
+        error = 1.96 * math.sqrt(p * (1 - p) / self.seen[above].simulations) / (slope * float(norm.pdf(target)))
         value, lower, upper = (self._tidy(math.exp(found + step)) for step in (0.0, -error, error))
         return self._answer(term, value, lower, upper)
 
@@ -144,5 +160,6 @@ def needed_for(simulation: Simulation, wanted: Wanted, sizes: Sequence[int], bud
                ) -> tuple[Needed, ...]:
     """For each number of rows the least epsilon, or for each epsilon the fewest rows; one answer for each effect."""
     quantity, given = ("epsilon", sizes) if sizes else ("rows", budgets)
-    searches = [_Search(simulation, wanted, quantity, float(value), tick) for value in given]
+    fits = Fits(tick)
+    searches = [_Search(simulation, wanted, quantity, float(value), fits) for value in given]
     return tuple(search.needed(term) for search in searches for term in wanted.effects)

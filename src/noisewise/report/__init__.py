@@ -7,6 +7,7 @@ escapes it, and the page's own policy lets a browser load nothing and run nothin
     write.py        `report`, the one function that a user calls; assemble.py puts the page together
     given.py        release files and fits, read and told which belongs to which
     guarantee.py    the privacy guarantee in plain words and as chances of an attacker
+    claims.py       whether the noise that a file states is enough for the guarantee that it states
     declared.py     columns, bounds and rules, and what the released sums say about them
     noise.py        how large the noise is, by statistic
     release_view.py all that is said about one release
@@ -15,5 +16,6 @@ escapes it, and the page's own policy lets a browser load nothing and run nothin
     redo.py         how to cite it and how to do it again; papers.py has the papers
     svg/            drawings: axes, intervals and densities of a term, ranks of chains
     tables.py       tables before they are HTML; numbers.py numbers as people read them
+    texts.py        texts from strangers: what cannot be seen is written out, what is far too long is cut
     page.py         templates, style sheet and script become one file with a content security policy
 """

@@ -26,10 +26,11 @@ class AnswersView:
     table: Table
     tests: Table | None
     no_tests: str
+    flags: tuple[str, ...]
 
 
 def answers_view(release: PartitionRelease, interval: float) -> AnswersView:
-    from noisewise.answers.answer import answer
+    from noisewise.answers.answer import MISSED, answer
 
     found = answer(release, probability=interval)
     views, rows = [], []
@@ -41,7 +42,8 @@ def answers_view(release: PartitionRelease, interval: float) -> AnswersView:
     table = Table.of(f"Answers with {percent(interval)} intervals for what the noise hides",
                      ["Answer", "Kind", "Point", "From", "To"], rows, words=(0, 1))
     tests, no_tests = _tests(release)
-    return AnswersView(release.formula, tuple(views), table, tests, no_tests)
+    flags = tuple(view.sentence for view in views if any(words in view.sentence for words in MISSED.values()))
+    return AnswersView(release.formula, tuple(views), table, tests, no_tests, flags)
 
 
 def _tests(release: PartitionRelease) -> tuple[Table | None, str]:

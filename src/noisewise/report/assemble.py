@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from noisewise.errors import ResultError
 from noisewise.release.partition import PartitionRelease
 from noisewise.report.answers import AnswersView, answers_view
@@ -17,6 +19,8 @@ from noisewise.report.page import render
 from noisewise.report.redo import redo
 from noisewise.report.release_view import ReleaseView, release_view
 from noisewise.report.side_by_side import side_by_side
+from noisewise.report.texts import shown
+from noisewise.report.trust import TOO_LARGE, Verdict
 from noisewise.report.write import Report
 from noisewise.results.model_comparison import Comparison
 from noisewise.version import __version__
@@ -31,13 +35,16 @@ def page(releases: Sequence[Any], results: Sequence[Any], title: str | None, int
     subjects = subjects_of(files)
     assign(subjects, [read_result(given, place) for place, given in enumerate(results, start=1)])
     views = [release_view(subject, place) for place, subject in enumerate(subjects, start=1)]
-    fits, comparisons = _results(subjects, interval)
+    with np.errstate(all="ignore"):  # draws of strangers may be as large as numbers get; what cannot be computed is shown as "–"
+        fits, comparisons = _results(subjects, interval)
+        sides = side_by_side(fits, interval)
     heading = title or f"Report on {listed([subject.name for subject in subjects], most=3)}"
-    flags = _flags(fits, comparisons)
+    answers = _answers(subjects, interval)
+    flags = [shown(flag) for flag in _flags(views, answers, fits, comparisons)]
     html = render(
         title=heading, summary=_summary(views, fits, comparisons), flags=flags, releases=views,
-        not_protected=_not_protected(subjects), answers=_answers(subjects, interval), fits=fits,
-        sides=side_by_side(fits, interval), comparisons=comparisons,
+        not_protected=_not_protected(subjects), answers=answers, fits=fits,
+        sides=sides, comparisons=comparisons,
         redo=redo(subjects, name, title, interval), version=__version__,
     )
     return Report(heading, html, tuple(flags), tuple((file.name, file.sha256) for file in files))
@@ -65,15 +72,22 @@ def _answers(subjects: Sequence[Subject], interval: float) -> list[AnswersView]:
     return [answers_view(subject.release, interval) for subject in subjects if isinstance(subject.release, PartitionRelease)]
 
 
-def _flags(fits: Sequence[FitView], comparisons: Sequence[ComparisonView]) -> list[str]:
+def _flags(views: Sequence[ReleaseView], answers: Sequence[AnswersView], fits: Sequence[FitView],
+           comparisons: Sequence[ComparisonView]) -> list[str]:
     """What a reader must know before anything else."""
-    found = [f"{fit.name}: {flag}" for fit in fits for flag in fit.flags]
+    found = [f"Do not rely on the guarantee. {doubt}" for view in views for doubt in view.doubts]
+    found += [flag for one in answers for flag in one.flags]
+    found += [f"{fit.name}: {flag}" for fit in fits for flag in fit.flags]
     found += [f"{one.name}: {flag}" for one in comparisons for flag in one.flags]
     found += [f"{fit.name}: do not trust its draws yet: {'; '.join(fit.draws.problems)}." for fit in fits
               if fit.draws is not None and not fit.draws.good]
-    found += [f"{fit.name}: the release does not agree with it. {fit.check.problems[0]}" for fit in fits
+    found += [f"{fit.name}: {_disagreement(fit.check)}" for fit in fits
               if fit.check is not None and not fit.check.good]
     return found
+
+
+def _disagreement(check: Verdict) -> str:
+    return check.problems[0] if TOO_LARGE in check.problems else f"the release does not agree with it. {check.problems[0]}"
 
 
 def _summary(views: Sequence[ReleaseView], fits: Sequence[FitView], comparisons: Sequence[ComparisonView]) -> str:

@@ -17,6 +17,8 @@ TOP: Final = 10
 LEFT: Final = 2.0
 WIDTH: Final = 156.0
 MOST_TERMS: Final = 100
+ALL_BUT_KNOWN: Final = 0.9
+"""A band as wide as this says nothing about its term."""
 
 
 @dataclass(frozen=True)
@@ -53,15 +55,25 @@ def comparison_view(fitted: Fitted, order: int, interval: float) -> ComparisonVi
     found = fitted.result
     assert isinstance(found, Comparison)
     banded = found.without_noise is not None
-    problems = tuple(problem[0].upper() + problem[1:] + "." for problem in found.diagnose())
+    terms = _terms(found, interval)
+    problems = (*(problem[0].upper() + problem[1:] + "." for problem in found.diagnose()), *_left_open(found, interval))
     return ComparisonView(
         id=f"comparison-{order}", name=fitted.name, formula=found.design.formula, subtitle=found.describe(),
         about=_about(found, interval), flags=fitted.flags,
         verdict=Verdict(not problems, "Be careful with these probabilities:" if problems else
                         "Nothing was found that speaks against these probabilities.", problems),
-        terms=_terms(found, interval), has_bands=banded, median_model=found.median_model(), models=_models(found),
+        terms=terms, has_bands=banded, median_model=found.median_model(), models=_models(found),
         coefficients=_coefficients(found, interval), agreement=_agreement(found),
     )
+
+
+def _left_open(found: Comparison, interval: float) -> tuple[str, ...]:
+    """Of terms about which the table itself could say anything."""
+    if found.without_noise is None:
+        return ()
+    table = found.inclusion(interval)
+    names = [str(name) for name in table.index[table["upper"] - table["lower"] > ALL_BUT_KNOWN]]
+    return (f"The noise leaves everything open: the table itself could say anything about {', '.join(names)}.",) if names else ()
 
 
 def _about(found: Comparison, interval: float) -> str:

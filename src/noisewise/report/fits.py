@@ -23,6 +23,8 @@ from noisewise.schema.columns import Categorical
 INTERCEPT: Final = "Intercept"
 USUAL_LEVELS: Final = (0.5, 0.8, 0.95)
 MOST_CHARTS: Final = 40
+LARGEST_DRAWN: Final = 1e100
+"""Larger draws, which a file from elsewhere may hold, leave no room for the arithmetic of a drawing."""
 
 
 @dataclass(frozen=True)
@@ -71,6 +73,12 @@ def fit_view(fitted: Fitted, subject: Subject, place: int, interval: float) -> F
     return _posterior(fitted, found, subject, place, interval)
 
 
+def drawable(found: Posterior) -> list[tuple[int, str]]:
+    """The terms that can be drawn, with their columns."""
+    largest = np.abs(found.samples).max(axis=(0, 1))
+    return [(column, term) for column, term in enumerate(found.terms) if largest[column] <= LARGEST_DRAWN]
+
+
 def letter_of(place: int) -> str:
     """A, B, ..., Z, A1, B1, ..."""
     return chr(ord("A") + (place - 1) % 26) + (str((place - 1) // 26) if place > 26 else "")
@@ -93,7 +101,7 @@ def _posterior(fitted: Fitted, found: Posterior, subject: Subject, place: int, i
     from noisewise.posterior.compare import CAUTIONS
 
     levels, flat = levels_of(interval), found.samples.reshape(-1, len(found.terms))
-    shown = found.terms[:MOST_CHARTS]
+    shown = drawable(found)[:MOST_CHARTS]
     caution = CAUTIONS.get(found.info.method)
     checked, check_table = check(fitted, found, subject, interval)
     return FitView(
@@ -101,7 +109,7 @@ def _posterior(fitted: Fitted, found: Posterior, subject: Subject, place: int, i
         meaning=_meaning(found), findings=findings(found, interval), flags=(*fitted.flags, *mismatch(check_table, subject)),
         cautions=(f"Method {found.info.method}: {caution}.",) if caution else (),
         levels=tuple(map(level_name, levels)), chosen=level_name(interval),
-        charts=tuple(term_chart(term, flat[:, column], levels, found.prior) for column, term in enumerate(shown)),
+        charts=tuple(term_chart(term, flat[:, column], levels, found.prior) for column, term in shown),
         left_out=f"{len(found.terms) - len(shown)} further terms are in the table only." if len(found.terms) > len(shown) else "",
         has_prior=found.prior is not None, table=_coefficients(found, interval), details=_details(found, levels),
         ratio_name=family_of(found.info.family).ratio, ratios=_ratios(found, interval), sites=_sites(found, interval),

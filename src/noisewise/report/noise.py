@@ -19,6 +19,14 @@ from noisewise.schema.moment_blocks import MomentBlock
 MOST_WORDS: Final = 4
 DISTRIBUTIONS: Final = {"gaussian": "normal (Gaussian)", "laplace": "Laplace", "wishart": "Wishart"}
 
+SCALED: Final = (
+    "In the released sums a column of numbers is scaled so that its bounds become −1 and 1, a category of two levels is −1 or 1, "
+    "and each further level of a larger one is 0 or 1. So one row counts for at most 1 in a sum of products, unless rows were "
+    "averaged.")
+AVERAGED: Final = (
+    " Rows were averaged in random groups of {} before. A row is then multiplied with the others of its group, and can count for "
+    "more than 1 in a sum of products, though for less than 2.")
+
 
 def noise_words(release: Release | SingleRelease, holders: list[str]) -> list[str]:
     """What the noise was added to, and how much of it."""
@@ -33,8 +41,7 @@ def noise_words(release: Release | SingleRelease, holders: list[str]) -> list[st
                 "replaced at random. The table says how much."]
     if not isinstance(release, Release):
         return []
-    found = ["In the released sums every column is scaled so that its bounds become −1 and 1; one row then counts for at most 1 "
-             "in a sum of products, and the noise can be counted in rows."]
+    found = [SCALED]
     whose: dict[str, list[str]] = {}
     for name, part in zip(part_names(release, holders), release.parts, strict=True):
         whose.setdefault(_part_words(part), []).append(name)
@@ -62,9 +69,8 @@ def _part_words(part: GramPart) -> str:
              f"of products of two different columns, and of {number(noise.diagonal)} in each sum of squares")
     words += (f"; the number of rows carries noise of {number(noise.corner)}." if noise.corner else
               "; none in the number of rows, which is public.")
-    words += f" That is about the weight of {plural(max(1, round(noise.off_diagonal)), 'row')}."
-    if part.average > 1:
-        words += f" Rows were averaged in random groups of {count(part.average)} before."
+    words += (AVERAGED.format(count(part.average)) if part.average > 1 else
+              f" That is about the weight of {plural(max(1, round(noise.off_diagonal)), 'row')}.")
     if isinstance(part, AdasspPart):
         words += (f" The smallest eigenvalue of the predictors' matrix was released with noise of "
                   f"{number(part.smallest_eigenvalue.noise)}.")

@@ -11,16 +11,22 @@ import hashlib
 from pathlib import Path
 from typing import Any, Final
 
+from noisewise.report.texts import Whole, shown
+
 FOLDER: Final = Path(__file__).parent / "templates"
 
 
 def render(**values: Any) -> str:
-    """The page. Every value is escaped by the template."""
+    """The page. Every value is made visible, cut where it is far too long, and escaped, wherever a template has it."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
     from markupsafe import Markup
 
+    def finalize(value: Any) -> Any:
+        return shown(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
     environment = Environment(loader=FileSystemLoader(FOLDER), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
-                              lstrip_blocks=True, keep_trailing_newline=True)
+                              lstrip_blocks=True, keep_trailing_newline=True, finalize=finalize)
+    environment.filters["whole"] = Whole
     style, script = ((FOLDER / name).read_text(encoding="utf-8") for name in ("style.css", "script.js"))
     return environment.get_template("page.html.j2").render(
         policy=policy(style, script), style=Markup(style), script=Markup(script), **values)

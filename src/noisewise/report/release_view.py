@@ -9,9 +9,10 @@ from noisewise.release.microdata import MicrodataRelease
 from noisewise.release.model import GramPart, Release
 from noisewise.release.partition import PartitionRelease
 from noisewise.release.single import SingleRelease
+from noisewise.report.claims import doubts
 from noisewise.report.declared import UNKNOWN_TO_ALL, bound_notes, declared_table
 from noisewise.report.given import ReleaseFile, Subject
-from noisewise.report.guarantee import Guarantee, protected, together
+from noisewise.report.guarantee import Guarantee, chances, protected, steps_of, together, unit_word
 from noisewise.report.noise import noise_table, noise_words, part_names
 from noisewise.report.numbers import at_most, count, exact, listed, number, plural, rough
 from noisewise.report.tables import Table
@@ -33,8 +34,10 @@ class ReleaseView:
     use: str
     facts: tuple[tuple[str, str], ...]
     guarantees: tuple[Guarantee, ...]
-    weakest: Guarantee
+    doubts: tuple[str, ...]
+    """Whose stated noise is too small for the stated guarantee."""
     headline: str
+    unit: str
     chances: tuple[str, ...]
     bar: str
     """The largest chance of a right guess, in percent, for a drawing."""
@@ -54,17 +57,15 @@ class ReleaseView:
 def release_view(subject: Subject, place: int) -> ReleaseView:
     release, holders = subject.release, subject.holders
     guarantees = _guarantees(release, holders)
-    weakest = max(guarantees, key=lambda one: one.chance)
-    chances = weakest.chances(release.schema)
-    if len(guarantees) > 1 and len({one.words for one in guarantees}) > 1:
-        chances.insert(0, f"These are the chances where protection is weakest, at {weakest.holder} ({weakest.words}).")
+    chance = max(one.chance for one in guarantees)
     statements = dict.fromkeys(one.statement for one in guarantees)
     return ReleaseView(
         id=f"release-{place}", name=subject.name, kind=release.kind, what=_what(release), use=_use(release),
-        facts=tuple(_facts(subject, guarantees)), guarantees=tuple(guarantees), weakest=weakest,
-        headline=f"{weakest.words}" if len(guarantees) == 1 else together(guarantees), chances=tuple(chances),
-        bar=f"{100 * weakest.chance:.2f}", chance=at_most(weakest.chance), mechanism=_mechanism(release),
-        protected=tuple(protected(release.schema)),
+        facts=tuple(_facts(subject, guarantees)), guarantees=tuple(guarantees),
+        doubts=tuple(doubts(release, [one.holder for one in guarantees])),
+        headline=guarantees[0].words if len(guarantees) == 1 else together(guarantees), unit=unit_word(release.schema),
+        chances=tuple(chances(guarantees, release.schema)), bar=f"{100 * chance:.2f}", chance=at_most(chance),
+        mechanism=_mechanism(release), protected=tuple(protected(release.schema, guarantees)),
         statements=tuple((_of(guarantees, statement), statement) for statement in list(statements)[:MOST_STATEMENTS]),
         budget=_budget(release, holders), declared=declared_table(release.schema, release), rules=tuple(_rules(release)),
         bound_notes=tuple(bound_notes(release)) if isinstance(release, Release) else (),
@@ -73,10 +74,9 @@ def release_view(subject: Subject, place: int) -> ReleaseView:
 
 
 def _guarantees(release: Release | SingleRelease, holders: list[str]) -> list[Guarantee]:
-    if isinstance(release, SingleRelease):
-        return [Guarantee(holders[0], release.epsilon, release.delta, release.statement)]
-    names = part_names(release, holders)
-    return [Guarantee(name, part.epsilon, part.delta, part.statement) for name, part in zip(names, release.parts, strict=True)]
+    names = [holders[0]] if isinstance(release, SingleRelease) else part_names(release, holders)
+    return [Guarantee(name, part.epsilon, part.delta, part.statement, steps_of(release.schema))
+            for name, part in zip(names, _parts(release), strict=True)]
 
 
 def _of(guarantees: list[Guarantee], statement: str) -> str:
@@ -142,8 +142,9 @@ def _rows(release: Release | SingleRelease) -> str:
 
 def _mechanism(release: Release | SingleRelease) -> str:
     names = list(dict.fromkeys(part.mechanism for part in _parts(release)))
-    return (f"Mechanism: {listed(names)}. The noise was drawn from the operating system's random bytes; it has no seed and "
-            "cannot be drawn again.")
+    files, says = ("file", "says") if len(_parts(release)) == 1 else ("files", "say")
+    return (f"Mechanism, as the {files} {says}: {listed(names)}. The rule is that noise is drawn from the operating system's "
+            "random bytes, without a seed, so that nobody can draw it again; no file can prove that it was.")
 
 
 def _budget(release: Release | SingleRelease, holders: list[str]) -> Table:

@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from noisewise.report.fits import FitView, levels_of
+from noisewise.report.fits import FitView, drawable, levels_of
 from noisewise.report.numbers import number, percent
 from noisewise.report.svg.term import SharedChart, level_name, shared_chart
 from noisewise.report.tables import Table
@@ -46,8 +46,9 @@ def side_by_side(fits: Sequence[FitView], interval: float) -> list[SideView]:
 def _view(place: int, group: list[tuple[FitView, Posterior]], interval: float) -> SideView:
     levels = levels_of(interval)
     terms = list(dict.fromkeys(term for _, found in group for term in found.terms))
-    shared = [term for term in terms if sum(term in found.terms for _, found in group) > 1]
-    charts = [shared_chart(term, {fit.letter: found.draws(term) for fit, found in group if term in found.terms}, levels)
+    drawn = [(fit, found, {term for _, term in drawable(found)}) for fit, found in group]
+    shared = [term for term in terms if sum(term in its for _, _, its in drawn) > 1]
+    charts = [shared_chart(term, {fit.letter: found.draws(term) for fit, found, its in drawn if term in its}, levels)
               for term in shared[:MOST_CHARTS]]
     rows = []
     for term in terms:

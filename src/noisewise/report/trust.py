@@ -22,6 +22,8 @@ MOST_CHECKED: Final = 60
 MOST_COLUMNS: Final = 100
 """With more of them a predictive check takes many seconds, and a report is not to keep anybody waiting."""
 STRANGE: Final = "<0.001"
+TOO_LARGE: Final = ("Its draws are too large, or too far apart, to compute with. No fit of noisewise has such draws: the file "
+                    "may be damaged, or not what it says.")
 
 
 @dataclass(frozen=True)
@@ -80,6 +82,10 @@ def check(fitted: Fitted, found: Posterior, subject: Subject, interval: float) -
         done = found.check(subject.release, holders=subject.holders, interval=interval)
     except NoisewiseError as error:
         return Verdict(True, f"No predictive check was made: {error.rule}" + (f" ({error.found})." if error.found else ".")), None
+    except (ArithmeticError, ValueError):  # of linear algebra too: a file may hold draws that no fit ever had
+        return Verdict(False, "No predictive check could be made:", (TOO_LARGE,)), None
+    if not np.isfinite(done.table["expected"].to_numpy(dtype=float)).all():
+        return Verdict(False, "No predictive check could be made:", (TOO_LARGE,)), None
     problems = tuple(problem[0].upper() + problem[1:] + "." for problem in done.problems())
     if problems:
         verdict = Verdict(False, "The released statistics are not what this fit expects:", problems)

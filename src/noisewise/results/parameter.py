@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 
 CHAINED: Final = ("gibbs",)
 """Methods whose draws form chains; those of all others are independent."""
+BEFORE: Final = " before clipping"
+"""The end of the name of a term that is about values before clipping, where there is one about clipped values too."""
+FAMILY_NAMES: Final = {"normal": "normal", "poisson": "Poisson", "exponential": "exponential"}
+"""Families with values that bounds may clip, as they are written."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -60,6 +64,18 @@ class ParameterPosterior:
             raise ResultError("a parameter is one of " + ", ".join(self.terms), found=str(term))
         return self.samples[:, :, self.terms.index(name)].reshape(-1)
 
+    def rests_on(self, term: str) -> str:
+        """What must hold for a term to be what it is called, in words; empty if it holds for any column.
+
+        >>> info = FitInfo("exact", "poisson", "visits", seed=1, chains=1, draws=1)
+        >>> ParameterPosterior(np.ones((1, 1, 1)), ("rate",), info).rests_on("rate")
+        'if the column is Poisson'
+        """
+        family = FAMILY_NAMES.get(self.info.family)
+        if family is None or (family == "normal" and not term.endswith(BEFORE)):
+            return ""
+        return f"if the column is {family}" if self.info.method == "exact" else "if no row was clipped"
+
     @property
     def mean(self) -> float:
         """The mean of the first parameter."""
@@ -87,4 +103,5 @@ class ParameterPosterior:
 
     def _repr_html_(self) -> str:
         heading = f"{self.info.formula}: {self.info.family}, method {self.info.method}"
-        return card(heading, frame(self.summary()), notes=self.diagnose())
+        conditions = [f"{term}: {words}" for term in self.terms if (words := self.rests_on(term))]
+        return card(heading, frame(self.summary()), notes=[*conditions, *self.diagnose()])

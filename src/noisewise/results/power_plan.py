@@ -19,7 +19,8 @@ MEASURES: Final[Mapping[str, str]] = {
     "wrong": "how often it excludes 0 in the wrong direction",
     "power without privacy": "the same from the rows themselves",
     "error": "root mean squared error of the posterior mean",
-    "detectable": "the effect that would be found with the stated power, by normal theory from the width",
+    "detectable": "the effect that would be found with the stated power, by normal theory from the width; none where that is "
+                  "nearly the prior's",
 }
 
 

@@ -13,7 +13,6 @@ import json
 import math
 import os
 import re
-import tempfile
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -25,6 +24,7 @@ from numpy.typing import NDArray
 from noisewise.errors import NoisewiseError, ResultError
 from noisewise.results.records import FitInfo, PriorSummary
 from noisewise.results.sites import SiteEffects
+from noisewise.whole_file import whole_file
 
 if TYPE_CHECKING:
     from noisewise.schema import Design
@@ -44,30 +44,14 @@ def write(path: str | os.PathLike[str], arrays: Mapping[str, NDArray[Any]], meta
     target = Path(path)
     document = {"format": FORMAT, "version": VERSION, **metadata}
     text = json.dumps(document, allow_nan=False, ensure_ascii=False).encode()
-    temporary: str | None = None
     try:
-        handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
-        with os.fdopen(handle, "wb") as file:
+        with whole_file(target) as file:
             np.savez(file, allow_pickle=False, metadata=np.frombuffer(text, dtype=np.uint8), **arrays)
-            file.flush()
-            os.fsync(file.fileno())
-        _give_ordinary_permissions(temporary)
-        os.replace(temporary, target)
     except OSError as error:
         raise ResultError(
             f"the posterior could not be written to {target}; a file that was there before is unchanged",
             found=error.strerror or str(error),
         ) from error
-    finally:
-        if temporary is not None and os.path.exists(temporary):
-            os.unlink(temporary)
-
-
-def _give_ordinary_permissions(path: str) -> None:
-    """mkstemp makes private files; the user's umask decides about results."""
-    mask = os.umask(0)
-    os.umask(mask)
-    os.chmod(path, 0o666 & ~mask)
 
 
 def read(path: str | os.PathLike[str]) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:

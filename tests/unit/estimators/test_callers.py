@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from pathlib import Path
 from typing import Any
 
+import joblib
 import numpy as np
 import pandas as pd
 import pytest
@@ -13,10 +13,15 @@ import sklearn
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.compose import ColumnTransformer, TransformedTargetRegressor, make_column_transformer
 from sklearn.decomposition import PCA
+from sklearn.ensemble import BaggingRegressor, StackingRegressor, VotingRegressor
+from sklearn.experimental import enable_halving_search_cv, enable_iterative_imputer  # noqa: F401
+from sklearn.feature_selection import RFE, SelectFromModel, SequentialFeatureSelector
 from sklearn.frozen import FrozenEstimator
-from sklearn.impute import SimpleImputer
-from sklearn.model_selection import GridSearchCV, cross_val_score
-from sklearn.pipeline import FeatureUnion, make_pipeline
+from sklearn.impute import IterativeImputer, SimpleImputer
+from sklearn.linear_model import RANSACRegressor
+from sklearn.model_selection import HalvingGridSearchCV, KFold, cross_val_score
+from sklearn.multioutput import MultiOutputRegressor
+from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 from sklearn.preprocessing import (
     FunctionTransformer,
     MinMaxScaler,
@@ -25,12 +30,13 @@ from sklearn.preprocessing import (
     PolynomialFeatures,
     StandardScaler,
 )
+from sklearn.tree import DecisionTreeRegressor
 from tests.unit.estimators.made_tables import of_arrays
 from tests.unit.estimators.stand_in import stand_in_fit
 
 import noisewise as nw
 from noisewise.errors import PrivacyError
-from noisewise.estimators import RepeatedReleaseWarning, base
+from noisewise.estimators import base
 
 RNG = np.random.default_rng(2)
 X = RNG.uniform(size=(60, 2))
@@ -54,12 +60,20 @@ def without_sampler(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(base, "fit", stand_in_fit)
 
 
+def encoder(**changed: Any) -> OneHotEncoder:
+    settings = {"categories": [[0.0, 1.0]] * 2, "handle_unknown": "ignore", "sparse_output": False}
+    return OneHotEncoder(**{**settings, **changed})
+
+
 @pytest.mark.parametrize("step", [
     StandardScaler(), MinMaxScaler(), PCA(1), Centred(), SimpleImputer(), make_pipeline("passthrough", StandardScaler()),
     FeatureUnion([("same", "passthrough"), ("scaled", StandardScaler())]), make_column_transformer((StandardScaler(), [0])),
     ColumnTransformer([("one", "passthrough", [0])], remainder=StandardScaler()),
     make_column_transformer((OneHotEncoder(), [0])), make_column_transformer((OrdinalEncoder(categories=[[0.0, 1.0]]), [0])),
-    OneHotEncoder(categories=[[0.0, 1.0]] * 2, handle_unknown="ignore", min_frequency=2, sparse_output=False),
+    encoder(min_frequency=2), encoder(drop="first"), encoder(handle_unknown="warn"), encoder(sparse_output=True),
+    SimpleImputer(strategy="constant", fill_value=0.5),
+    SimpleImputer(strategy="constant", fill_value=0.5, keep_empty_features=True, add_indicator=True),
+    FunctionTransformer(np.square, np.sqrt),
 ], ids=lambda step: type(step).__name__)
 def test_transformers_that_learn_from_the_rows_are_refused(step: Any) -> None:
     cells = np.round(X)
@@ -72,8 +86,10 @@ def test_transformers_that_learn_from_the_rows_are_refused(step: Any) -> None:
 
 @pytest.mark.parametrize("step", [
     "passthrough", FunctionTransformer(np.square), FrozenEstimator(StandardScaler().fit([[0.0, 0.0], [1.0, 1.0]])),
-    PolynomialFeatures(2, include_bias=False), SimpleImputer(strategy="constant", fill_value=0.5),
-    FeatureUnion([("same", "passthrough")]),
+    PolynomialFeatures(2, include_bias=False), encoder(),
+    SimpleImputer(strategy="constant", fill_value=0.5, keep_empty_features=True), FeatureUnion([("same", "passthrough")]),
+    OrdinalEncoder(categories=[[0.0, 1.0]] * 2, handle_unknown="use_encoded_value", unknown_value=-1),
+    FunctionTransformer(np.square, np.sqrt, check_inverse=False),
 ], ids=lambda step: type(step).__name__)
 def test_transformers_that_learn_nothing_may_stand_before(step: Any) -> None:
     model = make_pipeline(step, of_arrays()).fit(X, Y)
@@ -90,6 +106,8 @@ def test_declared_categories_may_be_encoded() -> None:
 def test_a_target_that_is_scaled_by_the_rows_is_refused() -> None:
     with pytest.raises(PrivacyError, match="StandardScaler"):
         TransformedTargetRegressor(of_arrays(), transformer=StandardScaler()).fit(X, Y)
+    with pytest.raises(PrivacyError, match="check_inverse=True"):
+        TransformedTargetRegressor(of_arrays(), func=np.sqrt, inverse_func=np.square).fit(X, Y)
     halved = TransformedTargetRegressor(of_arrays(), func=lambda y: y / 2, inverse_func=lambda y: 2 * y, check_inverse=False)
     assert halved.fit(X, Y).predict(X[:3]).shape == (3,)
 
@@ -100,39 +118,69 @@ def test_a_fit_of_the_users_own_says_nothing() -> None:
         make_pipeline(of_arrays()).fit(X, Y)
 
 
-def test_cross_validation_is_warned_of_once_at_the_users_line() -> None:
-    with pytest.warns(RepeatedReleaseWarning, match="spends epsilon=10.0.*nobody counts them") as caught:
-        scores = cross_val_score(of_arrays(), X, Y, cv=3)
-    assert len(scores) == 3 and np.isfinite(scores).all()
-    assert [warning.filename for warning in caught] == [__file__]
-
-
-def test_searches_are_warned_of() -> None:
-    priors = [None, nw.Prior(sd={"x0": 0.1})]
-    with pytest.warns(RepeatedReleaseWarning, match="refit_posterior") as caught:
-        search = GridSearchCV(make_pipeline(of_arrays()), {"privatelinearregression__prior": priors}, cv=2).fit(X, Y)
-    assert len(caught) == 1 and search.predict(X[:3]).shape == (3,)
-
-
-def test_a_ledger_counts_every_fold_and_refuses_what_it_does_not_cover(tmp_path: Path) -> None:
-    ledger = nw.Ledger.open(tmp_path / "budget.db", epsilon=30.0)
-    with pytest.warns(RepeatedReleaseWarning, match="The ledger counts them"):
-        cross_val_score(of_arrays(delta=None, ledger=ledger), X, Y, cv=3, error_score="raise")
-    assert len(ledger.charges()) == 3
-    with pytest.warns(RepeatedReleaseWarning), pytest.raises(nw.NoisewiseError, match="budget"):
-        cross_val_score(of_arrays(delta=None, ledger=ledger), X, Y, cv=2, error_score="raise")
-
-
-def test_folds_are_not_answered_with_the_release_of_other_rows(tmp_path: Path) -> None:
-    ledger = nw.Ledger.open(tmp_path / "budget.db", epsilon=30.0)
-    with pytest.raises(PrivacyError, match="every fit has other rows"):
-        cross_val_score(of_arrays(delta=None, ledger=ledger, edition="2026"), X, Y, cv=3, error_score="raise")
-    assert not ledger.charges()
-
-
-def test_units_are_routed_through_pipelines_and_folds() -> None:
+def test_units_are_routed_through_pipelines() -> None:
     with sklearn.config_context(enable_metadata_routing=True):
         model = of_arrays(max_rows=2).set_fit_request(unit=True)
-        with pytest.warns(RepeatedReleaseWarning):
-            scores = cross_val_score(make_pipeline(model), X, Y, params={"unit": np.arange(60) // 2}, cv=3, error_score="raise")
-    assert len(scores) == 3
+        fitted = make_pipeline(model).fit(X, Y, unit=np.arange(60) // 2)
+    assert fitted[-1].release_.schema.unit.to_dict() == {"column": "unit", "max_rows": 2}
+
+
+class HandMade(Pipeline):
+    """A pipeline of a user's own, in a module outside scikit-learn."""
+
+    def fit(self, X: Any, y: Any = None) -> HandMade:
+        for _, step in self.steps[:-1]:
+            X = step.fit_transform(X)
+        self.steps[-1][1].fit(X, y)
+        return self
+
+
+def test_pipelines_of_a_users_own_are_looked_at_too() -> None:
+    assert HandMade([("same", FunctionTransformer()), ("model", of_arrays())]).fit(X, Y)[-1].coef_.shape == (2,)
+    with pytest.raises(PrivacyError, match="StandardScaler"):
+        HandMade([("scaled", StandardScaler()), ("model", of_arrays())]).fit(X, Y)
+
+
+class OnOutliers(BaseEstimator):
+    """An estimator of a user's own that fits another to rows of its choice."""
+
+    def __init__(self, model: Any) -> None:
+        self.model = model
+
+    def fit(self, X: Any, y: Any) -> OnOutliers:
+        self.model.fit(X[y > y.mean()], y[y > y.mean()])
+        return self
+
+
+class OwnRegression(nw.PrivateLinearRegression):
+    def fit(self, X: Any, y: Any, unit: Any = None) -> OwnRegression:
+        return super().fit(X, y, unit)
+
+
+def test_a_subclass_is_not_its_own_caller() -> None:
+    assert OwnRegression(**of_arrays().get_params()).fit(X, Y).coef_.shape == (2,)
+
+
+@pytest.mark.parametrize("around", [
+    BaggingRegressor(of_arrays(), n_estimators=2), RANSACRegressor(of_arrays(), min_samples=20),
+    StackingRegressor([("tree", DecisionTreeRegressor())], final_estimator=of_arrays()), VotingRegressor([("one", of_arrays())]),
+    RFE(of_arrays()), SelectFromModel(of_arrays()), SequentialFeatureSelector(of_arrays()), OnOutliers(of_arrays()),
+    IterativeImputer(estimator=of_arrays()), MultiOutputRegressor(of_arrays()),
+    HalvingGridSearchCV(of_arrays(), {"draws": [10, 20]}, cv=KFold(2), error_score="raise"),
+], ids=lambda around: type(around).__name__)
+def test_whoever_chooses_or_repeats_rows_is_refused(around: Any) -> None:
+    refused = (PrivacyError, ValueError)  # scikit-learn says that all fits failed, with the error of each in its words
+    with pytest.raises(refused, match=r"is fitted by its user.*found: " + type(around).__name__) as caught:
+        if isinstance(around, IterativeImputer):
+            around.fit(np.where(X > 0.9, np.nan, X))
+        else:
+            around.fit(X, Y[:, None] if isinstance(around, MultiOutputRegressor) else Y)
+    assert "refit_posterior" in str(caught.value)
+
+
+def test_workers_are_refused_though_they_do_not_see_who_sent_them() -> None:
+    with joblib.parallel_config("threading"):
+        with pytest.raises(PrivacyError, match=r"sklearn\.ensemble"):
+            BaggingRegressor(of_arrays(), n_estimators=2, n_jobs=2).fit(X, Y)
+        with pytest.raises(PrivacyError, match="must show by what it splits"):
+            cross_val_score(of_arrays(), X, Y, cv=2, n_jobs=2, error_score="raise")

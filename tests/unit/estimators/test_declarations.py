@@ -15,6 +15,7 @@ from tests.unit.estimators.stand_in import stand_in_fit
 import noisewise as nw
 from noisewise.errors import DeclarationError
 from noisewise.estimators import RowsError, base
+from noisewise.estimators.rows import read_features, read_table
 
 TABLE = pd.DataFrame({"age": [30.0, 50.0, 70.0], "ward": ["A", "B", "A"]})
 STAY = [1.0, 2.0, 3.0]
@@ -128,3 +129,8 @@ def test_targets_of_the_wrong_shape_are_refused() -> None:
             of_arrays().fit(np.zeros((3, 1)), target)
     with pytest.warns(DataConversionWarning, match="column-vector"):
         assert "`stay`" in of_arrays().fit(np.zeros((3, 1)), pd.DataFrame({"stay": STAY})).formula_
+
+
+def test_confidential_cells_are_not_printed() -> None:
+    for found in (read_table(TABLE, STAY, None), read_features(TABLE)):
+        assert not any(cell in repr(found) for cell in ("30.0", "ward"))

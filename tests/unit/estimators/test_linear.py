@@ -151,13 +151,6 @@ def test_the_ledger_is_charged_before_any_noise_and_every_fit_is_a_release(tmp_p
 
 
 @without_sampler
-def test_an_edition_is_released_once(tmp_path: Path) -> None:
-    ledger = nw.Ledger.open(tmp_path / "budget.db", epsilon=10.0)
-    twice = [linear(delta=None, ledger=ledger, edition="2026").fit(X, Y).release_.parts[0].matrix for _ in range(2)]
-    assert np.array_equal(*twice) and len(ledger.charges()) == 1
-
-
-@without_sampler
 def test_what_the_posterior_would_refuse_costs_nothing(tmp_path: Path) -> None:
     ledger = nw.Ledger.open(tmp_path / "budget.db", epsilon=10.0)
     wrong = [{"prior": nw.Prior(sd={"nothing": 1.0})}, {"method": "magic"}, {"draws": 0}, {"chains": 0.5}, {"interval": 95},

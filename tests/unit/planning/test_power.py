@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from noisewise.errors import DeclarationError, PrivacyError, ResultError
 
 SCHEMA = nw.Schema.from_dict({"adjacency": "replace-one", "columns": {
     "stay": {"bounds": [0, 40]}, "age": {"bounds": [18, 98]}, "again": {"levels": ["no", "yes"]}}})
-GIVEN: dict[str, Any] = {"delta": 1e-6, "effects": {"age": 0.05}, "sigma": 4.0, "repeats": 30, "method": "fast"}
+GIVEN: dict[str, Any] = {"delta": 1e-6, "effects": {"age": 0.05}, "sigma": 4.0, "repeats": 20, "method": "fast"}
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +65,7 @@ def test_the_result_for_people_and_machines(plan: Any, tmp_path: Path) -> None:
     assert np.isnan(table.loc[(2_000, 1.0, "Intercept"), "power"])
     assert json.loads(json.dumps(plan.to_dict()))["cells"][0]["lines"][1]["term"] == "age"
     assert "(assumed)" in plan._repr_html_() and "<table" in plan._repr_html_()
-    assert repr(plan) == "<PowerPlan: stay ~ age, 2 × 3 cells of rows and epsilon, 30 simulations each>"
+    assert repr(plan) == "<PowerPlan: stay ~ age, 2 × 3 cells of rows and epsilon, 20 simulations each>"
     figure = plan.plot(tmp_path / "plan.png")
     assert (tmp_path / "plan.png").stat().st_size > 10_000
     panels = figure.axes[0].child_axes
@@ -82,13 +83,13 @@ def test_the_same_seed_gives_the_same_plan_and_another_one_a_similar_one(plan: A
 
 
 def test_the_least_epsilon_has_the_power_that_was_asked_for() -> None:
-    """Looked at again with another seed: two powers of 30 simulations each, so that their difference is known to 10 points."""
+    """Looked at again with another seed: two powers of 20 simulations each, so that their difference is known to 13 points."""
     found = nw.plan_power(SCHEMA, "stay ~ age", rows=3_000, power=0.8, **GIVEN)
     [needed] = found.needed
     assert needed.lower < needed.value < needed.upper < 2 * needed.lower
     at = {factor: nw.plan_power(SCHEMA, "stay ~ age", rows=3_000, epsilon=factor * needed.value, seed=9, **GIVEN).cells[0]
           .line("age").power for factor in (0.5, 1.0, 2.0)}
-    assert abs(at[1.0] - 0.8) < 4 * 0.1 and at[0.5] < 0.8 < at[2.0] and at[2.0] - at[0.5] > 0.25
+    assert abs(at[1.0] - 0.8) < 4 * 0.09 and at[0.5] < 0.8 < at[2.0] and at[2.0] - at[0.5] > 0.25
     assert f"epsilon {needed.value:.3g} for power 0.8" in needed.words(0.8) and "0.8" in found._repr_html_()
 
 
@@ -99,7 +100,7 @@ def test_the_fewest_rows_and_what_cannot_be_had() -> None:
     assert impossible.needed[0].value is None and "without privacy the power is" in impossible.needed[0].words(0.8)
 
 
-@pytest.mark.parametrize("mechanism", ["laplace", "wishart"])
+@pytest.mark.parametrize("mechanism", ["wishart", pytest.param("laplace", marks=pytest.mark.slow)])
 def test_other_mechanisms_and_adjacencies(plan: Any, mechanism: str) -> None:
     made = nw.plan_power(SCHEMA, "stay ~ age", rows=8_000, epsilon=3.0, mechanism=mechanism, **GIVEN).cells[0]
     assert made.mechanism == mechanism and made.line("age").width > made.line("age").width_without_privacy
@@ -147,3 +148,14 @@ def test_what_a_release_would_refuse_is_refused() -> None:
         nw.plan_power(bounded, "stay ~ age", rows=100, epsilon=1.0, delta=1e-6)
     with pytest.raises(DeclarationError, match="a Schema"):
         nw.plan_power({}, "stay ~ age", rows=100, epsilon=1.0)  # type: ignore[arg-type]
+
+
+def test_an_interval_that_is_the_priors_says_nothing_about_effects_that_would_be_found() -> None:
+    made = nw.plan_power(SCHEMA, "stay ~ age", rows=200, epsilon=0.01, delta=1e-6, repeats=20, progress=False, method="fast")
+    [cell] = made.cells
+    assert math.isnan(cell.line("age").detectable)
+
+
+def test_fewer_rows_than_coefficients_are_refused() -> None:
+    with pytest.raises(DeclarationError, match="more rows than it has coefficients"):
+        nw.plan_power(SCHEMA, "stay ~ age", rows=2, epsilon=1, delta=1e-6, repeats=20, progress=False)

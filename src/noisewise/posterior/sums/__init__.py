@@ -5,6 +5,7 @@
     likelihood.py  the density of a noisy sum given the parameter, by its characteristic function
     exact.py       the posterior on a grid, and independent draws from it
     two.py         mean and standard deviation of a normal column together, from its noisy sum and sum of squares
+    clipped.py     mean and standard deviation of a normal column after clipping, which its sums are about
     gibbs.py       the literature's sampler: normal approximation of the sum, Laplace noise as a scale mixture
     fit.py         `fit_sum`
 """

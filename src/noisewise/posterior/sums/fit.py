@@ -7,19 +7,23 @@ import time
 from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 
 from noisewise.errors import FitError
 from noisewise.posterior.fit import whole
 from noisewise.posterior.sums import two
+from noisewise.posterior.sums.clipped import clipped_normal
 from noisewise.posterior.sums.exact import posterior
 from noisewise.posterior.sums.families import Normal, family_for
 from noisewise.posterior.sums.gibbs import gibbs, naive
 from noisewise.posterior.sums.noisy_sum import find_column, noisy_sums
 from noisewise.release.combine import Releases, combine
 from noisewise.release.model import Release
-from noisewise.results.parameter import ParameterPosterior
+from noisewise.results.parameter import BEFORE, ParameterPosterior
 from noisewise.results.records import FitInfo
 from noisewise.schema import Categorical, Numeric
+
+Array = npt.NDArray[np.float64]
 
 METHODS: Final = ("exact", "gibbs", "naive")
 
@@ -43,12 +47,14 @@ def fit_sum(
     - ``bernoulli``: the proportion of a level (of two levels: of the second), prior Beta(1, 1);
     - ``poisson``: the rate of a count, prior Gamma(½, 1/upper bound);
     - ``exponential``: the mean; one over it has the prior Gamma(½, upper bound/200);
-    - ``normal``: the mean, with the standard deviation ``sigma`` if it is known; otherwise both are found, from a release that
-      has the column's sum of squares (kind ``gram``). Priors: mean N(middle of the bounds, half their distance), sigma
-      half-normal.
+    - ``normal``: the mean of the clipped values, with the standard deviation ``sigma`` before clipping if it is known; otherwise
+      both are found, from a release that has the column's sum of squares (kind ``gram``). Priors, before clipping: mean N(middle
+      of the bounds, half their distance), sigma half-normal.
 
-    ``prior`` gives the two numbers of the conjugate prior. Rows were clipped to their bounds, and the posterior knows it: it is
-    about the distribution before clipping.
+    ``prior`` gives the two numbers of the conjugate prior. Rows were clipped to their bounds, and the posterior knows it. The
+    rate of ``poisson`` and the mean of ``exponential`` are those before clipping, and rest on the family. Of ``normal`` the
+    first term, ``"mean"``, is that of the clipped values (then ``"sd"``, if sigma is not given): a noisy sum is about them, and
+    many a column is not normal. ``draws("mean before clipping")`` and ``draws("sd before clipping")`` rest on the family.
 
     ``method``: ``exact`` (default) has no sampler and no normal approximation of the sum; ``gibbs`` is that of the literature,
     which has the latter and knows of no clipping; ``naive`` takes the noisy sum for the sum.
@@ -74,7 +80,9 @@ def fit_sum(
         if method != "exact" or prior is not None:
             raise FitError("where sigma is not known there is one method, with its own prior",
                            found=f"method {method!r}" if prior is None else "a prior", remedy="give sigma, or leave that out")
-        samples, terms = two.draws(sums, (chains, draws), rng), (Normal.term, "sigma")
+        before = two.draws(sums, (chains, draws), rng)
+        samples = np.concatenate([_after_clipping(before[..., 0], before[..., 1], bounds), before], axis=-1)
+        terms = (Normal.term, "sd", Normal.term + BEFORE, "sd" + BEFORE)
     else:
         chosen = family_for(family, bounds, categorical=categorical, prior=prior, sigma=sigma)
         if method == "exact":
@@ -84,9 +92,17 @@ def fit_sum(
         else:
             found = naive(chosen, sums, (chains, draws), rng)
         samples, terms = found[..., None], (chosen.term,)
+        if isinstance(chosen, Normal) and method == "exact":  # the others know of no clipping: theirs is the mean of the rows
+            samples = np.concatenate([_after_clipping(found, chosen.sigma, bounds)[..., :1], samples], axis=-1)
+            terms = (chosen.term, chosen.term + BEFORE)
     info = FitInfo(method=method, family=family, formula=column, seed=seed, chains=chains, draws=draws,
                    holders=together.holders, seconds=time.perf_counter() - started)
     return ParameterPosterior(samples, terms, info)
+
+
+def _after_clipping(mean: Array, sd: Array | float, bounds: tuple[float, float]) -> Array:
+    """Mean and standard deviation of the clipped values, for every draw."""
+    return np.stack(clipped_normal(mean, sd, *bounds), axis=-1)
 
 
 def _bounds(release: Release, name: str) -> tuple[tuple[float, float], bool]:

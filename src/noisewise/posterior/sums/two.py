@@ -10,64 +10,129 @@ closed form of a normal variable plus Laplace noise.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
 from noisewise.errors import FitError
+from noisewise.posterior.sums.clipped import clipped_normal
 from noisewise.posterior.sums.families import Normal
 from noisewise.posterior.sums.likelihood import log_normal_laplace
 from noisewise.posterior.sums.noisy_sum import LAPLACE, NoisySum
 
 Array = npt.NDArray[np.float64]
 
-COARSE: Final = 61
+COARSE: Final = 31
 FINE: Final = 121
 DEPTH: Final = 16.0
+STARTS: Final = 60
+FIRST: Final = 0.05
+"""Half the width of the first grid, in scaled units and in log σ."""
+LOG_SIGMA: Final = (float(np.log(1e-4)), float(np.log(8.0)))
 NODES: Final = np.linspace(-7.0, 7.0, 141)
 SHARP: Final = 0.3
 """Laplace noise of less than so many standard deviations of the sum is as good as normal noise, and nodes would miss its peak."""
 
 
+@dataclass(frozen=True)
+class Grid:
+    """Where the posterior is: points of log σ, and of μ beside a line through ``mode``, on which μ moves with log σ.
+
+    Where many rows are at a bound, μ and σ are known together far better than each of them; the line follows that ridge.
+    """
+
+    mode: tuple[float, float]
+    slope: float
+    beside: Array
+    log_sigma: Array
+
+    def mu(self, beside: Array, log_sigma: Array) -> Array:
+        return np.asarray(self.mode[0] + self.slope * (log_sigma - self.mode[1]) + beside)
+
+    def log_posterior(self, sums: Sequence[NoisySum]) -> Array:
+        """(beside, log_sigma)."""
+        return np.stack([_log_posterior(sums, self.mu(self.beside, value), float(value)) for value in self.log_sigma], axis=1)
+
+
 def draws(sums: Sequence[NoisySum], size: tuple[int, ...], rng: np.random.Generator) -> Array:
-    """Independent draws of (mean, sigma), in the user's units."""
+    """Independent draws of (mean, sigma), both before clipping, in the user's units."""
     if any(seen.squares is None for seen in sums):
         raise FitError("sigma is found from the sum of squares, which is not in this release",
                        remedy="give sigma, if it is known")
-    mu, log_sigma, weights = _grid(sums)
-    chosen = rng.choice(weights.size, size=size, p=weights.ravel())
+    grid = _grid(sums)
+    logs = grid.log_posterior(sums)
+    weights = np.exp(logs - logs.max())
+    chosen = rng.choice(weights.size, size=size, p=weights.ravel() / weights.sum())
     row, column = np.unravel_index(chosen, weights.shape)
     jitter = rng.uniform(-0.5, 0.5, size=(2, *size))
-    u = mu[row] + jitter[0] * (mu[1] - mu[0])
-    spread = np.exp(log_sigma[column] + jitter[1] * (log_sigma[1] - log_sigma[0]))
-    return np.stack([sums[0].centre + sums[0].half_width * u, sums[0].half_width * spread], axis=-1)
+    beside = grid.beside[row] + jitter[0] * (grid.beside[1] - grid.beside[0])
+    log_sigma = grid.log_sigma[column] + jitter[1] * (grid.log_sigma[1] - grid.log_sigma[0])
+    u = grid.mu(beside, log_sigma)
+    return np.stack([sums[0].centre + sums[0].half_width * u, sums[0].half_width * np.exp(log_sigma)], axis=-1)
 
 
-def _grid(sums: Sequence[NoisySum]) -> tuple[Array, Array, Array]:
-    """Where the posterior is, and its weights there."""
-    low, high = np.array([-8.0, np.log(1e-4)]), np.array([8.0, np.log(8.0)])
-    for _ in range(12):
-        logs = _log_posterior(sums, *(axes := [np.linspace(a, b, COARSE) for a, b in zip(low, high, strict=True)]))
+def _mode(sums: Sequence[NoisySum]) -> tuple[float, float]:
+    """The most probable μ and log σ, searched from the best pair that gives clipped values their noisy mean.
+
+    Without such a start, the search may end in a lower mode, in which the noise is thought to be all that was seen.
+    """
+    from scipy.optimize import minimize
+
+    rows = sum(seen.rows[int(np.argmax(seen.weights))] for seen in sums)
+    mean = sum(seen.scaled for seen in sums) / rows
+    mu = np.linspace(-8.0, 8.0, 3201)
+    pairs = [np.array([np.interp(mean, clipped_normal(mu, float(np.exp(value)), -1.0, 1.0)[0], mu), value])
+             for value in np.linspace(*LOG_SIGMA, STARTS)]
+    start = max(pairs, key=lambda pair: float(_log_posterior(sums, pair[:1], float(pair[1]))[0]))
+
+    def depth(at: Array) -> float:
+        value = float(np.clip(at[1], *LOG_SIGMA))
+        return float(abs(at[1] - value) - _log_posterior(sums, at[:1], value)[0])
+
+    step = (LOG_SIGMA[1] - LOG_SIGMA[0]) / STARTS
+    simplex = start + np.array([[0.0, 0.0], [step * np.exp(start[1]), 0.0], [0.0, step]])
+    found = minimize(depth, start, method="Nelder-Mead", options={"initial_simplex": simplex, "xatol": 1e-5, "fatol": 1e-4})
+    return float(found.x[0]), float(np.clip(found.x[1], *LOG_SIGMA))
+
+
+def _grid(sums: Sequence[NoisySum]) -> Grid:
+    """Around the mode, as far as the posterior reaches: a small grid grows where it is not yet low, and shrinks where it is."""
+    mode = _mode(sums)
+    low, high, slope = np.full(2, -FIRST), np.full(2, FIRST), 0.0
+    for _ in range(40):
+        stop = LOG_SIGMA[0] - mode[1], LOG_SIGMA[1] - mode[1]
+        low[1], high[1] = max(low[1], stop[0]), min(high[1], stop[1])
+        axes = [np.linspace(a, b, COARSE) for a, b in zip(low, high, strict=True)]
+        logs = Grid(mode, slope, axes[0], axes[1] + mode[1]).log_posterior(sums)
         inside = logs > logs.max() - DEPTH
-        narrow = []
+        settled = True
         for axis, other in ((0, 1), (1, 0)):
             seen = np.flatnonzero(inside.any(axis=other))
-            start, stop = max(int(seen[0]) - 1, 0), min(int(seen[-1]) + 1, COARSE - 1)
-            low[axis], high[axis] = axes[axis][start], axes[axis][stop]
-            narrow.append(stop - start < COARSE // 2)
-        if not any(narrow):
+            first, last, width = int(seen[0]), int(seen[-1]), high[axis] - low[axis]
+            settled &= last - first > COARSE // 3
+            free = (True, True) if axis == 0 else (low[1] > stop[0], high[1] < stop[1])
+            settled &= not (first == 0 and free[0]) and not (last == COARSE - 1 and free[1])
+            low[axis] = axes[axis][first - 1] if first > 0 else low[axis] - width
+            high[axis] = axes[axis][last + 1] if last < COARSE - 1 else high[axis] + width
+        if settled:
             break
-    mu, log_sigma = (np.linspace(a, b, FINE) for a, b in zip(low, high, strict=True))
-    logs = _log_posterior(sums, mu, log_sigma)
-    weights = np.exp(logs - logs.max())
-    return mu, log_sigma, weights / weights.sum()
+        slope += _slope(axes[0], axes[1], np.exp(logs - logs.max()))
+    low[1], high[1] = max(low[1], stop[0]), min(high[1], stop[1])
+    return Grid(mode, slope, np.linspace(low[0], high[0], FINE), np.linspace(low[1], high[1], FINE) + mode[1])
 
 
-def _log_posterior(sums: Sequence[NoisySum], mu: Array, log_sigma: Array) -> Array:
-    columns = [_log_column(sums, mu, float(np.exp(value))) for value in log_sigma]
-    sigma = np.exp(log_sigma)
-    return np.stack(columns, axis=1) - 0.5 * mu[:, None] ** 2 - 0.5 * sigma**2 + log_sigma
+def _slope(beside: Array, log_sigma: Array, weights: Array) -> float:
+    """How the first moves with the second under these weights."""
+    weights = weights / weights.sum()
+    first, second = beside - weights.sum(axis=1) @ beside, log_sigma - weights.sum(axis=0) @ log_sigma
+    return float(first @ weights @ second / (weights.sum(axis=0) @ second**2 + 1e-300))
+
+
+def _log_posterior(sums: Sequence[NoisySum], mu: Array, log_sigma: float) -> Array:
+    sigma = float(np.exp(log_sigma))
+    return _log_column(sums, mu, sigma) - 0.5 * mu**2 - 0.5 * sigma**2 + log_sigma
 
 
 def _log_column(sums: Sequence[NoisySum], mu: Array, sigma: float) -> Array:

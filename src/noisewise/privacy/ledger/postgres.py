@@ -22,6 +22,11 @@ GUARDS: Final = (
       " FOR EACH STATEMENT EXECUTE FUNCTION noisewise_only_added()" for table in ("noisewise_entries", "noisewise_files")),
 )
 
+KEPT_OPTIONS: Final = ("application_name", "channel_binding", "connect_timeout", "dbname", "gssencmode", "host", "hostaddr",
+                       "options", "passfile", "port", "require_auth", "service", "sslcert", "sslkey", "sslmode", "sslrootcert",
+                       "target_session_attrs", "user")
+"""Options of an address that hold no secret: where the server is, and how safe the connection must be."""
+
 
 def is_address(place: str) -> bool:
     return place.startswith(("postgresql://", "postgres://"))
@@ -40,6 +45,18 @@ def without_password(address: str) -> str:
     if "?" in account:  # an @ among the options: what comes after it may be part of a password too
         return f"{scheme}://..."
     return f"{scheme}://{account.partition(':')[0]}{at}{place.partition('?')[0]}"
+
+
+def to_be_stored(address: str) -> str:
+    """The address as it may be stored, to be used with the password in PGPASSWORD or in a password file.
+
+    >>> to_be_stored("postgresql://ann:secret@server/ledgers?sslmode=require&password=x")
+    'postgresql://ann@server/ledgers?sslmode=require'
+    """
+    shown = without_password(address)
+    options = address.rpartition("@")[2].partition("?")[2].split("&")
+    kept = "&".join(option for option in options if option.partition("=")[0] in KEPT_OPTIONS)
+    return f"{shown}?{kept}" if kept and not shown.endswith("://...") else shown
 
 
 def connect(address: str) -> Any:

@@ -54,6 +54,14 @@ class Store:
             raise PrivacyError("a ledger is a file, or the address of a PostgreSQL database", found=f"{self.place} is a folder",
                                remedy=f"for example {Path(self.place) / 'budget.db'}")
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the password: a pickled ledger may be given to others, who have one of their own in PGPASSWORD."""
+        return {**vars(self), "place": postgres.to_be_stored(self.place) if self.remote else self.place}
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Store:
+        """It is the same database: a copy within the process needs no other password."""
+        return self
+
     def exists(self) -> bool:
         """Whether there is a ledger at this place; a file that holds something else is refused."""
         if self.remote:
