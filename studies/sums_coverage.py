@@ -61,7 +61,7 @@ def replicate(family: str, rows: int, epsilon: float, method: str, seed: int, dr
     truth = case.truth(rng)
     release = simulated_release({"v": case.rows(rng, truth, rows)}, case.schema, rng, epsilon=epsilon)
     found = fit_sum("v", release, family=family, prior=case.prior, sigma=case.sigma, method=method, seed=seed, draws=draws)
-    return truth, found.draws()
+    return truth, found.draws(found.terms[-1])
 
 
 def cell(family: str, rows: int, epsilon: float, method: str, replicates: int) -> tuple[float, float]:
