@@ -21,6 +21,7 @@ from noisewise.holder import audit_kinds as kinds
 from noisewise.holder import partition as holder_partition
 from noisewise.holder.audit import audit_one_run, audit_requests, partition_request, standard_requests
 from noisewise.holder.audit_kinds import Request, subject_of
+from noisewise.holder.gram import plan_gram
 from noisewise.privacy.audit.trial import LESS_NOISE, draw_many
 from noisewise.privacy.mechanisms import MECHANISMS, SymmetricMechanism
 from noisewise.privacy.noise import laplace_integers
@@ -99,7 +100,7 @@ def lessened(plan: Callable[..., SymmetricMechanism], name: str) -> Callable[...
 @pytest.mark.parametrize(("name", "epsilon"), [
     ("gaussian", 0.1), ("laplace", 1.0), pytest.param("wishart", 4.0, marks=pytest.mark.slow)])
 def test_a_mechanism_with_less_noise_is_flagged(monkeypatch: pytest.MonkeyPatch, name: str, epsilon: float) -> None:
-    monkeypatch.setattr(kinds, "plan", lessened(kinds.plan, name))
+    monkeypatch.setattr(kinds, "plan_gram", lessened(kinds.plan_gram, name))
     request = Request(schema("add-remove"), epsilon, None if name == "laplace" else 1e-6, mechanism=name)
     (finding,) = audit_requests([request], **(WITH_DELTA if request.delta else STRICT)).findings
     assert finding.flagged and finding.epsilon_law > epsilon
@@ -107,11 +108,11 @@ def test_a_mechanism_with_less_noise_is_flagged(monkeypatch: pytest.MonkeyPatch,
 
 def test_the_sensitivity_of_the_other_adjacency_is_flagged(monkeypatch: pytest.MonkeyPatch) -> None:
     def planned(basis: Basis, epsilon: float, delta: float, *_: Any) -> Any:
-        right = noisewise.holder.plan(basis, epsilon, delta)
+        right = plan_gram(basis, epsilon, delta)
         wrong = gram_sensitivity(scalars=1, blocks=0, size=2, radius=1.0, norm_clipped=False, adjacency="add-remove")
         return right.calibrate(replace(right.sensitivity, frobenius=wrong.frobenius), epsilon, delta)
 
-    monkeypatch.setattr(kinds, "plan", planned)
+    monkeypatch.setattr(kinds, "plan_gram", planned)
     (finding,) = audit_requests([Request(schema(), 1.0, 1e-6)], **WITH_DELTA).findings
     assert finding.flagged
 
@@ -119,10 +120,10 @@ def test_the_sensitivity_of_the_other_adjacency_is_flagged(monkeypatch: pytest.M
 def test_a_number_without_noise_that_differs_is_flagged(monkeypatch: pytest.MonkeyPatch) -> None:
     """As if the number of rows were public where rows are added and removed."""
     def planned(*args: Any) -> Any:
-        mechanism = noisewise.holder.plan(*args)
+        mechanism = plan_gram(*args)
         return replace(mechanism, sensitivity=replace(mechanism.sensitivity, corner_is_public=True))
 
-    monkeypatch.setattr(kinds, "plan", planned)
+    monkeypatch.setattr(kinds, "plan_gram", planned)
     (finding,) = audit_requests([Request(schema("add-remove"), 1.0, 1e-6)], draws=200).findings
     assert finding.flagged and finding.epsilon_any == np.inf == finding.epsilon_law and finding.noise_at_most == 0.0
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +55,14 @@ KINDS: dict[str, Release] = {
     "partition, large parts": releasing(**PURE, kind="partition", formula=FORMULA, parts=10, questions=ASKED),
     "bounds": suggesting,
 }
+
+
+@pytest.fixture(autouse=True)
+def usual_handler() -> Iterator[None]:
+    """A shell starts what it runs in the background with SIGINT ignored; these tests are about what Ctrl-C does."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture(scope="module")
