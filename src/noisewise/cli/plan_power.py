@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from noisewise.results.power_plan import PowerPlan
 
 ASSUMED = "What is assumed"
+WITHOUT = "without\nprivacy"
+ROOM_FOR_ALL = 100
+"""Characters that a table with every column takes."""
 
 
 @guarded(holder=True)
@@ -141,7 +144,7 @@ def _correlation(text: str) -> tuple[tuple[str, str], float]:
 def _tell(talk: Talk, found: PowerPlan) -> None:
     for one in found.needed:
         talk.line(visible(one.words(found.power or 0.0)), style="bold" if one.value is not None else "yellow")
-    talk.result(_table(found))
+    talk.result(_table(found, narrow=talk.width < ROOM_FOR_ALL))
     with_effects = any(line.effect is not None for line in found.cells[0].lines)
     talk.explain(f"Medians of {found.repeats} simulated releases each, {found.interval:.0%} intervals"
                  + (f", {found.holders} holders" if found.holders > 1 else "") + ". "
@@ -156,7 +159,8 @@ def _tell(talk: Talk, found: PowerPlan) -> None:
     talk.explain("Nothing was read and nothing was spent.")
 
 
-def _table(found: PowerPlan) -> Table:
+def _table(found: PowerPlan, narrow: bool) -> Table:
+    """One line for each term; a narrow terminal has no room for what follows from the rest."""
     from rich import box
     from rich.table import Table
 
@@ -164,17 +168,18 @@ def _table(found: PowerPlan) -> Table:
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
     for heading in ("rows", "epsilon"):
         table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("term", style="bold")
-    for heading in ("width", "without privacy", "times", *(("effect", "power", "without privacy") if with_effects else ()),
-                    "error", "detectable"):
-        table.add_column(heading, justify="right")
+    table.add_column("term", style="bold", no_wrap=True)
+    for heading in ("width", WITHOUT, *(() if narrow else ("times",)), *(("effect", "power") if with_effects else ()),
+                    *((WITHOUT,) if with_effects and not narrow else ()), *(() if narrow else ("error",)), "detectable"):
+        table.add_column(heading, justify="right", no_wrap=True)
     for cell in found.cells:
         for place, line in enumerate(cell.lines):
-            last = place == len(cell.lines) - 1
-            shares = () if not with_effects else ("", "", "") if line.power is None else (
+            shares: tuple[str, ...] = () if not with_effects else ("", "", "") if line.power is None else (
                 f"{line.effect:g}", f"{line.power:.2f} ± {line.power_error:.2f}", f"{line.power_without_privacy:.2f}")
+            shares = shares[:2] if narrow else shares
+            times, error = ((), ()) if narrow else ((f"{line.width / line.width_without_privacy:.3g}",), (f"{line.error:.2g}",))
             table.add_row(f"{cell.rows:,}" if not place else "", f"{cell.epsilon:g}" if not place else "", visible(line.term),
-                          f"{line.width:.3g}", f"{line.width_without_privacy:.3g}",
-                          f"{line.width / line.width_without_privacy:.3g}", *shares, f"{line.error:.2g}",
-                          "–" if math.isnan(line.detectable) else f"{line.detectable:.2g}", end_section=last)
+                          f"{line.width:.3g}", f"{line.width_without_privacy:.3g}", *times, *shares, *error,
+                          "–" if math.isnan(line.detectable) else f"{line.detectable:.2g}",
+                          end_section=place == len(cell.lines) - 1)
     return table
