@@ -74,6 +74,7 @@ def test_figures_are_those_of_a_small_example() -> None:
     assert (found["coverage"], found["width"]) == (0.5, pytest.approx(0.4))
 
 
+@pytest.mark.slow
 def test_our_rows_cover_and_are_near_the_truth() -> None:
     """At ε = 10 the standard error of the slope, 1, is about 0.006."""
     line, = run_cell(Cell(Problem("linear", 20_000, 1, 10.0), OURS, 20, NOWHERE))

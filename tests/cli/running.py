@@ -6,6 +6,10 @@ import os
 import signal
 import subprocess
 import sys
+from typing import Final
+
+HEEDS_CTRL_C: Final = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
+"""A shell starts what it runs in the background with SIGINT ignored, and so would the program be."""
 
 
 def interrupted(before: str, word: str, *args: object) -> tuple[int, list[str]]:
@@ -13,7 +17,8 @@ def interrupted(before: str, word: str, *args: object) -> tuple[int, list[str]]:
 
     ``before`` is Python that runs first, and has the word said in the middle of the work.
     """
-    process = subprocess.Popen([sys.executable, "-c", f"{before}\nfrom noisewise.cli import main; main()", *map(str, args)],
+    program = f"{HEEDS_CTRL_C}\n{before}\nfrom noisewise.cli import main; main()"
+    process = subprocess.Popen([sys.executable, "-c", program, *map(str, args)],
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert process.stderr is not None
     said = []
@@ -37,12 +42,13 @@ def on_a_terminal(*args: object, before: str = "", columns: int = 80, stop_at: s
 
     unwanted = ("FORCE_COLOR", "NO_COLOR", "COLUMNS", "NOISEWISE_TRACEBACK")
     clean = {name: value for name, value in os.environ.items() if name not in unwanted}
-    program = f"{before}\nfrom noisewise.cli import main; main()"
+    # The terminal is taken over by the program itself: what runs between fork and exec would need a fork, which JAX warns of.
+    program = (f"import fcntl, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0)\n{HEEDS_CTRL_C}\n{before}\n"
+               "from noisewise.cli import main; main()")
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
     process = subprocess.Popen([sys.executable, "-c", program, *map(str, args)], stdin=theirs, stdout=theirs, stderr=theirs,
-                               start_new_session=True, env={**clean, "TERM": "xterm-256color", **environment},
-                               preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0))  # so that Ctrl-C is a signal
+                               start_new_session=True, env={**clean, "TERM": "xterm-256color", **environment})
     os.close(theirs)
     shown = b""
     try:

@@ -64,6 +64,7 @@ def test_json_equals_the_library(nw) -> None:
     assert "ratios" not in nw.json("fit", "site-1.nwr", *LOGISTIC)
 
 
+@pytest.mark.slow
 def test_a_poisson_regression_is_written_loaded_and_checked(nw) -> None:
     result = nw("fit", "site-1.nwr", "site-2.nwr", *POISSON, "--ratios", "--save", "a.npz", "--csv", "a.csv", "--plot", "a.png")
     assert result.exit_code == 0 and "incidence-rate ratio" in result.stdout

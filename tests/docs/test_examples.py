@@ -26,6 +26,7 @@ GALLERY = [page for page in PAGES if page.parent.name == "gallery" and page.stem
 COMPARED = ("conditional", "laplace", "fast")
 
 SLOW = {
+    "04-eight-cities": "a fit of sites that differ",
     "03-doctor-visits": "two more Poisson regressions to compile; tutorial-glm has the same calls",
     "07-published-rows": "a sampler of rows to compile; test_rows_fit.py has the same calls",
     "11-too-little": "samples the predictors' moments; no call that other pages do not have",

@@ -440,6 +440,7 @@ def standardised_gap(request: Request, method: str) -> tuple[Array, Array]:
     return (ours.mean(axis=0) - other.mean(axis=0)) / other.std(axis=0), ours.std(axis=0) / other.std(axis=0)
 
 
+@pytest.mark.slow
 def test_little_noise_gives_the_posterior_of_the_default_method_in_the_users_units() -> None:
     gap, ratio = standardised_gap(made_release(31, 20_000, 2.0, corner=False), "laplace")
     assert np.abs(gap).max() < 0.3

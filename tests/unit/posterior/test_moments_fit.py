@@ -58,6 +58,7 @@ def test_coefficients_are_those_that_made_the_rows(family: str, adjacency: str, 
         assert 5 * sd < value, term
 
 
+@pytest.mark.slow
 def test_fewer_predictors_and_several_holders() -> None:
     """A shorter formula has other coefficients: the mean of exp(η) over the illnesses goes into the intercept only."""
     holders = [released(FORMULA["poisson"], seed=seed, epsilon=epsilon) for seed, epsilon in ((7, 2), (8, 1))]

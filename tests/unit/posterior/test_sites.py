@@ -166,6 +166,7 @@ def test_what_a_site_knows_of_its_intercept_if_only_that_varies() -> None:
     assert information.own_sd(np.array([True, False])) == pytest.approx(101**-0.5)
 
 
+@pytest.mark.slow
 def test_three_sites_mix() -> None:
     """Three sites that each know their coefficient well: ω may be anything, and a coefficient sampled beside it lags (ESS 46)."""
     precision = np.tile(np.diag([1e5, 30.0]), (3, 1, 1))
@@ -257,6 +258,7 @@ def test_sites_that_are_alike_and_sites_that_differ() -> None:
     assert not low < truth[1] < high
 
 
+@pytest.mark.slow
 def test_only_the_intercept_varies_if_asked_for() -> None:
     with double_precision():
         parts = simulated_sites(Cell(8, 0.05, 10_000, 10.0), 1, seed=2)[0]

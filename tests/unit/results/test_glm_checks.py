@@ -147,6 +147,7 @@ def test_formulas_without_an_intercept_and_without_predictors() -> None:
     assert found.problems() == [] and "residual × ward[A]" in found.table.index.get_level_values("statistic")
 
 
+@pytest.mark.slow
 def test_many_columns() -> None:
     """More than can be sampled: the released matrix itself is the distribution of the columns."""
     generator = np.random.default_rng(3)
@@ -166,6 +167,7 @@ def test_many_columns() -> None:
     assert "holder 3" in made.quick_fit("poisson", odd, formula).check(odd).problems()[0]
 
 
+@pytest.mark.slow
 def test_a_release_of_moments_has_no_dispersion() -> None:
     releases = [_moments(seed, shift) for seed, shift in enumerate((0.0, 0.0, 0.6))]
     well, odd = nw.combine(releases[:2]), nw.combine(releases)
@@ -184,6 +186,7 @@ def _moments(seed: int, shift: float) -> nw.Release:
                       progress=False)
 
 
+@pytest.mark.slow
 def test_another_response_than_that_of_a_moments_release() -> None:
     """The sum of squares of the response that it was made for is not there, so that this column cannot be looked at."""
     generator = np.random.default_rng(1)

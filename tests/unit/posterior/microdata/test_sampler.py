@@ -92,6 +92,7 @@ def grouped() -> tuple[SmallRows, Reference]:
     return rows, reference(rows)
 
 
+@pytest.mark.slow
 def test_a_category_by_randomised_response(grouped: tuple[SmallRows, Reference]) -> None:
     rows, right = grouped
     assert distances(sampled(rows), right).max() < LARGEST
