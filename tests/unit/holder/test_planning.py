@@ -52,13 +52,13 @@ def test_without_noise_and_loss_the_error_is_that_of_the_split(combine: str) -> 
 
 
 def test_the_error_is_the_one_that_releases_have() -> None:
-    """By quadrature here; by releasing and answering 60 times there."""
+    """By quadrature here; by releasing and answering 240 times there."""
     rows, parts, epsilon = 3000, 30, 2.0
     schema = nw.Schema.from_dict({"adjacency": "replace-one", "columns": {
         "y": {"bounds": "unknown"}, "x": {"bounds": "unknown"}}})
     random = np.random.default_rng(5)
     errors = []
-    for _ in range(60):
+    for _ in range(240):
         x = random.normal(size=rows)
         y = random.normal(size=rows)
         design = np.column_stack([np.ones(rows), x])
@@ -70,9 +70,9 @@ def test_the_error_is_the_one_that_releases_have() -> None:
         errors.append(abs(next(iter(nw.answer(release))).point - float(ndtr(1.5))))
     expected = probability_errors(nw.PosteriorProbability("x", [0]), PlannedParts(rows, parts, 2),  # type: ignore[arg-type]
                                   MeanNoise("k-norm", 3.0 / epsilon / parts, 1))[1.5]
-    # Errors have a long tail, and where none is far out the tables' own standard error is too small: 0.008 is a usual one.
-    error = max(0.008, float(np.std(errors)) / np.sqrt(len(errors)))
-    assert abs(np.mean(errors) - expected) < 4 * error
+    # Errors have a long tail, and where none is far out the tables' own standard error is too small: 0.004 is a usual one.
+    error = max(0.004, float(np.std(errors)) / np.sqrt(len(errors)))
+    assert abs(np.mean(errors) - expected) < 5 * error
     assert error < 0.3 * expected  # else the test could not fail
 
 
