@@ -116,7 +116,7 @@ def test_batches(nw: Any, made: Path, counts: Path, counts_schema: Path) -> None
 
 
 @pytest.mark.parametrize(("options", "words"), [
-    (("--kind", "moments"), "needs their formula"),
+    (("--kind", "moments"), "needs its formula"),
     (("--kind", "moments", "--formula", "age ~ ward"), "or a count"),
     (("--kind", "moments", "--formula", FORMULA, "--block", "xx"), "a block is given once"),
     (("--kind", "moments", "--formula", FORMULA, "--block", "xx=1", "--block", "xx=2"), "a block is given once"),

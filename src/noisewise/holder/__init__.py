@@ -6,6 +6,7 @@ the rows are read and summed; then the budget is charged; then, and only then, n
     release.py    `noisewise.release`: the request is checked, and handed to the file of its kind
     gram.py, moments.py, adassp.py, partition.py, microdata.py
                   one file per kind of release: its plan (what noise it would have) and the release itself
+    one_formula.py  what releases for one regression ask first
     binary.py, bounds.py
                   two more things that spend: synthetic rows of a two-level column, and private bounds
     ledger.py     charges a budget before the noise, and returns the stored release where the same is asked again

@@ -8,14 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from noisewise.errors import DeclarationError, PrivacyError
+from noisewise.errors import DeclarationError
 from noisewise.holder.ledger import released
+from noisewise.holder.one_formula import basis_of_formula
 from noisewise.privacy.adassp import AdasspMechanism, NoisySums
 from noisewise.privacy.ledger import BudgetLedger
 from noisewise.privacy.sensitivity.adassp import adassp_sensitivity
 from noisewise.privacy.smallest_eigenvalue import LARGEST_SIZE
 from noisewise.progress import Tick
-from noisewise.release.adassp import AdasspPart, SmallestEigenvalue, regression_columns
+from noisewise.release.adassp import AdasspPart, SmallestEigenvalue
 from noisewise.release.model import EntryNoise, Release, today
 from noisewise.schema import Basis, Schema
 from noisewise.version import __version__
@@ -44,14 +45,7 @@ def release_adassp(
     ...                threads=None, progress=False)
     <Release adassp: stay ~ age, 1 part, replace-one, (epsilon, delta) = (1.0, 1e-06)>
     """
-    if not isinstance(formula, str):
-        raise DeclarationError("a release of kind adassp is for one regression and needs its formula", found=repr(formula),
-                               remedy='give formula="response ~ predictor + predictor", or leave kind out for a release that '
-                               "serves every formula")
-    if mechanism not in (None, "gaussian"):
-        raise PrivacyError("the noise of an adassp release is gaussian", found=repr(mechanism), remedy="leave mechanism out")
-    formula = formula.strip()
-    basis = Basis(schema, regression_columns(schema, terms, formula))
+    basis, formula = basis_of_formula("adassp", schema, terms, formula, mechanism)
     chosen = plan_adassp(basis, epsilon, delta)
     blank = _blank(basis, terms, formula, chosen)
 

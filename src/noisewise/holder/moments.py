@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from noisewise.errors import DeclarationError, PrivacyError
+from noisewise.errors import DeclarationError
 from noisewise.holder.ledger import released
+from noisewise.holder.one_formula import basis_of_formula
 from noisewise.privacy.ledger import BudgetLedger
 from noisewise.privacy.moments import MomentsMechanism
 from noisewise.privacy.sensitivity.moments import moments_sensitivity
 from noisewise.progress import Tick
-from noisewise.release.adassp import regression_columns
 from noisewise.release.model import Release, today
 from noisewise.release.moments import BlockSums, MomentsPart
 from noisewise.schema import Basis, Numeric, Schema
@@ -47,14 +47,7 @@ def release_moments(
     ...                 ledger=None, threads=None, progress=False)
     <Release moments: visits ~ age, 1 part, replace-one, (epsilon, delta) = (1.0, 1e-06)>
     """
-    if not isinstance(formula, str):
-        raise DeclarationError("a release of kind moments is for one response and its predictors, and needs their formula",
-                               found=repr(formula), remedy='give formula="response ~ predictor + predictor", or leave kind out '
-                               "for a release that serves every formula")
-    if mechanism not in (None, "gaussian"):
-        raise PrivacyError("the noise of a moments release is gaussian", found=repr(mechanism), remedy="leave mechanism out")
-    formula = formula.strip()
-    basis = Basis(schema, regression_columns(schema, terms, formula))
+    basis, formula = basis_of_formula("moments", schema, terms, formula, mechanism)
     check_response(basis)
     chosen = plan_moments(basis, epsilon, delta, blocks)
     blank = _blank(basis, terms, formula, chosen)

@@ -158,3 +158,12 @@ def test_extreme_requests_give_a_number_or_a_clear_refusal() -> None:
     assert analytic_gaussian_sigma(1e-300, 1e-6, 1.0) == pytest.approx(1e6 / math.sqrt(2 * math.pi), rel=1e-6)
     with pytest.raises(PrivacyError, match="of a size that a number can hold"):
         laplace_scale(1e-300, 1e100)
+
+
+@pytest.mark.parametrize(("epsilon", "times"), [(0.1, 149.2), (1.0, 20.1), (3.0, 8.2)])
+def test_delta_is_not_the_probability_that_the_loss_exceeds_epsilon(epsilon: float, times: float) -> None:
+    """What docs/concepts.md says of delta: the loss of Gaussian noise is normal with mean mu**2 / 2 and standard deviation mu."""
+    delta = 1e-6
+    mu = 1 / analytic_gaussian_sigma(epsilon, delta, 1.0)
+    exceeds = 0.5 * math.erfc((epsilon - mu**2 / 2) / mu / math.sqrt(2))
+    assert exceeds / delta == pytest.approx(times, rel=0.01)
