@@ -63,6 +63,15 @@ def test_values_exchanged_between_places(one: Place, other: Place) -> None:
     assert_partition_or_refused(changed_at(one, value_at(other, DOCUMENT), DOCUMENT))
 
 
+@pytest.mark.parametrize(("place", "short_form"), [
+    ((2, "at"), 1e-7), ((0, "of"), "age"), ((0, "of"), [["age", 1.0]]), ((6, "of"), {"ward[T.B]": 1.0, "ward[T.C]": -1.0}),
+    ((0, "limit"), None),
+])
+def test_short_forms_of_questions_are_for_callers_not_for_files(place: Place, short_form: Any) -> None:
+    with pytest.raises(ReleaseFormatError, match=f"{place[1]} of a .* question is not in the form of a file"):
+        decode(changed_at(("questions", *place), short_form, DOCUMENT))
+
+
 @pytest.mark.parametrize("path", [path for path in OWN if path[0] not in ("questions", "rules")],
                          ids=lambda path: ".".join(map(str, path)))
 def test_every_field_removed(path: Place) -> None:

@@ -148,7 +148,7 @@ class PartitionRelease(SingleRelease):
             "prior": PartPrior.from_dict(known_part(given.prior)),
             "parts": given.parts,
             "balanced": given.balanced,
-            "questions": tuple(question_from_dict(known_part(question)) for question in given.questions),
+            "questions": tuple(_question_of_file(known_part(question)) for question in given.questions),
             "numbers": tuple(Number(one.name, one.lower, one.upper, one.sum) for one in given.numbers),
             "noise": given.noise,
         }
@@ -165,6 +165,17 @@ class PartitionRelease(SingleRelease):
                                   for number in self.numbers)),
             ("noise", f"{self.mechanism}, scale {self.noise:.4g} on a sum of {self.parts} values between 0 and 1"),
         ]
+
+
+def _question_of_file(given: dict[str, Any]) -> Question:
+    """As the format has it: the short forms that a caller may use, such as one number for a list of one, are not for files."""
+    question = question_from_dict(given)
+    form = question.to_dict()
+    for name, value in given.items():
+        if form.get(name) != value:
+            raise ReleaseError(f"questions: {name} of a {question.ask} question is not in the form of a file",
+                               found=short(value), remedy=f"its form is {short(form.get(name))}")
+    return question
 
 
 def _check_count(numbers: int) -> None:

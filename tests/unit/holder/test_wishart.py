@@ -59,7 +59,7 @@ def test_the_exact_sum_is_used_and_not_one_on_the_grid(monkeypatch: pytest.Monke
     [
         ({"mechanism": "wishart"}, "needs a delta"),
         ({"mechanism": "wishart", "delta": 1e-6, "average": 5}, "only with Gaussian noise"),
-        ({"mechanism": "wishart", "delta": 1e-6, "kind": "adassp", "formula": "stay ~ age"}, "adassp release is gaussian"),
+        ({"mechanism": "wishart", "delta": 1e-6, "kind": "adassp", "formula": "stay ~ age"}, "of kind adassp is gaussian"),
         ({"mechanism": "wishart-paper", "delta": 1e-6, "epsilon": 10.0}, "paper 004"),
         ({"mechanism": "wishart", "delta": 1e-6, "epsilon": 1e-6}, "can be computed with"),
         ({"mechanism": "wishart", "delta": 1e-16}, "precision"),
