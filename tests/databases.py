@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 import noisewise
-from noisewise.holder.query import Query
+from noisewise.database_query import Query
 
 _NUMBERS = count()
 

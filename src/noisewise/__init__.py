@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 from noisewise.answers.answer import answer
 from noisewise.answers.test import test
+from noisewise.database_query import query
 from noisewise.errors import NoisewiseError
 from noisewise.holder.audit import audit
 from noisewise.holder.binary import synthesize_binary
 from noisewise.holder.bounds import private_bounds
 from noisewise.holder.planning import suggest_parts
-from noisewise.holder.query import query
 from noisewise.holder.release import release
 from noisewise.planning.power import plan_power
 from noisewise.posterior.binary import fit_binary

@@ -11,7 +11,7 @@ from noisewise.cli.table import open_table
 
 if TYPE_CHECKING:
     from noisewise.data.sources import Source
-    from noisewise.holder.query import Query
+    from noisewise.database_query import Query
 
 QueryText: TypeAlias = Annotated[str | None, typer.Option("--query", show_default=False, rich_help_panel=ROWS, help=(
     "DATA is a database (postgresql://server/name or a .duckdb file): the rows to read, for example \"SELECT age, stay FROM "
@@ -27,6 +27,6 @@ def open_rows(data: str, query: str | None, trust: bool) -> Source | Query:
         if trust:
             raise typer.BadParameter("there is no query to trust: give --query", param_hint="'--trust-query'")
         return open_table(data)
-    from noisewise.holder.query import query as query_of
+    from noisewise.database_query import query as query_of
 
     return query_of(data, query, trust=trust)

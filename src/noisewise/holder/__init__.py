@@ -11,7 +11,6 @@ the rows are read and summed; then the budget is charged; then, and only then, n
                   two more things that spend: synthetic rows of a two-level column, and private bounds
     ledger.py     charges a budget before the noise, and returns the stored release where the same is asked again
     planning.py   how many parts a partition release should have
-    query.py      a query of a database as a table, and which tables suit which schema
     audit*.py     claimed against measured epsilon, on made-up tables
     scratch.py, interrupts.py
                   folders for work in progress, and what Ctrl-C may leave behind: nothing

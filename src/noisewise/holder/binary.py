@@ -9,9 +9,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from noisewise.database_query import suited_to
 from noisewise.errors import DeclarationError, PrivacyError
 from noisewise.holder.ledger import check_edition, check_ledger, neighbours, once
-from noisewise.holder.query import suited_to
 from noisewise.privacy.ledger import BudgetLedger
 from noisewise.privacy.mechanisms import BetaBinomial
 from noisewise.progress import Tick

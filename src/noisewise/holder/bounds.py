@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from noisewise.database_query import suited_to
 from noisewise.errors import DeclarationError, PrivacyError
 from noisewise.holder.ledger import check_edition, check_ledger, neighbours, once
-from noisewise.holder.query import suited_to
 from noisewise.privacy.bounds import (
     PROBABILITY,
     SIDES,

@@ -6,10 +6,10 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal, TypeAlias, overload
 
-from noisewise.errors import DeclarationError
+from noisewise.database_query import suited_to
+from noisewise.errors import DeclarationError, PrivacyError
 from noisewise.holder.gram import release_gram
 from noisewise.holder.ledger import check_ledger
-from noisewise.holder.query import suited_to
 from noisewise.privacy.ledger import BudgetLedger
 from noisewise.progress import Tick
 from noisewise.release.microdata import MicrodataRelease
@@ -22,6 +22,8 @@ from noisewise.schema.questions import Question
 
 SINGLE_KINDS: Final = ("partition", "microdata")
 """Kinds of release that are no matrices."""
+LARGEST_DELTA: Final = 0.01
+"""A slip of the keyboard is refused; below it, what is small depends on the table, and is the holder's to judge."""
 OPTIONS_OF: Final[Mapping[str, str]] = {
     "copies": "microdata", "shares": "microdata", "output": "microdata",
     "parts": "partition", "questions": "partition", "prior": "partition",
@@ -154,6 +156,7 @@ def release(
         raise DeclarationError("a release needs a Schema", found=type(schema).__name__,
                                remedy="use Schema.load(path) or Schema.from_dict({...})")
     check_ledger(ledger)
+    _check_delta(delta)
     data = suited_to(data, schema)
     terms = terms.strip() if isinstance(terms, str) else terms
     if average is not None and kind != "gram":
@@ -189,6 +192,14 @@ def release(
                                remedy='leave formula out, or give kind="adassp" or kind="moments"')
     return release_gram(data, schema, terms=terms, epsilon=epsilon, delta=delta, mechanism=mechanism, average=average,
                         ledger=ledger, edition=edition, threads=threads, progress=progress)
+
+
+def _check_delta(delta: object) -> None:
+    """With a probability of delta nothing is promised. What else delta must be is for the mechanisms to say."""
+    if isinstance(delta, int | float) and LARGEST_DELTA < delta < 1:
+        raise PrivacyError(f"the delta of a release is at most {LARGEST_DELTA:g}: one that publishes every row, as it is, in "
+                           f"{delta:.3g} of all cases would satisfy this one", found=f"delta = {delta!r}",
+                           remedy="give a delta well below one over the number of rows, for example 1e-6")
 
 
 def _refuse_other_options(kind: str, **options: object) -> None:

@@ -16,8 +16,8 @@ from tests.databases import duckdb_table, postgres_address, postgres_table, run_
 import noisewise as nw
 from noisewise.data import gram_sum, open_source
 from noisewise.data.sources.base import BATCH_ROWS, UnorderedSource, Wanted
+from noisewise.database_query import suited_to
 from noisewise.errors import DataError, PrivacyError
-from noisewise.holder.query import suited_to
 from noisewise.schema import Basis, Schema
 
 pytest.importorskip("duckdb")

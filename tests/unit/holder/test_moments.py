@@ -138,7 +138,7 @@ def test_only_the_columns_of_the_formula_are_read() -> None:
 
 def test_with_hardly_any_noise_it_holds_the_sums() -> None:
     weights = {"x": 1, "xx": 1, "xxx": 1, "y": 1, "yx": 1, "yxx": 1}
-    part = part_of(make(epsilon=1e6, delta=0.5, blocks=weights))
+    part = part_of(make(epsilon=1e6, delta=0.01, blocks=weights))
     rows = made_rows()
     a = np.column_stack([np.ones(ROWS), (rows["age"] - 58) / 40, rows["ward"] == "B", rows["ward"] == "C",
                          (rows["visits"] - 5) / 5]).astype(float)
@@ -198,5 +198,5 @@ def test_terms_add_columns_for_the_formula() -> None:
 
 
 def test_a_response_without_predictors() -> None:
-    part = part_of(make(formula="visits ~ 1", blocks={"y": 1}, epsilon=1e6, delta=0.5))
+    part = part_of(make(formula="visits ~ 1", blocks={"y": 1}, epsilon=1e6, delta=0.01))
     assert part.matrix.shape == (2, 2) and part.matrix[0, 1] == pytest.approx(np.sum((made_rows()["visits"] - 5) / 5), abs=0.05)

@@ -84,6 +84,8 @@ WRONG: dict[str, tuple[dict[str, Any], type[Exception]]] = {
     "infinite epsilon": ({"epsilon": float("inf")}, PrivacyError),
     "delta of 0": ({"delta": 0.0}, PrivacyError),
     "delta of 1": ({"delta": 1.0}, PrivacyError),
+    "delta that promises little": ({"delta": 0.0101}, PrivacyError),
+    "the same, of a single release": ({"delta": 0.5, "kind": "microdata", "output": "rows.nwr"}, PrivacyError),
     "mechanism": ({"mechanism": "uniform"}, PrivacyError),
     "gaussian without delta": ({"mechanism": "gaussian", "delta": None}, PrivacyError),
     "kind": ({"kind": "histogram"}, DeclarationError),
@@ -99,6 +101,11 @@ def test_what_can_be_refused_without_rows_is_refused_before_they_are_opened(case
     with pytest.raises(error):
         nw.release(missing, schema_with(), **(request | changes))
     assert events == []
+
+
+def test_the_largest_delta_is_allowed(events: list[str]) -> None:
+    nw.release(made_rows(), schema_with(), epsilon=1.0, delta=0.01, ledger=Recorder(events), progress=False)
+    assert "noise" in events
 
 
 def test_data_that_do_not_fit_charge_nothing(events: list[str]) -> None:

@@ -94,7 +94,7 @@ def test_without_noise_it_is_least_squares() -> None:
 ])
 def test_any_formula_tends_to_least_squares(formula: str, terms: str | None, columns: Any) -> None:
     """Also where the released columns are more than the predictors: without an intercept, or a square without its base."""
-    estimate = point_estimate(formula, released(epsilon=1e7, delta=0.1, formula=formula, terms=terms))
+    estimate = point_estimate(formula, released(epsilon=1e7, delta=0.01, formula=formula, terms=terms))
     data = table(1)
     if columns is None:
         matrix = estimate.design.matrix(data)

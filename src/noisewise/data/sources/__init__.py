@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from noisewise.data.sources.base import Source, Wanted
+from noisewise.database_query import Query, is_database, shown_address
 from noisewise.errors import DataError
-from noisewise.holder.query import Query, is_database, shown_address
 
 __all__ = ["Source", "Wanted", "open_source"]
 

@@ -18,8 +18,8 @@ from noisewise.data.cells import numbers_from_text
 from noisewise.data.sources.base import BATCH_ROWS, Role, Task, Wanted, slices, unique_types
 from noisewise.data.sources.query_check import CellType, check_query
 from noisewise.data.units import UnitLimit
+from noisewise.database_query import Query, is_postgres
 from noisewise.errors import DataError, PrivacyError
-from noisewise.holder.query import Query, is_postgres
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 from noisewise.data.sources.base import unusable
 from noisewise.data.sources.database import QueryColumn, quoted, text_constant
 from noisewise.data.sources.query_check import CellType, Family, refuse
+from noisewise.database_query import shown_address
 from noisewise.errors import DataError
-from noisewise.holder.query import shown_address
 
 if TYPE_CHECKING:
     import pyarrow as pa
