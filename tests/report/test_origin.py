@@ -58,7 +58,7 @@ def test_results_of_another_release_of_the_same_rows_are_refused() -> None:
     for result in (known_fit(release), known_comparison(release)):
         with pytest.raises(ResultError, match=r"was not fitted to the releases that are given") as raised:
             report(other, fits=result)
-        assert raised.value.found == "the digest of another release with the same columns"
+        assert raised.value.found == f"the digest of another release with the same columns, {source_of(release)[:12]}…"
         assert raised.value.remedy == "give the release files that it was fitted to, or leave it out"
 
 

@@ -177,7 +177,7 @@ def _nearness(fitted: Fitted, subject: Subject) -> tuple[bool, bool]:
 
 def _refuse_another(fitted: Fitted) -> NoReturn:
     raise ResultError(f"{fitted.name} was not fitted to the releases that are given",
-                      found="the digest of another release with the same columns",
+                      found=f"the digest of another release with the same columns, {fitted.result.info.source[:12]}…",
                       remedy="give the release files that it was fitted to, or leave it out")
 
 
