@@ -136,9 +136,9 @@ def assign(subjects: Sequence[Subject], results: Iterable[Fitted]) -> None:
         candidates = [subject for subject in subjects if subject.schema_and_terms == mine and _may_be_of(fitted, subject)]
         if not candidates:
             _refuse(subjects, fitted, mine)
-        if _placed(fitted, candidates):
-            continue
         if fitted.result.info.source:
+            if _placed(fitted, candidates):
+                continue
             candidates = [subject for subject in candidates if 1 < fitted.result.info.holders < len(subject.holders)]
             if not candidates:
                 _refuse_another(fitted)
