@@ -27,6 +27,7 @@ from noisewise.errors import FitError, FormulaError
 from noisewise.posterior.coordinates import Coordinates
 from noisewise.release.adassp import AdasspPart, same_regression
 from noisewise.release.model import Release
+from noisewise.release.source import source_of
 from noisewise.results.point_estimate import PointEstimate
 from noisewise.results.records import FitInfo
 from noisewise.schema import Design
@@ -52,7 +53,7 @@ def point_estimate(formula: str, release: Release, rho: float = RHO) -> PointEst
     matrix = sum((_with_response(part) for part in parts), np.zeros((release.basis.size, release.basis.size)))
     beta, doubts = _solve(matrix, coordinates, math.fsum(ridges))
     info = FitInfo(method=METHOD, family="gaussian", formula=formula, seed=None, chains=0, draws=0, holders=release.holders,
-                   seconds=time.perf_counter() - started, doubts=doubts)
+                   seconds=time.perf_counter() - started, doubts=doubts, source=source_of(release))
     return PointEstimate(beta, design, info, math.fsum(ridges))
 
 

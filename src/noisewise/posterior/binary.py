@@ -20,6 +20,7 @@ import numpy.typing as npt
 from noisewise.errors import FitError
 from noisewise.posterior.fit import whole
 from noisewise.release.binary import BinarySynthesis
+from noisewise.release.source import source_of
 from noisewise.results.parameter import ParameterPosterior
 from noisewise.results.records import FitInfo
 
@@ -68,7 +69,7 @@ def fit_binary(
         chosen = rng.choice(x, size=size, p=weights)
         p = rng.beta(a + chosen, b + n - chosen)
     info = FitInfo(method=method, family="binary synthesis", formula=synthesis.column, seed=seed, chains=chains, draws=draws,
-                   seconds=time.perf_counter() - started)
+                   seconds=time.perf_counter() - started, source=source_of(synthesis))
     return ParameterPosterior(p[..., None], ("proportion",), info)
 
 

@@ -23,6 +23,7 @@ from noisewise.progress import Tick, progress_bar
 from noisewise.release.combine import Releases, combine
 from noisewise.release.microdata import MicrodataRelease
 from noisewise.release.model import Release
+from noisewise.release.source import source_of
 from noisewise.results import FitInfo, PointEstimate, Posterior, PriorSummary
 from noisewise.schema import Design
 
@@ -192,6 +193,7 @@ def assemble(formula: str, method: str, release: Release | MicrodataRelease, des
         holders=release.holders if isinstance(release, Release) else 1,
         seconds=seconds,
         doubts=sampled.doubts,
+        source=source_of(release),
     )
     terms = (*design.terms, "sigma") if family == GAUSSIAN else design.terms
     return Posterior(sampled.samples, terms, design, info, prior, sampled.diverging, sampled.sites)

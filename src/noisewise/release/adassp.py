@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noisewise.errors import NoisewiseError, ReleaseError
-from noisewise.release.checks import LARGEST_ENTRY, number_of
+from noisewise.release.checks import LARGEST_ENTRY, number_of, plain_bytes
 from noisewise.release.json_text import short
 from noisewise.release.parts import GramPart
 from noisewise.schema.basis import Basis, BasisColumn
@@ -77,7 +77,7 @@ class AdasspPart(GramPart):
     def _noisy_bytes(self) -> Iterator[bytes]:
         """With the noisy sums: the matrix of ``y ~ 1`` is the public number of rows alone."""
         yield from super()._noisy_bytes()
-        yield self.moments.tobytes()
+        yield plain_bytes(self.moments)
 
     def _plain(self) -> dict[str, Any]:
         return {**super()._plain(), "moments": self.moments.tolist()}

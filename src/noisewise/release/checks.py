@@ -36,6 +36,15 @@ def symmetric(matrix: object) -> FloatMatrix:
     return copied
 
 
+def plain_bytes(numbers: NDArray[np.float64]) -> bytes:
+    """Numbers for a digest: the same on every machine, and with one zero, which a file may write with a sign or without.
+
+    >>> plain_bytes(np.array([0.0])) == plain_bytes(np.array([-0.0]))
+    True
+    """
+    return (numbers + 0.0).astype("<f8", copy=False).tobytes()
+
+
 def number_of(value: object, what: str) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
         raise ReleaseError(f"{what} must be a number", found=short(value))

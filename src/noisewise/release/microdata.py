@@ -226,6 +226,9 @@ class MicrodataRelease(SingleRelease):
         bring_rows(self, Path(path))
         return super().save(path)
 
+    def fingerprints(self) -> tuple[bytes, ...]:
+        return (bytes.fromhex(self.file.sha256),)
+
     def contents(self) -> dict[str, Any]:
         return {"copies": self.copies, "columns": {name: noise.to_dict() for name, noise in self.columns.items()},
                 "rows_file": self.file.to_dict()}

@@ -168,6 +168,10 @@ class Release:
         """Whether holders were added up (``load_many`` with ``pooled=True``): what needs each of them apart is then refused."""
         return any(isinstance(part, PooledPart) for part in self.parts)
 
+    def fingerprints(self) -> list[bytes]:
+        """Of the noisy numbers of each data holder."""
+        return [found for part in self.parts for found in part.fingerprints()]
+
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write a file, by custom ending in ``.nwr``; an older one is replaced whole or left as it was."""
         from noisewise.release.files import save

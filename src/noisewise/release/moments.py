@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noisewise.errors import DeclarationError, ReleaseError
-from noisewise.release.checks import LARGEST_ENTRY, FloatMatrix, number_of
+from noisewise.release.checks import LARGEST_ENTRY, FloatMatrix, number_of, plain_bytes
 from noisewise.release.json_text import short
 from noisewise.release.parts import EntryNoise, GramPart
 from noisewise.schema.moment_blocks import ROWS, MomentBlock, check_size, in_order
@@ -121,7 +121,7 @@ class MomentsPart(GramPart):
         return sum(len(block.sums) for block in self.blocks.values())
 
     def _noisy_bytes(self) -> Iterator[bytes]:
-        yield from (name.encode() + block.sums.tobytes() for name, block in self.blocks.items())
+        yield from (name.encode() + plain_bytes(block.sums) for name, block in self.blocks.items())
 
     def __getstate__(self) -> dict[str, Any]:
         return {**vars(self), "blocks": dict(self.blocks)}

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, ClassVar, Final
 
+import numpy as np
+
 from noisewise.errors import DeclarationError, NoisewiseError, ReleaseError
-from noisewise.release.checks import LARGEST_ENTRY, number_of
+from noisewise.release.checks import LARGEST_ENTRY, number_of, plain_bytes
 from noisewise.release.json_text import short
 from noisewise.release.single import SingleRelease, whole_number
 from noisewise.schema.partition import MOST_PARTS, PartPrior, part_design
@@ -121,6 +124,9 @@ class PartitionRelease(SingleRelease):
             before += count
         raise DeclarationError("this question was not asked", found=repr(question.to_dict()),
                                remedy="see release.questions")
+
+    def fingerprints(self) -> tuple[bytes, ...]:
+        return (hashlib.sha256(plain_bytes(np.array([number.sum for number in self.numbers]))).digest(),)
 
     def contents(self) -> dict[str, Any]:
         return {

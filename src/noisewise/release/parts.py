@@ -7,12 +7,13 @@ import hashlib
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
 
 from noisewise.errors import ReleaseError
-from noisewise.release.checks import LARGEST_ENTRY, FloatMatrix, check_day, number_of, symmetric
+from noisewise.release.checks import LARGEST_ENTRY, FloatMatrix, check_day, number_of, plain_bytes, symmetric
 from noisewise.release.json_text import short
 
 Distribution: TypeAlias = Literal["gaussian", "laplace", "wishart"]
@@ -194,10 +195,18 @@ class GramPart:
 
     def fingerprint(self) -> bytes:
         """Equal for the same part, and different for different ones as far as they carry noise; short even for a large part."""
+        return self._digest
+
+    def fingerprints(self) -> tuple[bytes, ...]:
+        """Those of each holder."""
+        return (self._digest,)
+
+    @cached_property
+    def _digest(self) -> bytes:
         return hashlib.sha256(b"".join(self._noisy_bytes())).digest()
 
     def _noisy_bytes(self) -> Iterator[bytes]:
-        yield self.matrix.tobytes()
+        yield plain_bytes(self.matrix)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """From another process; arrays come from there without their protection."""
@@ -217,7 +226,7 @@ class GramPart:
         return np.array_equal(self.matrix, other.matrix) and self._plain() == other._plain()
 
     def _plain(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name != "matrix"}
+        return {name: value for name, value in vars(self).items() if name not in ("matrix", "_digest")}
 
     def __repr__(self) -> str:
         rows = "noisy" if self.rows is None else self.rows

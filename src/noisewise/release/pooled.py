@@ -35,13 +35,15 @@ Key: TypeAlias = tuple[object, ...]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PooledPart(GramPart):
-    """The sum of several holders' parts. ``counts`` are the numbers of rows of each, ``groups`` those of all together.
+    """The sum of several holders' parts. ``counts`` are the numbers of rows of each, ``groups`` those of all together,
+    ``digests`` the fingerprints of each, one after the other.
 
     ``epsilon``, ``delta`` and ``sensitivity`` are the largest of any of them. The sum of Laplace noise is taken for normal.
     """
 
     members: FloatMatrix = field(kw_only=True)
     residuals: int | None = field(kw_only=True)
+    digests: bytes = field(kw_only=True)
 
     @property
     def holders(self) -> int:
@@ -54,6 +56,10 @@ class PooledPart(GramPart):
     @property
     def groups(self) -> int | None:
         return self.residuals
+
+    def fingerprints(self) -> tuple[bytes, ...]:
+        size = len(self.digests) // self.holders
+        return tuple(self.digests[place:place + size] for place in range(0, len(self.digests), size))
 
     def _check_privacy(self) -> None:
         """Each member was checked when it was read; their largest epsilon and delta need not belong together."""
@@ -89,6 +95,7 @@ class _Sum:
         self.first = first
         self.matrix: FloatMatrix | None = None
         self.counts = [float(first.matrix[0, 0])]
+        self.digests = [first.fingerprint()]
         self.groups = first.groups
         self.variances = _variances(first)
         self.largest = [first.epsilon, first.delta, first.sensitivity]
@@ -102,6 +109,7 @@ class _Sum:
             self.matrix = self.first.matrix.copy()
         self.matrix += part.matrix
         self.counts.append(float(part.matrix[0, 0]))
+        self.digests.append(part.fingerprint())
         if self.groups is not None and part.groups is not None:
             self.groups += part.groups
         self.variances = self.variances + _variances(part)
@@ -117,7 +125,7 @@ class _Sum:
             rows=None if self.first.rows is None else int(self.matrix[0, 0]), matrix=self.matrix, noise=self._noise(),
             epsilon=epsilon, delta=delta, mechanism=" and ".join(self.mechanisms), sensitivity=sensitivity,
             statement=self._statement(), created=self.created, library=" and ".join(self.libraries), average=self.first.average,
-            members=np.array(self.counts), residuals=self.groups,
+            members=np.array(self.counts), residuals=self.groups, digests=b"".join(self.digests),
         )
 
     def _noise(self) -> EntryNoise:

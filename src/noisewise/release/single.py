@@ -89,6 +89,10 @@ class SingleRelease(ABC):
     def summary_lines(self) -> list[tuple[str, str]]:
         """Label and text of what is particular to this release, for `describe`."""
 
+    @abstractmethod
+    def fingerprints(self) -> tuple[bytes, ...]:
+        """Of the noisy numbers: equal for the same release, different for others."""
+
     @property
     def adjacency(self) -> Adjacency:
         return self.schema.adjacency

@@ -5,7 +5,7 @@ no privacy mechanism can be reached from this room. Release files come from stra
 escapes it, and the page's own policy lets a browser load nothing and run nothing but the script that is part of it.
 
     write.py        `report`, the one function that a user calls; assemble.py puts the page together
-    given.py        release files and fits, read and told which belongs to which
+    given.py        release files and fits, read and told which belongs to which; origin.py what a fit records of that
     guarantee.py    the privacy guarantee in plain words and as chances of an attacker
     claims.py       whether the noise that a file states is enough for the guarantee that it states
     declared.py     columns, bounds and rules, and what the released sums say about them

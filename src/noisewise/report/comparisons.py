@@ -40,6 +40,7 @@ class ComparisonView:
     name: str
     formula: str
     subtitle: str
+    origin: str
     about: str
     flags: tuple[str, ...]
     verdict: Verdict
@@ -59,7 +60,7 @@ def comparison_view(fitted: Fitted, order: int, interval: float) -> ComparisonVi
     problems = (*(problem[0].upper() + problem[1:] + "." for problem in found.diagnose()), *_left_open(found, interval))
     return ComparisonView(
         id=f"comparison-{order}", name=fitted.name, formula=found.design.formula, subtitle=found.describe(),
-        about=_about(found, interval), flags=fitted.flags,
+        origin=fitted.origin, about=_about(found, interval), flags=fitted.flags,
         verdict=Verdict(not problems, "Be careful with these probabilities:" if problems else
                         "Nothing was found that speaks against these probabilities.", problems),
         terms=terms, has_bands=banded, median_model=found.median_model(), models=_models(found),

@@ -36,6 +36,7 @@ class FitView:
     name: str
     formula: str
     subtitle: str
+    origin: str
     meaning: str
     findings: str
     flags: tuple[str, ...]
@@ -89,7 +90,8 @@ def _point(fitted: Fitted, found: PointEstimate, place: int) -> FitView:
     problems = tuple(found.diagnose())
     return FitView(
         id=f"fit-{place}", letter=letter_of(place), name=fitted.name, formula=found.info.formula,
-        subtitle=f"method {found.info.method}, {plural(found.info.holders, 'data holder')}", meaning=_meaning(found),
+        subtitle=f"method {found.info.method}, {plural(found.info.holders, 'data holder')}", origin=fitted.origin,
+        meaning=_meaning(found),
         findings=f"This is a {NO_POSTERIOR}.", flags=fitted.flags, cautions=(), levels=(), chosen="", charts=(), left_out="",
         has_prior=False, table=Table.of("Estimated coefficients", ["Term", "Estimate"], rows),
         draws=Verdict(not problems, "The estimate was made without difficulties." if not problems else
@@ -103,10 +105,12 @@ def _posterior(fitted: Fitted, found: Posterior, subject: Subject, place: int, i
     levels, flat = levels_of(interval), found.samples.reshape(-1, len(found.terms))
     shown = drawable(found)[:MOST_CHARTS]
     caution = CAUTIONS.get(found.info.method)
-    checked, check_table = check(fitted, found, subject, interval)
+    about = subject if fitted.alone is None else Subject([fitted.alone], fitted.alone.release)
+    checked, check_table = check(fitted, found, about, interval)
     return FitView(
         id=f"fit-{place}", letter=letter_of(place), name=fitted.name, formula=found.info.formula, subtitle=_subtitle(found),
-        meaning=_meaning(found), findings=findings(found, interval), flags=(*fitted.flags, *mismatch(check_table, subject)),
+        origin=fitted.origin, meaning=_meaning(found), findings=findings(found, interval),
+        flags=(*fitted.flags, *mismatch(fitted, check_table, about)),
         cautions=(f"Method {found.info.method}: {caution}.",) if caution else (),
         levels=tuple(map(level_name, levels)), chosen=level_name(interval),
         charts=tuple(term_chart(term, flat[:, column], levels, found.prior) for column, term in shown),

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
-from typing import TypeAlias
+from typing import NoReturn, TypeAlias
 
 from noisewise.errors import ResultError
 from noisewise.release.combine import alike, combine
 from noisewise.release.model import Release
 from noisewise.release.single import SingleRelease
 from noisewise.report.numbers import listed, plural
+from noisewise.report.origin import COMPARED, OF_SOME, Origin, origins, words
 from noisewise.results.model_comparison import Comparison
 from noisewise.results.point_estimate import PointEstimate
 from noisewise.results.posterior import Posterior
@@ -35,7 +37,11 @@ class ReleaseFile:
 
 @dataclass(frozen=True)
 class Fitted:
-    """A result and what it is called; ``flags`` say what could not be made sure of, or does not fit."""
+    """A result and what it is called; ``flags`` say what could not be made sure of, or does not fit.
+
+    ``certain``: whether it records that it was made from its subject, or from one holder's part of it, which may be the file
+    ``alone``; ``origin`` says in words what is known of that.
+    """
 
     result: Result
     name: str
@@ -43,6 +49,9 @@ class Fitted:
     flags: tuple[str, ...] = ()
     whole: bool = True
     """Whether it is of all holders of its subject, as far as is recorded."""
+    origin: str = COMPARED
+    certain: bool = False
+    alone: ReleaseFile | None = None
 
 
 @dataclass
@@ -65,6 +74,11 @@ class Subject:
             count = file.release.holders if isinstance(file.release, Release) else 1
             names += [file.name] if count == 1 else [f"{file.name} part {number}" for number in range(1, count + 1)]
         return names
+
+    @cached_property
+    def origins(self) -> Mapping[str, Origin]:
+        """What a result can be known to come from, by the digest that it records."""
+        return origins(self.files, self.release)
 
     @property
     def schema_and_terms(self) -> tuple[object, str | None]:
@@ -122,9 +136,28 @@ def assign(subjects: Sequence[Subject], results: Iterable[Fitted]) -> None:
         candidates = [subject for subject in subjects if subject.schema_and_terms == mine and _may_be_of(fitted, subject)]
         if not candidates:
             _refuse(subjects, fitted, mine)
+        if fitted.result.info.source:
+            if _placed(fitted, candidates):
+                continue
+            candidates = [subject for subject in candidates if 1 < fitted.result.info.holders < len(subject.holders)]
+            if not candidates:
+                _refuse_another(fitted)
         subject = max(candidates, key=lambda one: _nearness(fitted, one))  # the first of those that are equally near
         equals = [one for one in candidates if _nearness(fitted, one) == _nearness(fitted, subject)]
         subject.results.append(_flagged(fitted, subject, len(equals) > 1))
+
+
+def _placed(fitted: Fitted, candidates: Sequence[Subject]) -> bool:
+    """Put a result that records what it was made from where it belongs; False if that is not among the candidates."""
+    for subject in candidates:
+        found = subject.origins.get(fitted.result.info.source)
+        if found is not None:
+            flags = () if found.name is None else (
+                f"This result is of {found.name} alone, and the report is about {plural(len(subject.holders), 'data holder')}.",)
+            subject.results.append(replace(fitted, flags=flags, whole=found.name is None, certain=True, alone=found.file,
+                                           origin=words(found, subject.name, len(subject.files) > 1)))
+            return True
+    return False
 
 
 def _may_be_of(fitted: Fitted, subject: Subject) -> bool:
@@ -142,7 +175,13 @@ def _nearness(fitted: Fitted, subject: Subject) -> tuple[bool, bool]:
     return fitted.result.info.holders == len(subject.holders), formula == fitted.result.design.formula
 
 
-def _refuse(subjects: Sequence[Subject], fitted: Fitted, mine: tuple[object, str | None]) -> None:
+def _refuse_another(fitted: Fitted) -> NoReturn:
+    raise ResultError(f"{fitted.name} was not fitted to the releases that are given",
+                      found=f"the digest of another release with the same columns, {fitted.result.info.source[:12]}…",
+                      remedy="give the release files that it was fitted to, or leave it out")
+
+
+def _refuse(subjects: Sequence[Subject], fitted: Fitted, mine: tuple[object, str | None]) -> NoReturn:
     alike_ones = [subject for subject in subjects if subject.schema_and_terms == mine]
     if alike_ones:
         raise ResultError(f"{fitted.name} was not fitted to the releases that are given, or not to them alone",
@@ -155,12 +194,14 @@ def _refuse(subjects: Sequence[Subject], fitted: Fitted, mine: tuple[object, str
 
 
 def _flagged(fitted: Fitted, subject: Subject, ambiguous: bool) -> Fitted:
-    """A saved fit does not record which file it was fitted to: what was compared is said."""
+    """What was compared is said of a fit of an earlier version, which does not record its release, and of one of some holders."""
     count, all_of_them = fitted.result.info.holders, len(subject.holders)
+    recorded = bool(fitted.result.info.source)
     flags = []
     if count < all_of_them:
-        flags.append(f"This result is of {plural(count, 'data holder')}, and the report is about {all_of_them}. Which of them it "
-                     "is of is not recorded in it.")
+        flags.append(f"This result is of {plural(count, 'data holder')}, and the report is about {all_of_them}. "
+                     + ("Whether it is of some of them cannot be told for certain." if recorded else
+                        "Which of them it is of is not recorded in it."))
     if ambiguous:
         flags.append("Several of the given releases have the columns of this fit; it was taken for one of the first.")
-    return Fitted(fitted.result, fitted.name, fitted.file, tuple(flags), count == all_of_them)
+    return replace(fitted, flags=tuple(flags), whole=count == all_of_them, origin=OF_SOME if recorded else COMPARED)

@@ -79,7 +79,7 @@ def _commands(subjects: Sequence[Subject], output: str, title: str | None, inter
         releases += names
         for number_, fitted in enumerate(subject.results, start=1):
             name = fitted.file or f"fit-{number_}.npz"
-            files = _shown(names) if fitted.whole else ["RELEASE.nwr"]
+            files = _shown(names) if fitted.whole else [_path(fitted.alone)] if fitted.alone else ["RELEASE.nwr"]
             command = _command(fitted, files, name)
             if command is not None:
                 yield (f"Fit {fitted.result.info.formula}" if not isinstance(fitted.result, Comparison) else

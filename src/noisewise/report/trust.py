@@ -73,7 +73,7 @@ def ranks(found: Posterior) -> tuple[RankChart, ...]:
 
 def check(fitted: Fitted, found: Posterior, subject: Subject, interval: float) -> tuple[Verdict | None, Table | None]:
     """The predictive check, where there is one."""
-    if not isinstance(subject.release, Release) or not fitted.whole or found.sites is not None:
+    if not isinstance(subject.release, Release) or not (fitted.whole or fitted.alone) or found.sites is not None:
         return None, None
     if subject.release.basis.size > MOST_COLUMNS:
         return Verdict(True, "No predictive check was made, because it takes long with so many columns; `noisewise check` makes "
@@ -107,9 +107,12 @@ def check(fitted: Fitted, found: Posterior, subject: Subject, interval: float) -
                              ["Data holder", "Statistic", "Released", "Expected", "From", "To", "p"], rows, words=(0, 1))
 
 
-def mismatch(table: Table | None, subject: Subject) -> tuple[str, ...]:
-    """A single holder's own statistics determine its fit: if they are far from what it expects, it is a fit to something else."""
-    if table is None or len(subject.holders) > 1:
+def mismatch(fitted: Fitted, table: Table | None, subject: Subject) -> tuple[str, ...]:
+    """A single holder's own statistics determine its fit: if they are far from what it expects, it is a fit to something else.
+
+    A guess, for fits that do not record what they were made from.
+    """
+    if fitted.certain or table is None or len(subject.holders) > 1:
         return ()
     own = [row for row in table.rows if not row[1].endswith(LEFT_OUT)
            and (row[1] in (MEAN, MEAN_RESPONSE, SQUARES) or row[1].startswith("residual × "))]

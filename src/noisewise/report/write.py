@@ -61,8 +61,9 @@ def report(
 
     ``releases`` are releases or the paths of their files; those of one schema belong together, as several data holders'.
     ``fits`` and ``comparisons`` are results of `fit` and `compare`, or the paths that they were saved to. A result of another
-    schema is refused. ``path`` also writes the page; without it, see `Report.save`. ``interval`` is the probability that the
-    intervals hold. The page needs no network, runs without JavaScript, and holds nothing that is not in the releases and fits.
+    schema or of another release is refused. ``path`` also writes the page; without it, see `Report.save`. ``interval`` is the
+    probability that the intervals hold. The page needs no network, runs without JavaScript, and holds nothing that is not in the
+    releases and fits.
 
     >>> noisewise.report("patients.nwr", fits=["stay.npz"], path="report.html")    # doctest: +SKIP
     """

@@ -27,7 +27,8 @@ def to_arviz(
         ) from error
     chains, draws, _ = samples.shape
     sampled = {"chain": np.arange(chains), "draw": np.arange(draws)}
-    attributes = {"inference_library": "noisewise", "method": info.method, "family": info.family, "formula": info.formula}
+    attributes = {"inference_library": "noisewise", "method": info.method, "family": info.family, "formula": info.formula,
+                  **({"source": info.source} if info.source else {})}
     named = [term for term in terms if term != SIGMA]
     variables: dict[str, Any] = {"coefficient": (("chain", "draw", "term"), samples[:, :, : len(named)])}
     if SIGMA in terms:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +29,8 @@ class FitInfo:
     seconds: float = 0.0
     doubts: tuple[str, ...] = ()
     """Reasons found while fitting not to trust the draws."""
+    source: str = field(default="", repr=False)
+    """A digest of the release, or of all releases together, that it was made from; empty where that was not recorded."""
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,8 @@
 The file is an uncompressed zip archive of `.npy` members, which any NumPy can open: `samples` (chains, draws,
 terms), `metadata` (UTF-8 JSON as bytes) and, if known, `diverging` (chains, draws), `site_deviations` (chains, draws,
 terms that vary) and `site_coefficients` (sites, draws, terms); `comparison_store` adds members of its own. Reading checks the
-size that each header announces against the bytes that are there before anything is allocated.
+size that each header announces against the bytes that are there before anything is allocated. The metadata's `info` has a
+`source`, the digest of what the fit was made from (`noisewise.release.source`), which files of earlier versions lack.
 """
 
 from __future__ import annotations
@@ -137,6 +138,9 @@ def info_from_dict(document: Mapping[str, Any]) -> FitInfo:
     for name in ("chains", "draws", "divergences", "holders"):
         if type(values.get(name)) is not int:
             raise ValueError(f"info.{name} is not a whole number")
+    source = values.get("source", "")  # which earlier versions did not record
+    if not isinstance(source, str) or not re.fullmatch("([0-9a-f]{64})?", source):
+        raise ValueError("info.source is neither empty nor 64 hexadecimal digits")
     return FitInfo(**values)
 
 

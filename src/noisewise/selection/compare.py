@@ -17,6 +17,7 @@ from noisewise.posterior.parts import residual_rows
 from noisewise.progress import Tick, progress_bar
 from noisewise.release.combine import Releases
 from noisewise.release.model import Release
+from noisewise.release.source import source_of
 from noisewise.results.model_comparison import AVERAGED, Comparison, Question
 from noisewise.results.records import FitInfo
 from noisewise.schema import Design
@@ -138,7 +139,8 @@ class _Task:
             asked = Asked(self.moments, noise, self.terms.groups, self.prior, self.log_prior, draws, seeds, tick)
             found = METHODS[method](asked)
         info = FitInfo(method=AVERAGED, family="gaussian", formula=self.design.formula, seed=seed, chains=1, draws=draws,
-                       holders=self.release.holders, seconds=time.perf_counter() - started, doubts=found.weighed.doubts)
+                       holders=self.release.holders, seconds=time.perf_counter() - started, doubts=found.weighed.doubts,
+                       source=source_of(self.release))
         return self._result(method, found, info)
 
     def _result(self, method: str, found: Found, info: FitInfo) -> Comparison:

@@ -94,6 +94,12 @@ def test_export_keeps_names_draws_and_divergences() -> None:
     check_groups(post.to_arviz(), post)
 
 
+def test_export_says_what_it_was_made_from_where_that_is_known() -> None:
+    known_source = known.posterior(source="0a" * 32).to_arviz()
+    assert known_source["posterior"].attrs["source"] == "0a" * 32
+    assert "source" not in known.posterior().to_arviz()["posterior"].attrs
+
+
 def test_arviz_reads_the_export_like_we_do() -> None:
     post = known.posterior()
     table = arviz.summary(post.to_arviz(), round_to="none")

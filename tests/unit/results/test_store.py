@@ -173,6 +173,10 @@ HOSTILE: dict[str, Callable[[dict[str, bytes]], object]] = {
     "terms of another model": document_change(terms=["a", "b", "c", "d", "sigma"]),
     "info without method": document_change(info={"family": "gaussian", "formula": "y ~ x"}),
     "info that is a list": document_change(info=[]),
+    **{f"source that is {name}": document_change(info={**vars(known.info()), "source": source}) for name, source in {
+        "a number": 7, "null": None, "a list": ["0" * 64], "too short": "0" * 63, "too long": "0" * 65, "no digest": "g" * 64,
+        "in capitals": "A" * 64, "followed by a line break": "0" * 64 + "\n", "very long": "0" * 1_000_000,
+    }.items()},
     "prior with a zero scale": document_change(prior={"mean": {"age": 0.0}, "sd": {"age": 0.0}, "sigma_scale": 1.0}),
     "prior that is text": document_change(prior="wide"),
 }
@@ -211,6 +215,17 @@ def test_fields_of_later_versions_are_ignored(tmp_path: Path) -> None:
     path = saved(tmp_path)
     rewritten(path, document_change(colour="blue", info={**vars(known.info()), "colour": "blue"}))
     assert Posterior.load(path).info == known.info()
+
+
+def test_the_source_is_kept_and_may_be_missing(tmp_path: Path) -> None:
+    path = saved(tmp_path, source="0a" * 32)
+    assert Posterior.load(path).info.source == "0a" * 32
+    older = {name: value for name, value in vars(known.info()).items() if name != "source"}
+    rewritten(path, document_change(info=older))
+    assert Posterior.load(path).info == known.info() and Posterior.load(path).info.source == ""
+    rewritten(path, document_change(info={**older, "source": 7}))
+    with pytest.raises(ResultError, match="info.source is neither empty nor 64 hexadecimal digits"):
+        Posterior.load(path)
 
 
 def test_truncated_files_give_one_error(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from noisewise.posterior.sums.gibbs import gibbs, naive
 from noisewise.posterior.sums.noisy_sum import find_column, noisy_sums
 from noisewise.release.combine import Releases, combine
 from noisewise.release.model import Release
+from noisewise.release.source import source_of
 from noisewise.results.parameter import BEFORE, ParameterPosterior
 from noisewise.results.records import FitInfo
 from noisewise.schema import Categorical, Numeric
@@ -96,7 +97,7 @@ def fit_sum(
             samples = np.concatenate([_after_clipping(found, chosen.sigma, bounds)[..., :1], samples], axis=-1)
             terms = (chosen.term, chosen.term + BEFORE)
     info = FitInfo(method=method, family=family, formula=column, seed=seed, chains=chains, draws=draws,
-                   holders=together.holders, seconds=time.perf_counter() - started)
+                   holders=together.holders, seconds=time.perf_counter() - started, source=source_of(together))
     return ParameterPosterior(samples, terms, info)
 
 
