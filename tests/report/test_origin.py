@@ -157,3 +157,16 @@ def test_the_digest_chooses_among_releases_of_the_same_columns() -> None:
     stranger = Posterior(samples, (*design.terms, "sigma"), design, replace(info, source="2" * 64))
     with pytest.raises(ResultError, match="the digest of another release"):
         assign(subjects_of([read_release(first, 1)]), [read_result(stranger, 1)])
+
+
+def test_holders_with_different_people_are_one_subject() -> None:
+    """Where they declare whose rows they have, the declarations differ; they are analysed together all the same."""
+    release = made_release()
+    north, south = (
+        Release("gram", replace(release.schema, partition=(("clinic", name),)), None, one.parts)
+        for name, one in (("north", release), ("south", other_noise(release))))
+    together = noisewise.combine([north, south])
+    subjects = subjects_of([read_release(north, 1), read_release(south, 2)])
+    assert len(subjects) == 1
+    assign(subjects, [read_result(known_fit(together, holders=2), 1), read_result(known_fit(south), 2)])
+    assert [(fitted.certain, fitted.whole) for fitted in subjects[0].results] == [(True, True), (True, False)]

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NoReturn, TypeAlias
 
 from noisewise.errors import ResultError
-from noisewise.release.combine import alike, combine
+from noisewise.release.combine import combine, differing
 from noisewise.release.model import Release
 from noisewise.release.single import SingleRelease
 from noisewise.report.numbers import listed, plural
@@ -19,6 +19,7 @@ from noisewise.report.origin import COMPARED, OF_SOME, Origin, origins, words
 from noisewise.results.model_comparison import Comparison
 from noisewise.results.point_estimate import PointEstimate
 from noisewise.results.posterior import Posterior
+from noisewise.schema import Schema
 
 AnyRelease: TypeAlias = Release | SingleRelease
 Path_: TypeAlias = str | os.PathLike[str]
@@ -82,7 +83,7 @@ class Subject:
 
     @property
     def schema_and_terms(self) -> tuple[object, str | None]:
-        return self.release.schema, self.release.terms if isinstance(self.release, Release) else None
+        return _whose(self.release.schema), self.release.terms if isinstance(self.release, Release) else None
 
 
 def read_release(given: AnyRelease | Path_, number: int) -> ReleaseFile:
@@ -116,7 +117,7 @@ def subjects_of(files: Sequence[ReleaseFile]) -> list[Subject]:
     for file in files:
         for subject in found:
             first = subject.files[0].release
-            if isinstance(file.release, Release) and isinstance(first, Release) and alike(first, file.release):
+            if isinstance(file.release, Release) and isinstance(first, Release) and _together(first, file.release):
                 subject.files.append(file)
                 break
         else:
@@ -128,11 +129,21 @@ def subjects_of(files: Sequence[ReleaseFile]) -> list[Subject]:
     return found
 
 
+def _whose(schema: Schema) -> Schema:
+    """The declarations without those of whose rows they are: holders with different people are analysed together."""
+    return replace(schema, partition=())
+
+
+def _together(one: Release, other: Release) -> bool:
+    """Whether `combine` would take both."""
+    return next(differing(one, other), None) is None
+
+
 def assign(subjects: Sequence[Subject], results: Iterable[Fitted]) -> None:
     """Each result to the release that it can be of; one that can be of none is refused."""
     for fitted in results:
         design = fitted.result.design
-        mine = (design.basis.schema, design.added_terms)
+        mine = (_whose(design.basis.schema), design.added_terms)
         candidates = [subject for subject in subjects if subject.schema_and_terms == mine and _may_be_of(fitted, subject)]
         if not candidates:
             _refuse(subjects, fitted, mine)
