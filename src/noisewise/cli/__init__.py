@@ -5,7 +5,7 @@
     voice          the library's advice in options instead of Python, and the name that may have been meant
     options        the options that several commands share; release_options those of release alone
     help           how --help is arranged
-    completion     what the tab key offers
+    completion     what the tab key offers; completion_scripts how a shell comes to ask for it
     table, query   the rows that a data holder names
     files          checks of output files before any work is done, and writing them whole
     release_files  release files before a formula, and the endings of what an analyst's command writes

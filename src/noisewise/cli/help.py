@@ -18,7 +18,7 @@ COMMANDS: Final = {
 """The way of the data, which is also the order in which a new user needs them."""
 
 ORDER: Final = tuple(name for names in COMMANDS.values() for name in names)
-ASIDE: Final = ("help", "install_completion", "show_completion")
+ASIDE: Final = ("help",)
 PANELS: Final = {name: panel for panel, names in COMMANDS.items() for name in names}
 
 
