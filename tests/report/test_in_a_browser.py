@@ -246,7 +246,8 @@ def shades(page: Any, scrolled: float) -> tuple[float, float]:
     table.evaluate("(one, share) => { one.scrollLeft = share * (one.scrollWidth - one.clientWidth); }", scrolled)
     table.scroll_into_view_if_needed()
     box = table.bounding_box()
-    behind = np.array([int(part) for part in re.findall(r"\d+", table.evaluate("one => getComputedStyle(one).backgroundColor"))[:3]])
+    colour = table.evaluate("one => getComputedStyle(one).backgroundColor")
+    behind = np.array([int(part) for part in re.findall(r"\d+", colour)[:3]])
 
     def at(x: float) -> float:
         picture = page.screenshot(clip={"x": round(x), "y": round(box["y"]) + 10, "width": 2, "height": 2})
