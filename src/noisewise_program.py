@@ -10,13 +10,17 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # nothing is imported that need not be: Ctrl-C may come at once
     from types import FrameType
 
+    Unraisable = sys.UnraisableHookArgs
+
 BY_CTRL_C = 130
 BY_THE_SYSTEM = 143
+AGAIN_SECONDS = 0.05
 WORDS = {BY_CTRL_C: "stopped by Ctrl-C", BY_THE_SYSTEM: "stopped by the system (SIGTERM)"}
 
 _watching = False
@@ -47,6 +51,8 @@ def work_begins() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     if signal.getsignal(signal.SIGTERM) == signal.SIG_DFL:
         signal.signal(signal.SIGTERM, _end)
+    if sys.unraisablehook == sys.__unraisablehook__:
+        sys.unraisablehook = _not_lost
 
 
 def why_stopped() -> int:
@@ -65,3 +71,24 @@ def _end(number: int, frame: FrameType | None) -> None:
     _asked_to_end = True
     usual = signal.getsignal(signal.SIGINT)
     (usual if callable(usual) else signal.default_int_handler)(signal.SIGINT, frame)
+
+
+def _not_lost(dropped: Unraisable) -> None:
+    """Python drops what is raised where nothing may be, as in JAX's callback of the garbage collector: it comes again then."""
+    if not issubclass(dropped.exc_type, KeyboardInterrupt):
+        sys.__unraisablehook__(dropped)
+        return
+    from threading import Timer
+
+    again = Timer(AGAIN_SECONDS, _press_again)
+    again.daemon = True
+    again.start()
+
+
+def _press_again() -> None:
+    from threading import main_thread
+
+    if hasattr(signal, "pthread_kill"):
+        signal.pthread_kill(main_thread().ident or 0, signal.SIGINT)
+    else:
+        signal.raise_signal(signal.SIGINT)

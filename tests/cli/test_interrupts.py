@@ -215,6 +215,26 @@ def test_a_library_that_makes_another_error_of_it(nw: Any, release: Path, monkey
     assert (result.exit_code, result.stderr) == (130, "Error: stopped by Ctrl-C\n")
 
 
+IN_A_CALLBACK = """
+import os, signal, time, noisewise
+class Last:
+    def __del__(self):
+        os.kill(os.getpid(), signal.SIGINT)
+        for _ in range(1000):
+            pass
+def work(*given, **more):
+    Last()
+    time.sleep(60)
+noisewise.load = work
+"""
+"""The signal comes where Python drops what is raised, as in the callbacks of the garbage collector that JAX has."""
+
+
+def test_one_that_python_drops_is_heard_nevertheless(process: Any, release: Path) -> None:
+    finished = process("show", release, before=f"{HEEDS_CTRL_C}\n{IN_A_CALLBACK}")
+    assert (finished.returncode, finished.stderr) == (130, "Error: stopped by Ctrl-C\n")
+
+
 def test_a_request_of_the_system_to_end_is_the_same_while_reading(big: Path, tmp_path: Path) -> None:
     schema, output, budget = schema_in(tmp_path, "gram"), tmp_path / "out.nwr", tmp_path / "budget.db"
     Ledger.open(budget, epsilon=3.0, delta=1e-6)
