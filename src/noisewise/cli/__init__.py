@@ -4,7 +4,7 @@
     guard          errors without tracebacks, and the exit codes
     voice          the library's advice in options instead of Python, and the name that may have been meant
     options        the options that several commands share; release_options those of release alone
-    help           how --help is arranged
+    help           how --help is arranged; wrong_values what is said of a value of the wrong kind
     completion     what the tab key offers; completion_scripts how a shell comes to ask for it
     table, query   the rows that a data holder names
     files          checks of output files before any work is done, and writing them whole

@@ -8,6 +8,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup, TyperOption
 
 from noisewise.cli.options import MESSAGES
+from noisewise.cli.wrong_values import ToldWithTheValue
 
 COMMANDS: Final = {
     "Start here": ("demo", "doctor"),
@@ -35,7 +36,7 @@ class _PlainFlags:
         return found
 
 
-class Command(_PlainFlags, TyperCommand):
+class Command(ToldWithTheValue, _PlainFlags, TyperCommand):
     """A command."""
 
 
