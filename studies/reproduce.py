@@ -28,18 +28,19 @@ from noisewise import __version__
 from noisewise.cli.talk import Talk
 from noisewise.errors import DataError, NoisewiseError, ResultError
 from noisewise.progress import progress_bar
+from noisewise_program import WORDS, why_stopped, work_begins
 from studies import page, reproduce_page
 from studies.registry import DATA, PAPERS, Cell, Lines, Paper, Study, Task, paper_of, perform
 from studies.verdicts import Target
 from studies.workers import each_in_a_process, write
 
-INTERRUPTED: Final = 130
 TIMEOUT_SECONDS: Final = 6 * 3600.0
 
 
 def main(given: Sequence[str] | None = None) -> None:
     arguments = _arguments(given)
     talk = Talk(json=arguments.json, quiet=arguments.quiet)
+    work_begins()
     try:
         _serve(arguments, talk)
     except NoisewiseError as error:
@@ -47,8 +48,9 @@ def main(given: Sequence[str] | None = None) -> None:
         talk.document({"error": {"kind": type(error).__name__, "rule": error.rule, "found": error.found, "remedy": error.remedy}})
         sys.exit(1)
     except KeyboardInterrupt:
-        talk.fail("stopped by Ctrl-C; finished cells are kept", ("remedy", "the same command goes on from there"))
-        sys.exit(INTERRUPTED)
+        code = why_stopped()
+        talk.fail(f"{WORDS[code]}; finished cells are kept", ("remedy", "the same command goes on from there"))
+        sys.exit(code)
 
 
 def _arguments(given: Sequence[str] | None) -> argparse.Namespace:

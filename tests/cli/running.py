@@ -12,10 +12,10 @@ HEEDS_CTRL_C: Final = "import signal; signal.signal(signal.SIGINT, signal.defaul
 """A shell starts what it runs in the background with SIGINT ignored, and so would the program be."""
 
 
-def interrupted(before: str, word: str, *args: object) -> tuple[int, list[str]]:
+def interrupted(before: str, word: str, *args: object, by: signal.Signals = signal.SIGINT) -> tuple[int, list[str]]:
     """Run ``noisewise ARGS``, press Ctrl-C once when the process has said a word; its exit code and what else it said.
 
-    ``before`` is Python that runs first, and has the word said in the middle of the work.
+    ``before`` is Python that runs first, and has the word said in the middle of the work. ``by``: another signal.
     """
     program = f"{HEEDS_CTRL_C}\n{before}\nfrom noisewise.cli import main; main()"
     process = subprocess.Popen([sys.executable, "-c", program, *map(str, args)],
@@ -26,7 +26,7 @@ def interrupted(before: str, word: str, *args: object) -> tuple[int, list[str]]:
         for line in process.stderr:
             said.append(line.rstrip("\n"))
             if said.count(word) == 1 and said[-1] == word:
-                process.send_signal(signal.SIGINT)
+                process.send_signal(by)
     return process.returncode, [line for line in said if line != word]
 
 

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import json
 import os
+import select
+import shlex
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
+import shellingham
+from tests.cli.command_line import one_error
 
 from noisewise.answers.test import ALTERNATIVES
 from noisewise.cli import completion
@@ -75,12 +80,36 @@ def test_columns_of_a_release_but_no_name_that_a_shell_could_run(tmp_path: Path)
 
 @pytest.mark.parametrize("shell", ["zsh", pytest.param("fish", marks=pytest.mark.slow)])
 def test_every_shell_has_its_script(process, shell: str) -> None:
-    script = process("--show-completion", _TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION="", before=_as_run_by(shell)).stdout
+    script = process("--show-completion", before=_as_run_by(shell)).stdout
     assert "_NOISEWISE_COMPLETE" in script and f"complete_{shell}" in script
+
+
+def test_a_shell_that_is_not_known_is_named(nw, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shellingham, "detect_shell", lambda: ("tcsh", "tcsh"))
+    message = one_error(nw("--install-completion"))
+    assert message.startswith("Error: completion is for bash, zsh, fish") and "tcsh" in message
 
 
 def _as_run_by(shell: str) -> str:
     return f"import shellingham; shellingham.detect_shell = lambda *_: ({shell!r}, {shell!r})"
+
+
+def program_in(folder: Path) -> Path:
+    program = folder / "noisewise"
+    program.write_text(f"#!/bin/sh\nexec {sys.executable} -c 'from noisewise.cli import main; main()' \"$@\"\n")
+    program.chmod(0o755)
+    return program
+
+
+def installed(nw, shell: str, home: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    """Completion is installed into a home folder; what a shell needs around it to find it there."""
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setattr(shellingham, "detect_shell", lambda: (shell, shell))
+    assert nw("--install-completion").exit_code == 0
+    program_in(home)
+    unwanted = ("ZDOTDIR", "FPATH", "XDG_CONFIG_HOME", "XDG_DATA_HOME")
+    return {**{name: value for name, value in os.environ.items() if name not in unwanted}, "TERM": "dumb",
+            "PATH": f"{home}:{os.environ['PATH']}"}
 
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
@@ -88,9 +117,7 @@ def test_bash_itself(process, release: Path, tmp_path: Path) -> None:
     """The script is loaded by bash, which then completes a formula and a command."""
     script = tmp_path / "noisewise.bash"
     script.write_text(process("--show-completion", before=_as_run_by("bash")).stdout)
-    program = tmp_path / "noisewise"
-    program.write_text(f"#!/bin/sh\nexec {sys.executable} -c 'from noisewise.cli import main; main()' \"$@\"\n")
-    program.chmod(0o755)
+    program = program_in(tmp_path)
     asked = f"""
 source {script}
 complete_it() {{ COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _noisewise_completion "$1"; printf '%s\\n' "${{COMPREPLY[@]}}"; }}
@@ -106,3 +133,46 @@ def test_installing_writes_to_the_home_folder_only(process, tmp_path: Path) -> N
     finished = process("--install-completion", before=_as_run_by("bash"), HOME=str(tmp_path))
     assert finished.returncode == 0, finished.stderr
     assert (tmp_path / ".bashrc").is_file() and "noisewise" in (tmp_path / ".bashrc").read_text()
+
+
+@pytest.mark.skipif(shutil.which("zsh") is None, reason="needs zsh")
+def test_zsh_itself_answers_the_first_tab(nw, release: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    around = installed(nw, "zsh", tmp_path, monkeypatch)
+    with (tmp_path / ".zshrc").open("a") as file:
+        file.write("PS1='ready> '\n")
+    ours, theirs = os.openpty()
+    shell = subprocess.Popen(["zsh", "-i"], stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True, cwd=tmp_path,
+                             env=around)
+    os.close(theirs)
+    try:
+        shown = _until(ours, "ready> ")
+        os.write(ours, f"noisewise fit {release.name} 'stay ~ a\t".encode())
+        shown += _until(ours, "stay ~ age")
+    finally:
+        shell.kill()
+        shell.wait(timeout=10)
+        os.close(ours)
+    assert "stay ~ age" in shown, shown
+
+
+def _until(terminal: int, words: str, seconds: float = 20) -> str:
+    """What a terminal shows until these words appear, or the time is over."""
+    shown, end = "", time.monotonic() + seconds
+    while words not in shown and (left := end - time.monotonic()) > 0:
+        if select.select([terminal], [], [], left)[0]:
+            shown += os.read(terminal, 65_536).decode(errors="replace")
+    return shown
+
+
+@pytest.mark.skipif(shutil.which("fish") is None, reason="needs fish")
+def test_fish_itself(nw, release: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One answer of the program, and names of files where it offers nothing."""
+    around = installed(nw, "fish", tmp_path, monkeypatch)
+
+    def offered(line: str) -> list[str]:
+        done = subprocess.run(["fish", "-c", f"complete -C {shlex.quote(line)}"], capture_output=True, text=True, timeout=60,
+                              cwd=tmp_path, env=around)
+        return [answer.split("\t")[0] for answer in done.stdout.splitlines()]
+
+    assert offered(f'noisewise fit {release.name} "stay ~ a') == ["stay ~ age"]
+    assert offered("noisewise fit pati") == [release.name]

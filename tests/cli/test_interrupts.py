@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import signal
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +13,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from tests.cli.running import interrupted
+from tests.cli.running import HEEDS_CTRL_C, interrupted
 
+import noisewise
 from noisewise.privacy.ledger import Ledger
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals")
@@ -180,3 +184,93 @@ def test_commands_that_spend_nothing_stop_in_one_line_and_leave_no_file(name: st
     code, said = interrupted(f"{WORK}\n{long_work}", "working", *given)
     assert code == 130 and len(said) == 1 and said[0].startswith("Error: stopped by Ctrl-C")
     assert not list(new.iterdir())
+
+
+AT_ONCE = """
+import os, signal, sys
+class Now:
+    def find_spec(self, name, path=None, target=None):
+        if name == "noisewise":
+            os.kill(os.getpid(), signal.SIGINT)
+sys.meta_path.insert(0, Now())
+"""
+"""The signal comes when the library is about to be imported."""
+
+
+def test_before_anything_is_imported() -> None:
+    program = f"{HEEDS_CTRL_C}\n{AT_ONCE}\nfrom noisewise_program import main; main()"
+    finished = subprocess.run([sys.executable, "-c", program, "--help"], capture_output=True, text=True, timeout=60)
+    assert (finished.returncode, finished.stdout, finished.stderr) == (130, "", "Error: stopped by Ctrl-C\n")
+
+
+def test_a_library_that_makes_another_error_of_it(nw: Any, release: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def half_imported(*_: object, **__: object) -> None:
+        try:
+            raise KeyboardInterrupt
+        except KeyboardInterrupt:
+            raise ImportError("the extension could not be loaded")  # noqa: B904  # as libraries do
+
+    monkeypatch.setattr(noisewise, "load", half_imported)
+    result = nw("show", release)
+    assert (result.exit_code, result.stderr) == (130, "Error: stopped by Ctrl-C\n")
+
+
+IN_A_CALLBACK = """
+import os, signal, time, noisewise
+class Last:
+    def __del__(self):
+        os.kill(os.getpid(), signal.SIGINT)
+        for _ in range(1000):
+            pass
+def work(*given, **more):
+    Last()
+    time.sleep(60)
+noisewise.load = work
+"""
+"""The signal comes where Python drops what is raised, as in the callbacks of the garbage collector that JAX has."""
+
+
+def test_one_that_python_drops_is_heard_nevertheless(process: Any, release: Path) -> None:
+    finished = process("show", release, before=f"{HEEDS_CTRL_C}\n{IN_A_CALLBACK}")
+    assert (finished.returncode, finished.stderr) == (130, "Error: stopped by Ctrl-C\n")
+
+
+def test_a_request_of_the_system_to_end_is_the_same_while_reading(big: Path, tmp_path: Path) -> None:
+    schema, output, budget = schema_in(tmp_path, "gram"), tmp_path / "out.nwr", tmp_path / "budget.db"
+    Ledger.open(budget, epsilon=3.0, delta=1e-6)
+    before = {path.name for path in tmp_path.iterdir()}
+    code, said = interrupted(SLOWLY, "reading", "release", big, "-s", schema, "-e", 1, "-o", output, "--ledger", budget,
+                             by=signal.SIGTERM)
+    assert (code, said) == (143, ["Error: stopped by the system (SIGTERM); files are written whole or not at all"])
+    assert [entry.what for entry in Ledger.open(budget).entries()] == ["opened"]
+    assert {path.name for path in tmp_path.iterdir()} == before
+
+
+def test_and_after_the_charge_the_release_is_kept(tmp_path: Path) -> None:
+    rows, output, budget = small_table(tmp_path), tmp_path / "out.nwr", tmp_path / "budget.db"
+    Ledger.open(budget, epsilon=3.0, delta=1e-6)
+    code, said = interrupted(CHARGED, "charged", "release", rows, "-s", schema_in(tmp_path, "gram"), "-e", 1, "-o", output,
+                             "--ledger", budget, by=signal.SIGTERM)
+    assert code == 143 and said[0].startswith("Error: stopped by the system (SIGTERM); the ledger keeps the release")
+    assert [entry.what for entry in Ledger.open(budget).entries()] == ["opened", "charged", "released"]
+
+
+OTHER_PROCESS = """
+import noisewise.cli.reproduce as command
+command.SECONDS = 0.2
+command.START = '''
+import os, sys, time, noisewise_program
+noisewise_program.watch()
+noisewise_program.work_begins()
+os.write(2, b"working\\\\n")
+try:
+    time.sleep(60)
+except KeyboardInterrupt:
+    os.write(2, b"stopped too\\\\n")
+'''
+"""
+
+
+@pytest.mark.parametrize(("by", "code"), [(signal.SIGINT, 130), pytest.param(signal.SIGTERM, 143, marks=pytest.mark.slow)])
+def test_reproduce_ends_its_other_process_when_it_alone_is_told(by: signal.Signals, code: int) -> None:
+    assert interrupted(OTHER_PROCESS, "working", "reproduce", "000", by=by) == (code, ["stopped too"])

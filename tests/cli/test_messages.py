@@ -15,6 +15,7 @@ from noisewise.cli.fit_words import _remedy
 from noisewise.cli.voice import nearest
 from noisewise.errors import FitError
 
+PARTS = next((Path(__file__).parents[1] / "golden").glob("partition-*.nwr"))
 RELEASE = ("release", "TABLE", "-s", "SCHEMA", "-e", 1, "-o", "NEW")
 PARTITION = (*RELEASE, "--kind", "partition", "--formula", "stay ~ age", "--parts", 20)
 PYTHON = re.compile(r"""\b[a-z_]+=["'\w\[]|noisewise\.[a-z]|\bNone\b|\bTrue\b""")
@@ -47,6 +48,18 @@ MISTAKES: dict[str, tuple[tuple[object, ...], tuple[str, ...]]] = {
                                      ("did you mean age?",)),
     "misspelt family": (("estimate", "FILE", "-c", "age", "-f", "normall"), ("did you mean normal?",)),
     "misspelt term": (("compare", "FILE", "stay ~ age", "--keep", "agee"), ("did you mean age?",)),
+    "misspelt difference of sites": (("fit", "FILE", "stay ~ age", "--site", "randm"), ("did you mean random?",)),
+    "a release for a table": (("release", "FILE", *RELEASE[2:]), ("a release, where a table is wanted", "noisewise show")),
+    "a table for a schema": (("release", "TABLE", "-s", "TABLE", *RELEASE[4:]), ("UTF-8 text", "noisewise schema init")),
+    "a fit for a release": (("fit", "FIT", "stay ~ age"), ("a zip archive", "give the release file (.nwr)", "noisewise check")),
+    "yes-or-no rows for a release": (("show", "ROWS"), ("noisewise-binary", "noisewise estimate")),
+    "a partition for a fit": (("fit", PARTS, "stay ~ age"), ("kind partition", "it answers questions: `noisewise answer`")),
+    "a folder for a release": (("answer", PARTS.parent), ("is a folder", "ends in .nwr")),
+    "no such fit": (("check", "nosuch.npz", "FILE"), ("nosuch.npz", "check the path")),
+    "a level of five": (("test", PARTS, "--level", 5), ("found:   5.0", "for example 0.05")),
+    "a ledger of nothing": (("ledger", "open", "new.db", "-e", 0), ("found:   epsilon 0.0, delta 0.0", "--epsilon 3")),
+    "a plan for nothing": (("plan", "budget", "-e", 0, "--release", "laplace:0.1"), ("epsilon 0.0", "--epsilon 3")),
+    "half a plan": (("plan", "power", "stay ~ age", "-s", "SCHEMA", "-n", 1000), ("--rows 10000 and --epsilon 1", "--power 0.8")),
     "no epsilon": (("audit", "-s", "SCHEMA"), ("give --epsilon, and a --delta",)),
 }
 
@@ -55,12 +68,26 @@ MISTAKES: dict[str, tuple[tuple[object, ...], tuple[str, ...]]] = {
 def test_a_mistake_is_told_in_the_words_of_the_command_line(name: str, nw: Any, release: Path, schema: Path, table: Path,
                                                             tmp_path: Path) -> None:
     given, expected = MISTAKES[name]
-    places = {"FILE": release, "SCHEMA": schema, "TABLE": table, "NEW": tmp_path / "new.nwr"}
+    places = {"FILE": release, "SCHEMA": schema, "TABLE": table, "NEW": tmp_path / "new.nwr", "FIT": tmp_path / "fit.npz",
+              "ROWS": tmp_path / "rows.nwb"}
+    places["FIT"].write_bytes(b"PK")
+    places["ROWS"].write_text('{"format": "noisewise-binary"}')
     message = one_error(nw(*(places.get(word, word) if isinstance(word, str) else word for word in given)))
     assert all(words in message for words in expected), message
     remedy = message.partition("remedy:")[2].replace('"posterior-probability of=age at=0"', "")
     assert not PYTHON.search(remedy), message
     assert not (tmp_path / "new.nwr").exists()
+
+
+@pytest.mark.parametrize(("given", "told"), [
+    (("release", "x.csv", "-s", "s.toml", "-o", "x.nwr", "-e", "one"), "'--epsilon' / '-e': a number is wanted, not 'one'"),
+    (("fit", "x.nwr", "y ~ x", "--draws", "ten"), "'--draws': a whole number is wanted, not 'ten'"),
+    (("fit", "x.nwr", "y ~ x", "--draws", "0"), "'--draws': the least is 1, not '0'"),
+    (("fit", "x.nwr", "y ~ x", "--family", "poison"), "not 'poison'; did you mean poisson?"),
+])
+def test_a_value_of_the_wrong_kind_is_shown(nw: Any, given: tuple[str, ...], told: str) -> None:
+    result = nw(*given)
+    assert result.exit_code == 2 and told in re.sub(r"[│\s]+", " ", result.stderr), result.stderr
 
 
 def test_programs_read_the_same_remedy(nw: Any, release: Path) -> None:

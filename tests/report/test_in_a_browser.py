@@ -5,13 +5,17 @@ One browser serves all tests of this file. Pages are opened from their file; wha
 
 from __future__ import annotations
 
+import io
+import re
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from matplotlib.image import imread
 from tests.report.made_for_reports import made_comparison, made_fit, made_release, rows, whole_report
 from tests.report.test_strangers import hostile_html
 
@@ -234,6 +238,44 @@ def test_text_stands_out_from_what_is_behind_it(show: Callable[..., Opened], opt
         page.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true; })")
         found = page.evaluate(CONTRAST)
         assert len(found) > 200 and found[0][0] >= 4.5, found[:5]
+
+
+def shades(page: Any, scrolled: float) -> tuple[float, float]:
+    """How far the left and the right edge of the first table differ from what is behind it; 0 is not at all, 1 black on white."""
+    table = page.locator(".scroll").first
+    table.evaluate("(one, share) => { one.scrollLeft = share * (one.scrollWidth - one.clientWidth); }", scrolled)
+    table.scroll_into_view_if_needed()
+    box = table.bounding_box()
+    colour = table.evaluate("one => getComputedStyle(one).backgroundColor")
+    behind = np.array([int(part) for part in re.findall(r"\d+", colour)[:3]])
+
+    def at(x: float) -> float:
+        picture = page.screenshot(clip={"x": round(x), "y": round(box["y"]) + 10, "width": 2, "height": 2})
+        return float(np.abs(imread(io.BytesIO(picture))[..., :3] - behind / 255).max())  # beside the caption: no text is there
+
+    return at(box["x"] + 2), at(box["x"] + box["width"] - 4)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_table_that_goes_on_shows_it_at_that_edge(show: Callable[..., Opened], scheme: str) -> None:
+    page = show(viewport=PHONE, color_scheme=scheme).page
+    for scrolled, more in ((0.0, (False, True)), (0.7, (True, True)), (1.0, (True, False))):
+        assert tuple(shade > 0.08 for shade in shades(page, scrolled)) == more, scrolled
+    page.set_viewport_size(DESK)
+    assert max(shades(page, 0.0)) < 0.02
+    page.set_viewport_size(PHONE)
+    page.emulate_media(media="print")
+    assert page.evaluate("[...document.querySelectorAll('.scroll, pre')].every(one => "
+                         "getComputedStyle(one).backgroundImage === 'none')")
+
+
+def test_what_scrolls_can_be_reached_and_has_a_name(show: Callable[..., Opened]) -> None:
+    page = show(viewport=PHONE).page
+    page.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true; })")
+    wide = page.evaluate("""() => [...document.querySelectorAll('body *')].filter(one =>
+        one.scrollWidth > one.clientWidth + 1 && getComputedStyle(one).overflowX === 'auto'
+    ).map(one => [one.tabIndex, one.getAttribute('role'), Boolean(one.ariaLabel)])""")
+    assert len(wide) > 5 and all(one == [0, "region", True] for one in wide), wide
 
 
 def test_dark_is_dark_and_print_is_light(show: Callable[..., Opened]) -> None:

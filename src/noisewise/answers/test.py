@@ -40,7 +40,8 @@ def test(release: object, *, levels: Sequence[float] = (0.05, 0.01), alternative
     if alternative not in ALTERNATIVES:
         raise FitError("the alternative is not known", found=repr(alternative), remedy="known are " + ", ".join(ALTERNATIVES))
     if not levels or not all(is_finite_number(level) and 0.0 < level < 0.5 for level in levels):
-        raise FitError("levels of a test lie between 0 and 0.5", found=repr(levels), remedy="for example (0.05, 0.01)")
+        raise FitError("levels of a test lie between 0 and 0.5", found=", ".join(map(repr, levels)) or "none",
+                       remedy="for example 0.05, or several")
     if rows is not None and not (is_finite_number(rows) and rows > 0):
         raise FitError("rows is about how many the table has: a positive number", found=repr(rows), remedy="for example 10000")
     coefficients = len(part_design(release.schema, release.formula, release.questions).terms)

@@ -11,6 +11,7 @@ from noisewise.cli.audit import audit
 from noisewise.cli.bounds import bounds
 from noisewise.cli.check import check
 from noisewise.cli.compare import compare
+from noisewise.cli.completion_scripts import install_completion, show_completion
 from noisewise.cli.demo import demo
 from noisewise.cli.doctor import doctor
 from noisewise.cli.estimate import estimate
@@ -32,6 +33,7 @@ from noisewise.cli.test import test
 app = typer.Typer(
     cls=Commands,
     no_args_is_help=True,
+    add_completion=False,  # ours are among the options below
     pretty_exceptions_enable=False,  # they print local variables, which may hold rows
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -52,6 +54,12 @@ def options(
     traceback: Traceback = False,
     version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, rich_help_panel=MESSAGES,
                                              help="Print the version.")] = False,
+    install: Annotated[bool, typer.Option("--install-completion", callback=install_completion, is_eager=True,
+                                          rich_help_panel=MESSAGES,
+                                          help="Have the tab key complete commands, in the shell in use.")] = False,
+    show_script: Annotated[bool, typer.Option("--show-completion", callback=show_completion, is_eager=True,
+                                              rich_help_panel=MESSAGES,
+                                              help="Print what that would install, to be put elsewhere.")] = False,
 ) -> None:
     """Differentially private Bayesian regression.
 

@@ -20,9 +20,9 @@ import typer
 from noisewise.cli.talk import Switches, Talk
 from noisewise.cli.voice import spoken, told
 from noisewise.errors import NoisewiseError, NoisewiseWarning
+from noisewise_program import WORDS, why_stopped, work_begins
 
 FAILED: Final = 1
-INTERRUPTED: Final = 130
 
 P = ParamSpec("P")
 
@@ -35,6 +35,7 @@ def guarded(*, holder: bool) -> Callable[[Callable[P, None]], Callable[P, None]]
         def run(*args: P.args, **kwargs: P.kwargs) -> None:
             context: typer.Context = kwargs["context"]  # type: ignore[assignment]
             talk = _voice(context, kwargs)
+            work_begins()
             try:
                 with _warnings_in_words(talk, context, holder):
                     function(*args, **kwargs)
@@ -44,17 +45,32 @@ def guarded(*, holder: bool) -> Callable[[Callable[P, None]], Callable[P, None]]
                 _explain(talk, context, error)
                 raise typer.Exit(FAILED) from None
             except KeyboardInterrupt as stop:
-                talk.fail("stopped by Ctrl-C" + (f"; {str(stop) or 'files are written whole or not at all'}" if holder else ""))
-                raise typer.Exit(INTERRUPTED) from None
+                raise _stopped(talk, stop, holder) from None
             except BrokenPipeError:  # whoever was reading has gone: `noisewise show x.nwr | head -1`
                 raise
             except Exception as error:
+                behind = _ctrl_c_behind(error)
+                if behind is not None:
+                    raise _stopped(talk, behind, holder) from None
                 _report(talk, error, holder)
                 raise typer.Exit(FAILED) from None
 
         return run
 
     return decorate
+
+
+def _stopped(talk: Talk, stop: KeyboardInterrupt, holder: bool) -> typer.Exit:
+    code = why_stopped()
+    talk.fail(WORDS[code] + (f"; {str(stop) or 'files are written whole or not at all'}" if holder else ""))
+    return typer.Exit(code)
+
+
+def _ctrl_c_behind(error: BaseException | None) -> KeyboardInterrupt | None:
+    """Other libraries make another error of it, above all while they are being imported."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__cause__ or error.__context__
+    return error
 
 
 def _voice(context: typer.Context, given: Mapping[str, Any]) -> Talk:

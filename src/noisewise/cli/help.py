@@ -8,6 +8,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup, TyperOption
 
 from noisewise.cli.options import MESSAGES
+from noisewise.cli.wrong_values import ToldWithTheValue
 
 COMMANDS: Final = {
     "Start here": ("demo", "doctor"),
@@ -18,7 +19,7 @@ COMMANDS: Final = {
 """The way of the data, which is also the order in which a new user needs them."""
 
 ORDER: Final = tuple(name for names in COMMANDS.values() for name in names)
-ASIDE: Final = ("help", "install_completion", "show_completion")
+ASIDE: Final = ("help",)
 PANELS: Final = {name: panel for panel, names in COMMANDS.items() for name in names}
 
 
@@ -35,7 +36,7 @@ class _PlainFlags:
         return found
 
 
-class Command(_PlainFlags, TyperCommand):
+class Command(ToldWithTheValue, _PlainFlags, TyperCommand):
     """A command."""
 
 

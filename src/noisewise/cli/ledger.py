@@ -193,7 +193,8 @@ def export(
 def file(
     context: typer.Context,
     place: Place,
-    entry: Annotated[int, typer.Argument(help="The number of the charge, as noisewise ledger show has it.", show_default=False)],
+    entry: Annotated[int, typer.Argument(metavar="ENTRY", show_default=False, help=(
+        "The number of the charge, as noisewise ledger show has it."))],
     output: Annotated[Path, typer.Option("--output", "-o", help="Where to write it, for example patients.nwr.",
                                          show_default=False)],
     force: Force = False,

@@ -7,6 +7,7 @@ package in an installation (``noisewise/reproductions``).
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -14,12 +15,21 @@ from typing import Annotated, Final
 
 import typer
 
-from noisewise.cli.guard import INTERRUPTED, guarded
+from noisewise.cli.guard import guarded
 from noisewise.cli.options import RESULTS, AsJson, Quiet, Traceback
 from noisewise.cli.talk import Talk
 from noisewise.errors import ResultError
+from noisewise_program import BY_CTRL_C, why_stopped
 
 PROGRAM: Final = Path("studies", "reproduce.py")
+START: Final = """
+import noisewise_program
+noisewise_program.watch()
+from studies.reproduce import main
+main()
+"""
+SECONDS: Final = 3.0
+"""A terminal sends Ctrl-C to both processes, and the other has this long to answer before it is told once more."""
 
 
 @guarded(holder=False)
@@ -66,16 +76,21 @@ def reproduce(
 
 
 def _run(given: list[str]) -> int:
-    """The program, in a process of its own; a terminal sends Ctrl-C to it as well, and its answer is waited for."""
+    """The program, in a process of its own; its answer to Ctrl-C is waited for."""
     root = studies_root()
     paths = [str(root), str(Path(__file__).parents[2]), *filter(None, [os.environ.get("PYTHONPATH")])]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
-    process = subprocess.Popen([sys.executable, "-m", "studies.reproduce", *given], env=environment)
+    process = subprocess.Popen([sys.executable, "-c", START, *given], env=environment)
     try:
         return process.wait()
     except KeyboardInterrupt:
-        process.wait()
-        return INTERRUPTED
+        code = why_stopped()
+        try:
+            process.wait(SECONDS if code == BY_CTRL_C else 0)
+        except subprocess.TimeoutExpired:  # it was not told: the signal came for this process alone
+            process.send_signal(signal.SIGINT if code == BY_CTRL_C else signal.SIGTERM)
+            process.wait()
+        return code
 
 
 def studies_root() -> Path:

@@ -18,13 +18,15 @@ import typer
 if TYPE_CHECKING:
     from noisewise.errors import NoisewiseError
 
-OTHER_NAMES: Final = {"pooled": "pool", "trust": "trust_query", "blocks": "block", "shares": "share", "levels": "level"}
+OTHER_NAMES: Final = {"pooled": "pool", "trust": "trust_query", "blocks": "block", "shares": "share", "levels": "level",
+                      "power": "target"}
 """Parameters of the library that the command line calls otherwise."""
 
 ASSIGNED: Final = re.compile(r"""\b([a-z_]+)=("[^"]*"|'[^']*'|[\w.+-]*[\w+-])""")
 NAMED: Final = re.compile(r"\b(leave|give(?: an?)?|and an?) ([a-z_]+)(?:=True)?(?![=\w(])")
 FUNCTION: Final = re.compile(r"\bnoisewise\.([a-z_]+)\b(?!\()")
-IN_PYTHON: Final = re.compile(r"""(?:[a-z_]+=\[.*?\], |noisewise\.[a-z_]+\(.*?\), or )(?:on the command line )?(--[a-z].*)""")
+IN_PYTHON: Final = re.compile(r"(?:[a-z_]+=\[.*?\], |noisewise\.[a-z_]+\(.*?\), or )(?:on the command line )?"
+                              r"((?:--[a-z]|`noisewise ).*)")
 """An example in Python before one for the command line."""
 
 TWICE: Final = re.compile(r"(--[a-z-]+) (?:\(\1\)|on the command line)")

@@ -116,7 +116,7 @@ def _check_question(sizes: list[int], budgets: list[float], power: float | None,
     if power is None:
         if not sizes or not budgets:
             raise DeclarationError("a plan is for a number of rows and an epsilon", found="neither" if not (sizes or budgets)
-                                   else "one of them", remedy="give both, or a power to find the other one")
+                                   else "one of them", remedy="for example rows=10000 and epsilon=1, or one with power=0.8")
         return
     if isinstance(power, bool) or not isinstance(power, (int, float)) or not 0.05 < power < 1:
         raise DeclarationError("power is a probability above 0.05 and below 1", found=repr(power), remedy="for example 0.8")
@@ -134,7 +134,8 @@ def _numbers(name: str, given: Any, most: float, *, whole: bool) -> list[Any]:
     kinds = (int, np.integer) if whole else (int, float, np.integer, np.floating)
     for value in many:
         if isinstance(value, bool) or not isinstance(value, kinds) or not 0 < value < most or not math.isfinite(value):
-            raise DeclarationError(f"{name} is a positive {'whole ' if whole else ''}number, or several", found=repr(value))
+            raise DeclarationError(f"{name} is a positive {'whole ' if whole else ''}number, or several", found=repr(value),
+                                   remedy=f"for example {name}={1000 if whole else 1}")
     return sorted({int(value) if whole else float(value) for value in many})
 
 

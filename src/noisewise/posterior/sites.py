@@ -198,7 +198,8 @@ def random_sites(request: Request, terms: Sequence[str], site: str = "random") -
 def _varying(request: Request, terms: Sequence[str], site: str) -> npt.NDArray[np.bool_]:
     """Which coefficients vary; refuses what cannot be fitted."""
     if site not in SITE_OPTIONS:
-        raise FitError("how sites differ is not known", found=repr(site), remedy="None, 'random' or 'random-intercept'")
+        raise FitError("how sites differ is not known", found=repr(site),
+                       remedy="known are random, random-intercept; without it all sites have the same coefficients")
     if request.release.kind != "gram":
         raise FitError("random effects by site need releases of kind gram", found=request.release.kind, remedy="leave site out")
     if request.release.pooled:

@@ -91,7 +91,8 @@ def read(path: str | os.PathLike[str], limit: int = SIZE_LIMIT) -> bytes:
 def _check_readable(found: os.stat_result, name: str, limit: int) -> None:
     if not stat.S_ISREG(found.st_mode):
         what = "a folder" if stat.S_ISDIR(found.st_mode) else "a device, pipe or socket"
-        raise ReleaseFormatError("a release is an ordinary file", found=f"{name} is {what}")
+        raise ReleaseFormatError("a release is an ordinary file", found=f"{name} is {what}",
+                                 remedy="give the name of a file, which ends in .nwr")
     if found.st_size > limit:
         raise _too_large(name, limit, found.st_size)
 

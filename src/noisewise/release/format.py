@@ -89,7 +89,9 @@ def _check_heading(document: dict[str, Any]) -> None:
     """Before anything else: is it ours, and is it a version and kind that is known here?"""
     if document.get("format") != FORMAT:
         raise ReleaseFormatError(
-            f'a release file says "format": "{FORMAT}"', found=short(document.get("format"))
+            f'a release file says "format": "{FORMAT}"', found=short(document.get("format")),
+            remedy="synthetic yes-or-no rows are for `noisewise estimate` and `noisewise synthesize`"
+            if document.get("format") == "noisewise-binary" else None,
         )
     version = document.get("version")
     found = re.fullmatch(r"([0-9]{1,6})\.([0-9]{1,6})", version) if isinstance(version, str) else None

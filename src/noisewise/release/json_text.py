@@ -22,13 +22,14 @@ MAX_INTEGER: Final = 2**63
 _UNPRINTABLE: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 _WORTH_A_LOOK: Final = (dict, list, str)
 _OTHER_FORMATS: Final = (
-    (b"\xef\xbb\xbf", "a byte order mark before the text"),
-    (b"\xff\xfe", "UTF-16 text"),
-    (b"\xfe\xff", "UTF-16 text"),
-    (b"\x80", "a Python pickle, which is never opened"),
-    (b"PK", "a zip archive"),
-    (b"\x1f\x8b", "a gzip archive"),
-    (b"PAR1", "a Parquet file"),
+    (b"\xef\xbb\xbf", "a byte order mark before the text", None),
+    (b"\xff\xfe", "UTF-16 text", None),
+    (b"\xfe\xff", "UTF-16 text", None),
+    (b"\x80", "a Python pickle, which is never opened", None),
+    (b"PK", "a zip archive", "give the release file (.nwr); what `--save` writes (.npz) is what was found in one, "
+                             "for `noisewise check` and `noisewise report`"),
+    (b"\x1f\x8b", "a gzip archive", None),
+    (b"PAR1", "a Parquet file", "a data holder makes a release of a table: noisewise.release"),
 )
 
 
@@ -42,10 +43,10 @@ class Triangle:
 
 def parse(data: bytes) -> dict[str, Any]:
     """The JSON object in these bytes; anything else is a `ReleaseFormatError`."""
-    for start, meaning in _OTHER_FORMATS:
+    for start, meaning, remedy in _OTHER_FORMATS:
         if data.startswith(start):
             raise ReleaseFormatError(
-                "a release file is JSON in UTF-8 without a byte order mark", found=meaning
+                "a release file is JSON in UTF-8 without a byte order mark", found=meaning, remedy=remedy
             )
     try:
         document = json.loads(

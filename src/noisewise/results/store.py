@@ -63,7 +63,7 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, NDArray[Any]], dict[st
     except ResultError:
         raise
     except FileNotFoundError as error:
-        raise ResultError("there is no such file", found=str(path)) from error
+        raise ResultError("there is no such file", found=str(path), remedy="check the path") from error
     except (OSError, ValueError, KeyError, EOFError, MemoryError, RecursionError) as error:
         raise malformed(path, f"{type(error).__name__}: {error}") from error
     except (zipfile.BadZipFile, NotImplementedError, RuntimeError) as error:

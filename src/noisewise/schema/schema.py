@@ -170,7 +170,8 @@ class Schema:
             raise DeclarationError("the schema file cannot be read", found=f"{path}: {error.strerror}",
                                    remedy="check the path; `noisewise schema init DATA` writes a template") from error
         except UnicodeDecodeError as error:
-            raise DeclarationError("a schema file must be UTF-8 text", found=str(path)) from error
+            raise DeclarationError("a schema file must be UTF-8 text", found=str(path),
+                                   remedy="check the path; `noisewise schema init DATA` writes a template") from error
         try:
             declared = tomllib.loads(text)
         except tomllib.TOMLDecodeError as error:

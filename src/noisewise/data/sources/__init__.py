@@ -79,7 +79,7 @@ def _open_path(path: str | bytes) -> Source:
 
         return open_csv(text)
     raise DataError("a data file must end in .parquet, .pq, .csv or .csv.gz", found=shown_address(text),
-                    remedy="convert or rename the file, or read it yourself and pass the data frame")
+                    remedy="convert or rename the file; in Python a data frame may be given instead")
 
 
 def _matches_parquet(text: str) -> bool:

@@ -82,7 +82,7 @@ class Total:
         good = all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in (self.epsilon, self.delta))
         if not good or not (0 < self.epsilon < float("inf") and 0 <= self.delta < 1):
             raise BudgetError("a total budget is a positive epsilon and a delta between 0 and 1",
-                              found=f"({self.epsilon!r}, {self.delta!r})")
+                              found=f"epsilon {self.epsilon!r}, delta {self.delta!r}", remedy="for example epsilon=3, delta=1e-6")
         if self.rule not in RULES:
             raise BudgetError("the rule of a ledger is one of " + ", ".join(RULES), found=repr(self.rule))
         object.__setattr__(self, "epsilon", float(self.epsilon))
