@@ -7,8 +7,11 @@ package in an installation (``noisewise/reproductions``).
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -70,12 +73,26 @@ def _run(given: list[str]) -> int:
     root = studies_root()
     paths = [str(root), str(Path(__file__).parents[2]), *filter(None, [os.environ.get("PYTHONPATH")])]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
-    process = subprocess.Popen([sys.executable, "-m", "studies.reproduce", *given], env=environment)
     try:
+        with _ctrl_c_later():
+            process = subprocess.Popen([sys.executable, "-m", "studies.reproduce", *given], env=environment)
         return process.wait()
     except KeyboardInterrupt:
         process.wait()
         return INTERRUPTED
+
+
+@contextmanager
+def _ctrl_c_later() -> Iterator[None]:
+    """Ctrl-C waits, here until this is left, and in a process that is started here until it allows it: imports do not hear it."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def studies_root() -> Path:
