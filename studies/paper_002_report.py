@@ -8,6 +8,7 @@ below makes from the files of results.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable
 from pathlib import Path
@@ -16,6 +17,7 @@ from studies.page import table
 from studies.paper_002 import RESULTS as RESULTS
 from studies.verdicts import (
     LIMIT,
+    MISSING,
     Condition,
     Target,
     Verdict,
@@ -30,7 +32,7 @@ from studies.workers import read
 
 Line = dict[str, str]
 
-DATA, HOLDERS = ("power", "bike", "air"), (1, 5, 10)
+DATA, HOLDERS, SIZES = ("power", "bike", "air"), (1, 5, 10), (2, 5)
 OURS = ("collapsed", "conditional", "conditional, own prior")
 THEIRS = ("normal-x", "fixed-s", "fast", "clt-gibbs", "adassp")
 PUBLISHED = {  # Table 1: normalX, fixedS, fast, B&S, adaSSP
@@ -324,12 +326,18 @@ def _three_d_road() -> list[Target]:
 
 
 def _differences(results: Path, noise: str, better: str, worse: str, sizes: tuple[int, ...]) -> list[tuple[float, float]]:
-    """By how much a method has the smaller error in Figure 2, with standard errors: all d, J, ε, estimation and prediction."""
+    """By how much a method has the smaller error in Figure 2, with standard errors: all d, J, ε, estimation and prediction.
+
+    What was not run has an infinite one; there is nothing if nothing was.
+    """
     found = {(int(line["d"]), int(line["holders"]), float(line["epsilon"]), line["method"]): line
-             for line in read(results / "errors.csv") if line["noise"] == noise and int(line["d"]) in sizes}
-    pairs = [(found[*key[:3], worse], line) for key, line in found.items() if key[3] == better and (*key[:3], worse) in found]
-    return [(float(one[name]) - float(other[name]), math.hypot(float(one[f"{name}_error"]), float(other[f"{name}_error"])))
+             for line in read(results / "errors.csv") if line["noise"] == noise}
+    places = list(itertools.product(sizes, HOLDERS, sorted({key[2] for key in found})))
+    pairs = [(found.get((*place, worse)), found.get((*place, better))) for place in places]
+    made = [(0.0, math.inf) if one is None or other is None else
+            (float(one[name]) - float(other[name]), math.hypot(float(one[f"{name}_error"]), float(other[f"{name}_error"])))
             for one, other in pairs for name in ("estimation", "prediction")]
+    return made if any(math.isfinite(error) for _, error in made) else []
 
 
 def _improves(results: Path, noise: str, name: str) -> list[Condition]:
@@ -339,9 +347,10 @@ def _improves(results: Path, noise: str, name: str) -> list[Condition]:
         if line["noise"] == noise and line["method"] in THEIRS and not math.isnan(float(line[name])):
             curves.setdefault((line["d"], line["holders"], line["method"]), []).append(line)
     ends = [(min(lines, key=_epsilon), max(lines, key=_epsilon)) for lines in curves.values()]
-    return [Condition(float(first[name]) - float(last[name]),
-                      math.hypot(float(first[f"{name}_error"]), float(last[f"{name}_error"])))
-            for first, last in ends]
+    drawn = len(THEIRS) - (name == "mmd2")  # adaSSP has no posterior
+    return [*(Condition(float(first[name]) - float(last[name]),
+                        math.hypot(float(first[f"{name}_error"]), float(last[f"{name}_error"]))) for first, last in ends),
+            *[MISSING] * (drawn * len(SIZES) * len(HOLDERS) - len(ends))]
 
 
 def _epsilon(line: Line) -> float:
@@ -353,33 +362,39 @@ def _sentences(results: Path) -> list[Target]:
     if (results / "errors.csv").exists():
         for text, pairs, sizes in (
                 ("fixedS and fast outperform adaSSP and B&S in almost all cases",
-                 [(one, other) for one in ("fixed-s", "fast") for other in ("adassp", "clt-gibbs")], (2, 5)),
+                 [(one, other) for one in ("fixed-s", "fast") for other in ("adassp", "clt-gibbs")], SIZES),
                 ("normalX has a clear advantage over B&S at d = 2", [("normal-x", "clt-gibbs")], (2,))):
             held, words = {}, []
             for noise, name in (("correct", "correct noise"), ("theirs", "the authors' noise")):
                 cases = {pair: _differences(results, noise, *pair, sizes) for pair in pairs}
                 held[noise] = [share_beyond_chance(found, ALMOST_ALL) for found in cases.values() if found]
-                every = [difference for found in cases.values() for difference, _ in found]
+                every = [difference for found in cases.values() for difference, error in found if math.isfinite(error)]
                 words.append(f"{name}: smaller error in {sum(one > 0 for one in every)} of {len(every)} cases")
             made.append(_sentence("Figure 2", text, "; ".join(words), held, "figure-2"))
         for where, text, name in (("Figure 2", "all methods improve as ε grows", "prediction"),
                                   ("Figure 4", "all methods come closer to the posterior without privacy as ε grows", "mmd2")):
             held = {noise: _improves(results, noise, name) for noise in ("correct", "theirs")}
-            words = [f"{noise}: smaller at the largest ε in {sum(one.margin > 0 for one in found)} of {len(found)} curves"
+            words = [f"{noise}: smaller at the largest ε in {sum(one.margin > 0 for one in found)} of "
+                     f"{sum(not one.missing for one in found)} curves"
                      for noise, found in held.items()]
             made.append(_sentence(where, text, "; ".join(words), held, "figure-2"))
     if (results / "table.csv").exists():
         found = table_lines(results)
-        held = {noise: [Condition(float(found[*other]["mse"]) - float(found[*one]["mse"]),
-                                  math.hypot(half_width(found[*one]), half_width(found[*other])) / NORMAL_90)
+        held = {noise: [_smaller(found.get((data, holders, noise, method)), found.get((data, holders, noise, rival)))
                         for data in DATA for holders in HOLDERS[1:]
-                        for method in ("fixed-s", "fast") for rival in ("adassp", "clt-gibbs")
-                        if (one := (data, holders, noise, method)) in found and (other := (data, holders, noise, rival)) in found]
+                        for method in ("fixed-s", "fast") for rival in ("adassp", "clt-gibbs")]
                 for noise in ("correct", "theirs")}
-        words = [f"{noise}: smaller error in {sum(one.margin > 0 for one in cases)} of {len(cases)} cases"
-                 for noise, cases in held.items()]
+        words = [f"{noise}: smaller error in {sum(one.margin > 0 for one in cases)} of {sum(not one.missing for one in cases)} "
+                 "cases" for noise, cases in held.items()]
         made.append(_sentence("Table 1", "J > 1: fixedS and fast beat adaSSP and B&S", "; ".join(words), held, "table-1"))
     return made
+
+
+def _smaller(one: Line | None, other: Line | None) -> Condition:
+    """That the first has the smaller error on a table."""
+    if one is None or other is None:
+        return MISSING
+    return Condition(float(other["mse"]) - float(one["mse"]), math.hypot(half_width(one), half_width(other)) / NORMAL_90)
 
 
 def _sentence(where: str, text: str, measured: str, held: dict[str, list[Condition]], study: str) -> Target:

@@ -15,6 +15,7 @@ from __future__ import annotations
 import itertools
 import math
 import time
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
 from typing import Any
@@ -158,7 +159,7 @@ def cells(runs: int, iterations: int, holders: list[int], methods: list[str], no
     return sorted(grid, key=lambda cell: -order.get(cell.method, 0) * times.get(cell.method, cell.holders))
 
 
-def measure_times(sizes: tuple[int, ...] = (2, 5, 10, 20), steps: int = 400) -> list[dict[str, Any]]:
+def measure_times(sizes: Sequence[int], steps: int) -> list[dict[str, Any]]:
     """Microseconds of the processor per iteration of one chain, J = 1, compiled before the clock starts.
 
     Run it on one core (``taskset -c 0``): the time of all threads counts, that of other programs does not.
@@ -184,5 +185,5 @@ def cell(**fields: Any) -> dict[str, list[dict[str, Any]]]:
     return {"errors": run_cell(Cell(**fields))}
 
 
-def times_cell() -> dict[str, list[dict[str, Any]]]:
-    return {"times": measure_times()}
+def times_cell(sizes: Sequence[int], steps: int) -> dict[str, list[dict[str, Any]]]:
+    return {"times": measure_times(sizes, steps)}

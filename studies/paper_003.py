@@ -16,10 +16,8 @@ scaled in three ways:
 from __future__ import annotations
 
 import math
-import sys
-import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -59,25 +57,9 @@ ADULT: Final = {"age": (17, 90), "workclass": (0, 6), "education": (0, 15), "mar
 SYNTHETIC: Final = np.array([-0.9, -0.5, 0.3])
 SYNTHETIC_EPSILONS: Final = tuple(np.linspace(0.001, 1.1, 10).round(4).tolist())
 DIVIDED, SHORTENED, PUBLIC = "divided", "shortened", "public"
+WAYS: Final = (DIVIDED, SHORTENED, PUBLIC, "gram", "moments")
+"""The paper's statistic in three scalings; ours, of which there are two, in the last of them."""
 LEVELS: Final = np.linspace(0.01, 0.99, 33)
-
-
-@dataclass(frozen=True)
-class Size:
-    """How much is computed: releases of each kind, tables of each norm, draws of each of two chains."""
-
-    repeats: int
-    adult: int
-    synthetic: int
-    growth: int
-    draws: int
-    rows: int | None
-    """Of the real tables; all that the paper uses if None."""
-    norms: tuple[float, ...]
-
-
-FULL: Final = Size(10, 5, 20, 12, 300, None, (0.5, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0))
-QUICK: Final = Size(4, 3, 6, 6, 100, None, (1.0, 3.0, 6.0))
 
 
 @dataclass(frozen=True)
@@ -177,49 +159,46 @@ def adult(directory: Path, rows: int | None) -> tuple[Array, Array]:
     return values, np.where(table["income"].str.startswith(">50K").to_numpy()[chosen], 1.0, -1.0)
 
 
-def problems(bounds: Bounds, values: Array, y: Array) -> list[Problem]:
-    result = []
-    for scaling in (DIVIDED, SHORTENED):
-        rows = own_scaling(tuple(bounds), values, y, scaling)
+def problem_of(way: str, bounds: Bounds, values: Array, y: Array) -> Problem:
+    if way in (DIVIDED, SHORTENED):
+        rows = own_scaling(tuple(bounds), values, y, way)
         ml, _ = fitted(rows.x, y, np.full(len(bounds), 1e3))
         # NOT private: the paper's radius is taken from a fit to the rows. With public bounds it is a round number.
-        result.append(Problem.of_paper(rows, scaling, math.sqrt(3.0) * float(np.linalg.norm(ml))))
-    narrow, wide = (public_scaling(bounds, values, y, largest) for largest in (1 / math.sqrt(len(bounds)), 1.0))
-    result.append(Problem.of_paper(narrow, PUBLIC, 20.0))
-    return [*result, *(Problem.of_product(wide, statistic) for statistic in ("gram", "moments"))]
+        return Problem.of_paper(rows, way, math.sqrt(3.0) * float(np.linalg.norm(ml)))
+    if way == PUBLIC:
+        return Problem.of_paper(public_scaling(bounds, values, y, 1 / math.sqrt(len(bounds))), PUBLIC, 20.0)
+    return Problem.of_product(public_scaling(bounds, values, y, 1.0), way)
 
 
-def real_table(name: str, bounds: Bounds, values: Array, y: Array, epsilons: Sequence[float], rate: float,
-               size: Size) -> tuple[list[Line], list[Line]]:
+def real_table(name: str, problem: Problem, epsilons: Sequence[float], rate: float, repeats: int, draws: int
+               ) -> tuple[list[Line], list[Line]]:
     """Figures 3 and 4: lines of distances, and curves of the first release of each kind."""
     lines: list[Line] = []
     curves: list[Line] = []
-    for problem in problems(bounds, values, y):
-        first: Line = {"data": name, "scaling": problem.scaling}
-        fits = sample_models(problem.models(epsilons, size.repeats), seed=1, draws=size.draws)
-        ours = f"noisewise, {problem.statistic}"
-        found: dict[str, Array] = {ours: fits.draws.reshape(len(epsilons), size.repeats, *fits.draws.shape[1:])}
-        if problem.scaling != PUBLIC:
-            found["DP-SGLD"] = np.stack([dp_sgld(
-                problem.rows.x, y, batch=batch_size(len(y)), rate=rate, seed=round(100 * epsilon), repeats=size.repeats,
-                multiplier=noise_multiplier(batch_size(len(y)), len(y), epsilon, DELTA)) for epsilon in epsilons])
-        for epsilon_index, epsilon in enumerate(epsilons):
-            here = first | {"epsilon": epsilon}
-            for method, draws in found.items():
-                for repeat in range(size.repeats):
-                    r_hat = fits.r_hat[epsilon_index * size.repeats + repeat] if method == ours else ""
-                    lines += problem.lines(draws[epsilon_index, repeat],
-                                           here | {"method": method, "repeat": repeat, "r_hat": r_hat})
-                curves += problem.curves(draws[epsilon_index, 0], here | {"method": method})
-            of_prior = f"prior, {problem.statistic}"
-            lines += problem.lines(problem.unconditional, here | {"method": of_prior, "repeat": 0})
-            curves += problem.curves(None, here | {"method": f"not private, {problem.statistic}"})
-        _report(f"{name}, {problem.statistic}, {problem.scaling}")
+    first: Line = {"data": name, "scaling": problem.scaling}
+    fits = sample_models(problem.models(epsilons, repeats), seed=1, draws=draws)
+    ours, y = f"noisewise, {problem.statistic}", problem.rows.y
+    found: dict[str, Array] = {ours: fits.draws.reshape(len(epsilons), repeats, *fits.draws.shape[1:])}
+    if problem.scaling != PUBLIC:
+        found["DP-SGLD"] = np.stack([dp_sgld(
+            problem.rows.x, y, batch=batch_size(len(y)), rate=rate, seed=round(100 * epsilon), repeats=repeats,
+            multiplier=noise_multiplier(batch_size(len(y)), len(y), epsilon, DELTA)) for epsilon in epsilons])
+    for epsilon_index, epsilon in enumerate(epsilons):
+        here = first | {"epsilon": epsilon}
+        for method, sampled in found.items():
+            for repeat in range(repeats):
+                r_hat = fits.r_hat[epsilon_index * repeats + repeat] if method == ours else ""
+                lines += problem.lines(sampled[epsilon_index, repeat],
+                                       here | {"method": method, "repeat": repeat, "r_hat": r_hat})
+            curves += problem.curves(sampled[epsilon_index, 0], here | {"method": method})
+        of_prior = f"prior, {problem.statistic}"
+        lines += problem.lines(problem.unconditional, here | {"method": of_prior, "repeat": 0})
+        curves += problem.curves(None, here | {"method": f"not private, {problem.statistic}"})
     return lines, curves
 
 
-def synthetic(size: Size, rows: int = 1000) -> tuple[list[Line], list[Line]]:
-    """Figure 5: one table, 20 releases at each ε; the covariance is a Wishart draw, and rows longer than 1 are shortened to 1."""
+def synthetic(repeats: int, draws_each: int, rows: int = 1000) -> tuple[list[Line], list[Line]]:
+    """Figure 5: one table, releases of it at each ε; the covariance is a Wishart draw, and rows longer than 1 are shortened."""
     rng = np.random.default_rng(3)
     root = np.linalg.cholesky(np.cov(rng.normal(size=(3, 10))))
     x = rng.normal(size=(rows, 3)) @ root.T
@@ -227,8 +206,8 @@ def synthetic(size: Size, rows: int = 1000) -> tuple[list[Line], list[Line]]:
     y = np.where(rng.uniform(size=rows) < 1.0 / (1.0 + np.exp(-x @ SYNTHETIC)), 1.0, -1.0)
     table = Rows(("x1", "x2", "x3"), x, y)
     problem = Problem.of_paper(table, SHORTENED, math.sqrt(3.0) * float(np.linalg.norm(SYNTHETIC)))
-    fits = sample_models(problem.models(SYNTHETIC_EPSILONS, size.synthetic), seed=1, draws=size.draws)
-    shape = len(SYNTHETIC_EPSILONS), size.synthetic
+    fits = sample_models(problem.models(SYNTHETIC_EPSILONS, repeats), seed=1, draws=draws_each)
+    shape = len(SYNTHETIC_EPSILONS), repeats
     lines: list[Line] = []
     curves: list[Line] = problem.curves(None, {"epsilon": math.inf})
     draws_at, r_hat_at = fits.draws.reshape(*shape, -1, 3), fits.r_hat.reshape(shape)
@@ -239,18 +218,7 @@ def synthetic(size: Size, rows: int = 1000) -> tuple[list[Line], list[Line]]:
         lines += problem.lines(together, {"epsilon": epsilon, "repeat": "all"})
         curves += problem.curves(together, {"epsilon": epsilon})
     lines += problem.lines(problem.unconditional, {"epsilon": 0.0, "repeat": "prior"})
-    _report("synthetic")
     return lines, curves
-
-
-def parts(directory: Path, size: Size) -> dict[str, Callable[[], tuple[list[Line], list[Line]]]]:
-    return {
-        "pima": lambda: real_table("Pima", PIMA, *pima(directory, size.rows), (0.1, 0.3), 0.1, size),
-        "adult": lambda: real_table("Adult", ADULT, *adult(directory, size.rows), (0.1,), 0.01,
-                                     replace(size, repeats=size.adult)),
-        "synthetic": lambda: synthetic(size),
-        "growth": lambda: (growing_norms(size.growth, size.norms, draws=size.draws), []),
-    }
 
 
 def _rounded(lines: Sequence[Line]) -> list[Line]:
@@ -258,10 +226,21 @@ def _rounded(lines: Sequence[Line]) -> list[Line]:
     return [{key: float(f"{value:.5g}") if isinstance(value, float) else value for key, value in line.items()} for line in lines]
 
 
-def _report(what: str) -> None:
-    print(f"{what}: done at {time.process_time():.0f} s of computing time", file=sys.stderr, flush=True)
+def table_cell(part: str, directory: str, way: str, releases: int, draws: int, rows: int | None = None
+               ) -> dict[str, list[Line]]:
+    """One of ``WAYS``; ``rows`` of the table, all that the paper uses if None; ``draws`` of each of two chains."""
+    if part == "pima":
+        problem, epsilons, rate = problem_of(way, PIMA, *pima(Path(directory), rows)), [0.1, 0.3], 0.1
+    else:
+        problem, epsilons, rate = problem_of(way, ADULT, *adult(Path(directory), rows)), [0.1], 0.01
+    lines, curves = real_table(part.capitalize(), problem, epsilons, rate, releases, draws)
+    return {part: _rounded(lines), f"{part}_curves": _rounded(curves)}
 
 
-def part_cell(part: str, directory: str, size: dict[str, Any]) -> dict[str, list[Line]]:
-    lines, curves = parts(Path(directory), Size(**size))[part]()
-    return {part: _rounded(lines)} | ({f"{part}_curves": _rounded(curves)} if curves else {})
+def synthetic_cell(releases: int, draws: int) -> dict[str, list[Line]]:
+    lines, curves = synthetic(releases, draws)
+    return {"synthetic": _rounded(lines), "synthetic_curves": _rounded(curves)}
+
+
+def growth_cell(method: str, tables: int, norms: Sequence[float], draws: int) -> dict[str, list[Line]]:
+    return {"growth": _rounded(growing_norms(tables, norms, draws=draws, methods=(method,)))}

@@ -148,6 +148,7 @@ def synthetic(results: Path) -> list[str]:
     lines = lines_of(results, "synthetic.csv")
     terms = list(dict.fromkeys(line["term"] for line in lines))
     epsilons = sorted({float(line["epsilon"]) for line in lines})
+    releases = len({line["repeat"] for line in lines} - {"all", "prior"})
     body = []
     for epsilon in epsilons:
         here = [line for line in lines if float(line["epsilon"]) == epsilon]
@@ -159,7 +160,7 @@ def synthetic(results: Path) -> list[str]:
         pooled = max(float(line["ks"]) for line in here if line["repeat"] == "all")
         body.append([f"{epsilon:.3f}", *found, f"{pooled:.2f}",
                      f"{mean(float(line['sd']) / float(line['exact_sd']) for line in single):.2f}"])
-    return table(["ε", *terms, "20 releases together, largest", "sd / sd of the rows"], body)
+    return table(["ε", *terms, f"{releases} releases together, largest", "sd / sd of the rows"], body)
 
 
 def growth(results: Path) -> list[str]:

@@ -17,7 +17,7 @@ from studies import paper_004_hypotheses_findings as hypotheses
 from studies.inclusion_calibration import BINS, METHODS, expected_calibration_error, mean_score, reliability
 from studies.model_averaging import RESULTS as RESULTS
 from studies.page import table
-from studies.verdicts import Condition, Target, Verdict, in_words, judge_figure, judge_sentence
+from studies.verdicts import MISSING, Condition, Target, Verdict, in_words, judge_figure, judge_sentence
 from studies.workers import read
 
 Line = dict[str, str]
@@ -266,20 +266,24 @@ def _diabetes(results: Path) -> list[Target]:
         for epsilon in ("0.5", "1.0"):
             for one, other in pairs:
                 mine, theirs = (_square_distance(lines, epsilon, *which) for which in (one, other))
+                if mine is None or theirs is None:
+                    held.append(MISSING)
+                    continue
                 held.append(Condition(theirs[0] - mine[0], (mine[1] ** 2 + theirs[1] ** 2) ** 0.5))
                 words.append(f"ε = {epsilon}, {one[1]}: {max(mine[0], 0.0) ** 0.5:.2f} and {max(theirs[0], 0.0) ** 0.5:.2f}")
-        made.append(Target("Section 4.1.2", text, text, "; ".join(words), judge_sentence(held), in_words(held), "diabetes"))
+        made.append(Target("Section 4.1.2", text, text, "; ".join(words) or "–", judge_sentence(held), in_words(held),
+                           "diabetes"))
     return made
 
 
-def _square_distance(lines: Sequence[Line], epsilon: str, method: str, release: str) -> tuple[float, float]:
-    """Mean over terms and repeats, and a bound of its standard error.
+def _square_distance(lines: Sequence[Line], epsilon: str, method: str, release: str) -> tuple[float, float] | None:
+    """Mean over terms and repeats, and a bound of its standard error; None if it was not run.
 
     Squares between 0 and 1 with mean m scatter by √(m(1 − m)) at most, and terms of one release are taken for one.
     """
     mine = [line for line in lines if (line["epsilon"], line["method"], line["release"]) == (epsilon, method, release)]
     if not mine:
-        return float("nan"), float("nan")
+        return None
     squares = [float(line["distance"]) ** 2 for line in mine]
     errors = [(square * (1 - square) / int(line["repeats"])) ** 0.5 for square, line in zip(squares, mine, strict=True)]
     return sum(squares) / len(squares), sum(errors) / len(errors)

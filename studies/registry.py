@@ -107,9 +107,18 @@ class Paper:
         """By the name of the study, or a table, figure or section that it covers; none if there is none."""
         if table is None:
             return self.studies
-        wanted = table.lower().replace("-", " ").strip()
-        named = tuple(one for one in self.studies if one.name.replace("-", " ") == wanted)
-        return named or tuple(one for one in self.studies if wanted in one.covers.lower().split(", "))
+        wanted = _plain(table)
+        named = tuple(one for one in self.studies if _plain(one.name) == wanted)
+        return named or tuple(one for one in self.studies if wanted in map(_plain, one.covers.split(", ")))
+
+
+def _plain(name: str) -> str:
+    """Table 1, table-1 and table1 are the same.
+
+    >>> _plain("Table 4.1")
+    'table4.1'
+    """
+    return "".join(letter for letter in name.lower() if letter not in " -_")
 
 
 DATA: Final = {one.file: one for one in (
@@ -200,19 +209,30 @@ def _figure_2_002(settings: Settings, directory: str) -> Iterator[Task]:
 
 
 def _times_002(settings: Settings, directory: str) -> Iterator[Task]:
-    yield Task("paper_002_simulation:times_cell", {})
+    yield Task("paper_002_simulation:times_cell", settings)
 
 
-def _part_003(part: str) -> Callable[[Settings, str], Iterator[Task]]:
+def _table_003(part: str) -> Callable[[Settings, str], Iterator[Task]]:
     def tasks(settings: Settings, directory: str) -> Iterator[Task]:
-        from dataclasses import asdict
+        from studies.paper_003 import WAYS
 
-        from studies.paper_003 import FULL, QUICK
-
-        size = asdict(QUICK if settings["size"] == "quick" else FULL)
-        yield Task("paper_003:part_cell", {"part": part, "directory": directory, "size": size})
+        length = {name: settings[name] for name in ("releases", "draws")}
+        for way in settings["ways"] or WAYS:
+            yield Task("paper_003:table_cell", {"part": part, "directory": directory, "way": way, **length})
 
     return tasks
+
+
+def _synthetic_003(settings: Settings, directory: str) -> Iterator[Task]:
+    yield Task("paper_003:synthetic_cell", settings)
+
+
+def _growth_003(settings: Settings, directory: str) -> Iterator[Task]:
+    from studies.paper_003_taylor import METHODS
+
+    for method in settings["methods"] or METHODS:
+        rest = {name: value for name, value in settings.items() if name != "methods"}
+        yield Task("paper_003:growth_cell", {"method": method, **rest})
 
 
 def _example_004(settings: Settings, directory: str) -> Iterator[Task]:
@@ -281,9 +301,10 @@ PAPERS: Final = (
                ("power_plant_energy.csv.gz", "bike_sharing.csv.gz", "air_quality.csv.gz"), together=27),
          Study("figure-2", "figure 2, figure 4", "error and distance to the posterior without privacy against ε, simulated",
                _figure_2_002, {"runs": 50, "iterations": 10_000, "methods": None, "holders": (10, 5, 1)},
-               {"runs": 20, "iterations": 1000, "methods": ("fast", "adassp", "fixed-s", "clt-gibbs"), "holders": (1,)},
-               ("3 min", "2 hours"), together=8),
-         Study("figure-3", "figure 3", "time per iteration against d", _times_002, {}, {}, ("1 min", "1 min"))),
+               {"runs": 20, "iterations": 1000, "methods": ("normal-x", "fast", "adassp", "fixed-s", "clt-gibbs"),
+                "holders": (10, 5, 1)}, ("5 min", "2 hours"), together=10),
+         Study("figure-3", "figure 3", "time per iteration against d", _times_002, {"sizes": (2, 5, 10, 20), "steps": 400},
+               {"sizes": (2, 5, 10), "steps": 100}, ("1 min", "4 min"))),
         {"paper-002-error-correct.png": "Estimation and prediction error against ε, correct noise",
          "paper-002-error-theirs.png": "Estimation and prediction error against ε, the authors' noise",
          "paper-002-mmd-correct.png": "MMD² against ε, correct noise",
@@ -292,13 +313,18 @@ PAPERS: Final = (
     Paper(
         "003", "glm", "Differentially private Bayesian inference for generalized linear models",
         "Kulkarni, Jälkö, Koskela, Kaski and Honkela", "ICML, PMLR 139, 2021", "",
-        tuple(Study(name, covers, how, _part_003(name), {"size": "full"}, {"size": "quick"}, times, data)
-              for name, covers, how, times, data in (
-                  ("pima", "figure 3", "posteriors of a logistic regression on 758 rows", ("3 min", "10 min"), ("pima.csv.gz",)),
-                  ("adult", "figure 4", "the same on 8000 rows", ("3 min", "15 min"), ("adult.csv.gz",)),
-                  ("synthetic", "figure 5", "distances against ε, one simulated table", ("1 min", "5 min"), ()),
-                  ("growth", "section 5", "coefficients of growing norm, with the Taylor series and without", ("2 min", "15 min"),
-                   ()))),
+        (Study("pima", "figure 3", "posteriors of a logistic regression on 758 rows", _table_003("pima"),
+               {"releases": 10, "draws": 300, "ways": None}, {"releases": 10, "draws": 300, "ways": ("divided", "shortened")},
+               ("2 min", "10 min"), ("pima.csv.gz",)),
+         Study("adult", "figure 4", "the same on 8000 rows", _table_003("adult"),
+               {"releases": 5, "draws": 300, "ways": None}, {"releases": 5, "draws": 300, "ways": ("divided", "shortened")},
+               ("2 min", "15 min"), ("adult.csv.gz",)),
+         Study("synthetic", "figure 5", "distances against ε, one simulated table", _synthetic_003,
+               {"releases": 20, "draws": 300}, {"releases": 10, "draws": 300}, ("1 min", "5 min")),
+         Study("growth", "section 5", "coefficients of growing norm, with the Taylor series and without", _growth_003,
+               {"tables": 12, "norms": (0.5, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0), "draws": 300, "methods": None},
+               {"tables": 6, "norms": (1.0, 3.0, 6.0), "draws": 100, "methods": ("Taylor", "quadrature")},
+               ("2 min", "15 min"))),
         {"paper-003-pima.png": "Posterior distribution functions, Pima",
          "paper-003-adult.png": "Posterior distribution functions, Adult",
          "paper-003-synthetic.png": "Distances against ε, synthetic rows",
@@ -310,7 +336,7 @@ PAPERS: Final = (
                {"splits": 5000, "tables": 20_000, "releases": 500}, {"splits": 1000, "tables": 2000, "releases": 50},
                ("1 min", "4 min"), ("hsb2.csv.gz",), together=5),
          Study("simulation", "figure 3, section 4.1.1", "model averaging from noisy moments, simulated", _simulation_004,
-               {"parts": {"zellner-siow": 12, "bic": 1}, "replicates": 5}, {"parts": {"zellner-siow": 4}, "replicates": 1},
+               {"parts": {"zellner-siow": 12, "bic": 1}, "replicates": 5}, {"parts": {"zellner-siow": 8}, "replicates": 1},
                ("1 min", "20 min"), together=5),
          Study("histogram", "section 4.1.1 histograms", "hLM and hWM on simulated tables", _histogram_004,
                {"replicates": 6}, {"replicates": 0}, ("not run", "hours")),

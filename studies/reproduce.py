@@ -17,6 +17,7 @@ import hashlib
 import json
 import os
 import sys
+import threading
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -27,9 +28,9 @@ from typing import Any, Final
 from noisewise import __version__
 from noisewise.cli.talk import Talk
 from noisewise.errors import DataError, NoisewiseError, ResultError
-from noisewise.progress import progress_bar
+from noisewise.progress import PATIENCE_SECONDS, progress_bar
 from noisewise_program import WORDS, why_stopped, work_begins
-from studies import page, reproduce_page
+from studies import page, reproduce_page, reproduce_quick
 from studies.registry import DATA, PAPERS, Cell, Lines, Paper, Study, Task, paper_of, perform
 from studies.verdicts import Target
 from studies.workers import each_in_a_process, write
@@ -46,6 +47,11 @@ def main(given: Sequence[str] | None = None) -> None:
     except NoisewiseError as error:
         talk.fail(error.rule, *[(label, words) for label, words in (("found", error.found), ("remedy", error.remedy)) if words])
         talk.document({"error": {"kind": type(error).__name__, "rule": error.rule, "found": error.found, "remedy": error.remedy}})
+        sys.exit(1)
+    except OSError as error:
+        talk.fail("a file or folder cannot be read or written", ("found", str(error)))
+        talk.document({"error": {"kind": "OSError", "rule": "a file or folder cannot be read or written", "found": str(error),
+                                 "remedy": None}})
         sys.exit(1)
     except KeyboardInterrupt:
         code = why_stopped()
@@ -82,21 +88,27 @@ def _serve(arguments: argparse.Namespace, talk: Talk) -> None:
         talk.text("* of one processor; measured where we know, otherwise about.")
         talk.text("noisewise reproduce PAPER [TABLE] --quick runs one, by number or name; --stored shows our full runs at once.")
         return
-    found = []
-    for paper, studies in _chosen(arguments.paper, arguments.table):
+    if arguments.stored and arguments.quick:
+        raise ResultError("what is stored are full runs", found="--stored and --quick", remedy="leave one of them out")
+    found, chosen = [], _chosen(arguments.paper, arguments.table)
+    directory = "" if arguments.stored else _checked(chosen, arguments.data)
+    for paper, studies in chosen:
         if arguments.stored:
             results = page.RESULTS / f"paper_{paper.number}"
         else:
-            results = run(paper, studies, arguments, talk)
+            results = run(paper, studies, arguments, directory, talk)
             if arguments.store:
-                _store(paper, studies, results, arguments)
+                _store(paper, results, arguments)
         found.append(_shown(paper, studies, results, arguments, talk))
     talk.document({"quick": arguments.quick, "stored": arguments.stored, "papers": found})
 
 
 def _chosen(name: str, table: str | None) -> list[tuple[Paper, tuple[Study, ...]]]:
-    if name == "all":
+    if name == "all" and table is None:
         return [(paper, paper.studies) for paper in PAPERS]
+    if name == "all":
+        raise ResultError("a table, figure or study is one of a paper", found=f"all and {table}",
+                          remedy="name the paper, or leave the table out")
     paper = paper_of(name)
     if paper is None:
         raise ResultError("there is no paper of this number or name", found=name,
@@ -108,9 +120,8 @@ def _chosen(name: str, table: str | None) -> list[tuple[Paper, tuple[Study, ...]
     return [(paper, studies)]
 
 
-def run(paper: Paper, studies: Sequence[Study], arguments: argparse.Namespace, talk: Talk) -> Path:
+def run(paper: Paper, studies: Sequence[Study], arguments: argparse.Namespace, directory: str, talk: Talk) -> Path:
     """All cells that are not there yet; the folder of the results."""
-    directory = _checked(paper, studies, arguments.data)
     folder: Path = _folder(paper, arguments)
     results, cells = folder / "results" / f"paper_{paper.number}", folder / "cells"
     for place in (results, cells):
@@ -123,7 +134,9 @@ def run(paper: Paper, studies: Sequence[Study], arguments: argparse.Namespace, t
     failed: list[str] = []
     with progress_bar(talk.progress, f"Paper {paper.number}", "cells") as tick:
         done = 0
-        tick(0, len(missing))
+        begun = threading.Timer(PATIENCE_SECONDS + 0.1, lambda: tick(done, len(missing)))  # a bar hears nothing before
+        begun.daemon = True
+        begun.start()
 
         def keep(cell: Cell, found: tuple[Lines, float] | None, seconds: float) -> None:
             nonlocal done
@@ -131,10 +144,13 @@ def run(paper: Paper, studies: Sequence[Study], arguments: argparse.Namespace, t
             if found is None:
                 failed.append(cell.study)
             else:
-                _write_whole(cell.path, json.dumps({"seconds": found[1], "lines": found[0]}, default=_plain))
+                _write_whole(cell.path, json.dumps({"seconds": found[1], "elapsed": seconds, "lines": found[0]}, default=_plain))
             tick(done, len(missing))
 
-        each_in_a_process(perform, missing, keep, arguments.workers, TIMEOUT_SECONDS)
+        try:
+            each_in_a_process(perform, missing, keep, arguments.workers, TIMEOUT_SECONDS)
+        finally:
+            begun.cancel()
     for study in studies:
         _assemble(study, [one.path for one in groups if one.study == study.name], results, arguments)
     for name, count in Counter(failed).items():
@@ -159,11 +175,13 @@ def _assemble(study: Study, cells: Sequence[Path], results: Path, arguments: arg
             together.setdefault(name, []).extend(lines)
     for name, lines in together.items():
         write(lines, results / f"{name}.csv")
+    elapsed = [one.get("elapsed") for one in found]
     path = results / page.MEASURED
     before = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     before[study.name] = {"date": datetime.now(UTC).date().isoformat(), "quick": arguments.quick,
-                          "seconds": round(sum(one["seconds"] for one in found)), "workers": arguments.workers,
-                          "settings": dict(study.quick if arguments.quick else study.full)}
+                          "seconds": round(sum(one["seconds"] for one in found)),
+                          "elapsed": None if None in elapsed else round(sum(elapsed)),
+                          "workers": arguments.workers, "settings": dict(study.quick if arguments.quick else study.full)}
     _write_whole(path, json.dumps(before, indent=1, ensure_ascii=False) + "\n")
 
 
@@ -197,30 +215,27 @@ def _folder(paper: Paper, arguments: argparse.Namespace) -> Path:
     return Path(base) / (f"{paper.number}-{paper.name}" + ("-quick" if arguments.quick else ""))
 
 
-def _checked(paper: Paper, studies: Sequence[Study], directory: Path | None) -> str:
-    """The folder of the data, if all files that are needed are in it."""
-    needed = list(dict.fromkeys(name for study in studies for name in study.data))
+def _checked(chosen: Sequence[tuple[Paper, Sequence[Study]]], directory: Path | None) -> str:
+    """The folder of the data, if all files that are needed are in it: asked before anything is run."""
+    needed = list(dict.fromkeys(name for _, studies in chosen for study in studies for name in study.data))
     missing = [DATA[name] for name in needed if directory is None or not (directory / name).exists()]
     if missing:
         names = ", ".join(one.file for one in missing)
-        raise DataError(f"paper {paper.number} needs files of data, which are public and not part of noisewise",
-                        found="no --data" if directory is None else f"{directory} without {names}",
+        found = "no --data" if directory is None else f"{directory} without {names}" if directory.is_dir() else \
+            f"{directory}, which is not a folder"
+        papers = [paper.number for paper, studies in chosen if any(study.data for study in studies)]
+        who = f"paper {papers[0]} needs" if len(papers) == 1 else f"papers {', '.join(papers[:-1])} and {papers[-1]} need"
+        raise DataError(f"{who} files of data, which are public and not part of noisewise", found=found,
                         remedy="\n".join(["give --data FOLDER with gzipped CSV files:", *(
                             f"    {one.file}: {one.what}; columns {one.columns}; from {one.source}" for one in missing)]))
     return "" if directory is None else str(directory.resolve())
 
 
-def _store(paper: Paper, studies: Sequence[Study], results: Path, arguments: argparse.Namespace) -> None:
-    """A full run becomes the stored results; of a quick one only the times and the counts of verdicts are."""
+def _store(paper: Paper, results: Path, arguments: argparse.Namespace) -> None:
+    """A full run becomes the stored results; of a quick one the times and the verdicts are kept."""
     if arguments.quick:
-        before = reproduce_page.quick_runs()
-        targets = paper.report.targets(results)
-        measured = {study.name: page.measured(results, study.name) for study in studies}
-        ran = {name: one for name, one in measured.items() if one}
-        before[paper.number] = {"date": max(one["date"] for one in ran.values()), "workers": arguments.workers,
-                                "seconds": {name: one["seconds"] for name, one in ran.items()},
-                                "verdicts": Counter(str(one.verdict) for one in targets if one.study in ran)}
-        _write_whole(reproduce_page.QUICK, json.dumps(before, indent=1, ensure_ascii=False) + "\n")
+        stored = reproduce_quick.stored() | {paper.number: reproduce_quick.of_run(paper, results)}
+        _write_whole(reproduce_quick.FILE, json.dumps(dict(sorted(stored.items())), indent=1, ensure_ascii=False) + "\n")
         return
     kept = page.RESULTS / f"paper_{paper.number}"
     said = json.loads((kept / page.MEASURED).read_text(encoding="utf-8")) if (kept / page.MEASURED).exists() else {}

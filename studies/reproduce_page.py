@@ -10,9 +10,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from studies import page
+from studies import page, reproduce_quick
 from studies.page import filled, table, words_of
 from studies.registry import DATA, PAPERS, Paper, Study
+from studies.reproduce_quick import in_minutes, said_settings
 from studies.verdicts import LIMIT, Target, Verdict, other_limit
 
 if TYPE_CHECKING:
@@ -26,7 +27,6 @@ HEAD: Final = ("where", "what", "printed", "measured", "verdict", "why")
 PICTURE: Final = "printed-and-measured.png"
 WIDER: Final = 3.0
 """A limit to compare with."""
-QUICK: Final = page.RESULTS / "quick.json"
 
 
 def described(paper: Paper) -> dict[str, Any]:
@@ -107,24 +107,9 @@ def dated(paper: Paper, results: Path) -> list[str]:
     for study in paper.studies:
         said = page.measured(results, study.name)
         if said:
-            settings = ", ".join(f"{name} {_setting(value)}" for name, value in said["settings"].items()) or "–"
             took = "not recorded" if said.get("seconds") is None else in_minutes(said["seconds"])
-            body.append([study.name, study.covers, said["date"], settings, took])
+            body.append([study.name, study.covers, said["date"], said_settings(said["settings"]), took])
     return table(["study", "covers", "measured on", "settings", "processor time"], body)
-
-
-def _setting(value: Any) -> str:
-    if isinstance(value, Mapping):
-        return " and ".join(f"{count} ({name})" for name, count in value.items())
-    return "all" if value is None else " and ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
-
-
-def in_minutes(seconds: float) -> str:
-    """
-    >>> in_minutes(40), in_minutes(200), in_minutes(9000)
-    ('40 s', '3.3 min', '2.5 h')
-    """
-    return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.1f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
 def write_folder(paper: Paper, targets: Sequence[Target], results: Path, folder: Path, quick: bool) -> list[str]:
@@ -213,7 +198,9 @@ def overview() -> str:
     """docs/reproductions.md."""
     words = (page.HERE / "reproductions_page.md").read_text(encoding="utf-8")
     return filled(words, {"counts": _counts, "rule": lambda results: _rule(), "papers": _papers, "data": _data,
-                          "quick": _quick, "plainly": _plainly, "sensitivity": _sensitivity}, page.RESULTS)
+                          "quick": reproduce_quick.times_table, "quick_settings": reproduce_quick.settings_table,
+                          "quick_against_full": reproduce_quick.against_full, "plainly": _plainly, "sensitivity": _sensitivity},
+                  page.RESULTS)
 
 
 def _targets(paper: Paper, results: Path) -> list[Target]:
@@ -281,28 +268,8 @@ def _data(results: Path) -> list[str]:
                  [[f"`{one.file}`", one.what, one.columns, one.source] for one in DATA.values()])
 
 
-def quick_runs() -> dict[str, Any]:
-    """When the quick run of each paper was measured, how long it took, and what it could decide."""
-    found: dict[str, Any] = json.loads(QUICK.read_text(encoding="utf-8")) if QUICK.exists() else {}
-    return found
-
-
 def times(paper: Paper, study: Study) -> tuple[str, str]:
     """Processor time of a quick and of a full run: measured where it is known, otherwise about."""
-    seconds = quick_runs().get(paper.number, {}).get("seconds", {}).get(study.name)
+    seconds = reproduce_quick.stored().get(paper.number, {}).get("studies", {}).get(study.name, {}).get("seconds")
     full = page.measured(page.RESULTS / f"paper_{paper.number}", study.name).get("seconds")
     return (study.times[0] if seconds is None else in_minutes(seconds), study.times[1] if full is None else in_minutes(full))
-
-
-def _quick(results: Path) -> list[str]:
-    body = []
-    for paper in PAPERS:
-        one = quick_runs().get(paper.number)
-        if one is None:
-            body.append([paper.number, "–", "not measured yet", "–", "–"])
-            continue
-        took = "; ".join(f"{study.name} {in_minutes(one['seconds'][study.name])}" if study.name in one["seconds"] else
-                         f"{study.name} not run" for study in paper.studies)
-        body.append([paper.number, one["date"], took, in_minutes(sum(one["seconds"].values())),
-                     ", ".join(f"{count} {name}" for name, count in one["verdicts"].items())])
-    return table(["paper", "on", "processor time of each study", "together", "verdicts"], body)

@@ -6,9 +6,10 @@ difference, 99 % limits (those of a Student distribution where the error itself 
 (``RELEVANT``) and its rounding; otherwise **undecided**.
 
 A *sentence* is turned into conditions, each a number that must be positive, with its standard error. A condition holds if the
-number is above 0 by more than ``LIMIT`` standard errors, fails if it is below 0 by as much, and is open otherwise. The sentence
-is **reproduced** if all hold, **not reproduced** if some fail and none holds, **reproduced in part** if some hold and some fail,
-and **undecided** otherwise.
+number is above 0 by more than ``LIMIT`` standard errors, fails if it is below 0 by as much, and is open otherwise; what was not
+run is open. Where a sentence has several conditions, it takes more to fail (Bonferroni's limits): chance must not make one of
+them fail more often than if it were the only one. The sentence is **reproduced** if all hold, **not reproduced** if some fail and
+none holds, **reproduced in part** if some hold and some fail, and **undecided** otherwise.
 
 What holds only with an error that the authors made (too little noise, or chains that have not moved from their start) is
 **reproduced only with the authors' error**; otherwise the verdict is that of the right way, and the reason tells both.
@@ -64,12 +65,26 @@ class Condition:
         return self.margin / self.error * limit() / limit(self.degrees)
 
     @property
+    def missing(self) -> bool:
+        return math.isinf(self.error)
+
+    @property
     def holds(self) -> bool:
         return self.scores > limit()
 
     @property
     def fails(self) -> bool:
-        return self.scores < -limit()
+        return self.fails_among(1)
+
+    def fails_among(self, count: int) -> bool:
+        """As one of so many conditions of a sentence."""
+        if self.error == 0:
+            return self.margin < 0
+        return self.margin / self.error < -limit(self.degrees, count)
+
+
+MISSING: Final = Condition(0.0, math.inf)
+"""What a sentence speaks of and was not measured: it is open."""
 
 
 @dataclass(frozen=True)
@@ -99,16 +114,19 @@ def other_limit(value: float) -> Iterator[None]:
         _in_use.reset(token)
 
 
-def limit(degrees: float = math.inf) -> float:
-    """Standard errors that chance exceeds as rarely as a normal one exceeds the limit."""
-    return _limit(degrees, _in_use.get())
+def limit(degrees: float = math.inf, count: int = 1) -> float:
+    """Standard errors that chance exceeds as rarely as a normal one exceeds the limit; one of ``count``, together as rarely."""
+    return _limit(degrees, count, _in_use.get())
 
 
-@lru_cache(maxsize=256)
-def _limit(degrees: float, normal: float) -> float:
+@lru_cache(maxsize=1024)
+def _limit(degrees: float, count: int, normal: float) -> float:
     from scipy.stats import norm, t
 
-    return normal if math.isinf(degrees) else float(t.isf(norm.sf(normal), max(degrees, 1.0)))
+    beyond = norm.sf(normal) / count
+    if math.isinf(degrees):
+        return normal if count == 1 else float(norm.isf(beyond))
+    return float(t.isf(beyond, max(degrees, 1.0)))
 
 
 def judge_figure(printed: float, measured: float, error: float, rounding: float = 0.0, degrees: float = math.inf) -> Verdict:
@@ -123,16 +141,21 @@ def judge_figure(printed: float, measured: float, error: float, rounding: float 
 
 
 def judge_sentence(conditions: Sequence[Condition]) -> Verdict:
-    if not conditions or any(math.isnan(one.margin) for one in conditions):
+    if all(one.missing for one in conditions) or any(math.isnan(one.margin) for one in conditions):
         return Verdict.NOT_RUN
     if any(math.isnan(one.error) for one in conditions):  # a single repeat
         return Verdict.UNDECIDED
-    hold, fail = sum(one.holds for one in conditions), sum(one.fails for one in conditions)
+    hold, fail = _held_and_failed(conditions)
     if hold == len(conditions):
         return Verdict.REPRODUCED
     if fail:
         return Verdict.IN_PART if hold else Verdict.NOT
     return Verdict.UNDECIDED
+
+
+def _held_and_failed(conditions: Sequence[Condition]) -> tuple[int, int]:
+    measured = [one for one in conditions if not one.missing]
+    return sum(one.holds for one in measured), sum(one.fails_among(len(measured)) for one in measured)
 
 
 def with_the_error(right: Verdict, wrong: Verdict) -> Verdict:
@@ -156,11 +179,14 @@ def of_readings(verdicts: Iterable[Verdict]) -> Verdict:
 
 def in_words(conditions: Sequence[Condition]) -> str:
     """Why a sentence has its verdict."""
-    hold, fail = sum(one.holds for one in conditions), sum(one.fails for one in conditions)
-    count, closest = len(conditions), min((abs(one.scores) for one in conditions), default=math.nan)
-    near = "no chance involved" if math.isinf(closest) else f"the closest is {closest:.1f} standard errors from 0"
-    parts = [f"{number} {word}" for number, word in ((hold, "hold"), (fail, "fail"), (count - hold - fail, "open")) if number]
-    return f"of {count} condition{'s' * (count > 1)} {', '.join(parts)}; {near}"
+    hold, fail = _held_and_failed(conditions)
+    missing, count = sum(one.missing for one in conditions), len(conditions)
+    closest = min((abs(one.scores) for one in conditions if not one.missing), default=math.nan)
+    near = "" if math.isnan(closest) else "; no chance involved" if math.isinf(closest) else \
+        f"; the closest is {closest:.1f} standard errors from 0"
+    parts = [f"{number} {word}" for number, word in (
+        (hold, "hold"), (fail, "fail"), (count - hold - fail - missing, "open"), (missing, "not run")) if number]
+    return f"of {count} condition{'s' * (count > 1)} {', '.join(parts)}{near}"
 
 
 def figure_in_words(printed: float, measured: float, error: float, rounding: float = 0.0, degrees: float = math.inf) -> str:

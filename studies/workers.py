@@ -16,7 +16,7 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Sequence
-from multiprocessing import get_context, resource_tracker
+from multiprocessing import get_context, parent_process, resource_tracker
 from pathlib import Path
 from typing import Any
 
@@ -144,6 +144,7 @@ def _child(work: Callable[[Any], Any], cell: Any, core: int, sending: Any) -> No
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends this one
     if HAS_MASKS:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     os.environ["OPENBLAS_NUM_THREADS"] = os.environ["OMP_NUM_THREADS"] = "1"
     if hasattr(os, "sched_setaffinity"):  # JAX makes as many threads as it may use cores
         allowed = sorted(os.sched_getaffinity(0))
@@ -153,3 +154,11 @@ def _child(work: Callable[[Any], Any], cell: Any, core: int, sending: Any) -> No
     except Exception:
         traceback.print_exc()
         sending.send(None)
+
+
+def _end_with_parent() -> None:
+    """Whatever ends it, and be it a signal that nobody can catch."""
+    parent = parent_process()
+    assert parent is not None
+    parent.join()
+    os._exit(1)

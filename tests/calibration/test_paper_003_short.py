@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +13,7 @@ from studies.doctor_visits import FILE as VISITS_FILE
 from studies.doctor_visits import run as run_visits
 from studies.dp_sgld import batch_size, dp_sgld, noise_multiplier, spent_delta
 from studies.page import filled, words_of
-from studies.paper_003 import DIVIDED, PIMA, QUICK, SHORTENED, own_scaling, part_cell, public_scaling
+from studies.paper_003 import DIVIDED, PIMA, SHORTENED, WAYS, own_scaling, public_scaling, table_cell
 from studies.paper_003_figures import draw_all
 from studies.paper_003_models import DELTA, Reference, entry_variances, ks_distance, noisy_part, reference
 from studies.paper_003_report import PIECES, TARGETS, _same_sign
@@ -176,8 +175,9 @@ def test_a_quick_run_writes_results_pictures_and_the_page(tmp_path: Path) -> Non
     table["outcome"] = (rng.uniform(size=400) < table["age"] / 100).astype(int)
     table.to_csv(tmp_path / "pima.csv.gz", index=False)
     (tmp_path / "out").mkdir()
-    for name, found in part_cell("pima", str(tmp_path), asdict(replace(QUICK, repeats=1, rows=300))).items():
-        write(found, tmp_path / "out" / f"{name}.csv")
+    cells = [table_cell("pima", str(tmp_path), way, releases=1, draws=100, rows=300) for way in WAYS]
+    for name in cells[0]:
+        write([line for cell in cells for line in cell[name]], tmp_path / "out" / f"{name}.csv")
     lines = read(tmp_path / "out" / "pima.csv")
     assert {line["method"] for line in lines} >= {"DP-SGLD", "noisewise, paper", "noisewise, gram", "noisewise, moments"}
     assert all(0 <= float(line["ks"]) <= 1 for line in lines)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import signal
@@ -11,10 +12,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from studies import page, reproduce_page
+from studies import page, reproduce_page, reproduce_quick
 from studies.page import filled, words_of
 from studies.registry import DATA, PAPERS, Paper, paper_of
 from studies.verdicts import (
+    MISSING,
     Condition,
     Verdict,
     figure_in_words,
@@ -58,6 +60,18 @@ def test_a_sentence_needs_all_its_conditions() -> None:
     assert judge_sentence([Condition(0.1)]) == R and judge_sentence([Condition(-0.1)]) == N  # no chance involved
     assert judge_sentence([]) == Verdict.NOT_RUN
     assert judge_sentence([Condition(1.0, math.nan)]) == U  # a single repeat
+    assert judge_sentence([yes, MISSING]) == U and judge_sentence([no, MISSING]) == N  # not all was run, and what was may fail
+    assert judge_sentence([MISSING, MISSING]) == Verdict.NOT_RUN
+
+
+def test_one_of_many_conditions_does_not_fail_by_chance() -> None:
+    """Sentences that are right by a hair, with 16 conditions: one in a hundred is called not reproduced, or fewer."""
+    others = [Condition(0.1, 0.1)] * 15
+    assert judge_sentence([Condition(-0.3, 0.1)]) == N and judge_sentence([Condition(-0.3, 0.1), *others]) == U
+    assert judge_sentence([Condition(-0.4, 0.1), *others]) == N
+    rng = np.random.default_rng(4)
+    found = [judge_sentence([Condition(margin, 1.0) for margin in rng.normal(size=16)]) for _ in range(2000)]
+    assert np.mean([one in (N, P) for one in found]) < 0.012  # 0.5 % are expected, with a standard error of 0.16 %
 
 
 def test_an_error_of_the_authors_is_said_only_where_the_right_way_fails() -> None:
@@ -77,6 +91,7 @@ def test_one_reading_is_not_all_of_them() -> None:
 
 def test_reasons_tell_what_was_judged() -> None:
     assert in_words([Condition(0.21, 0.1)]) == "of 1 condition 1 open; the closest is 2.1 standard errors from 0"
+    assert in_words([Condition(0.5, 0.1), MISSING]).startswith("of 2 conditions 1 hold, 1 not run; the closest is 5.0 ")
     assert figure_in_words(1.0, 0.9, 0.02) == "+5.0 standard errors"
     assert figure_in_words(1.0, 0.9, 0.02, rounding=0.05).startswith("+2.5 standard errors beyond rounding")
     assert figure_in_words(1.0, 0.9, 0.02, degrees=4) == "+5.0 standard errors (limit 4.60)"
@@ -166,10 +181,45 @@ def test_a_changed_result_changes_the_verdict(tmp_path: Path) -> None:
         assert found.count(E) == 0 if more else found.count(E) > 20
 
 
+def test_a_sentence_about_methods_that_were_not_run_is_not_reproduced(tmp_path: Path) -> None:
+    """All methods of paper 002 improve as ε grows, by the full results; without those of one method that is open."""
+    paper = paper_of("distributed")
+    assert paper is not None
+    lines = read(page.RESULTS / "paper_002" / "errors.csv")
+    for left_out, wanted in (("", R), ("normal-x", U)):
+        write([line for line in lines if line["method"] != left_out], tmp_path / "errors.csv")
+        found = {one.what: one for one in paper.report.targets(tmp_path)}
+        assert found["all methods improve as ε grows"].verdict == wanted
+    assert "6 not run" in found["all methods improve as ε grows"].why
+    assert found["normalX has a clear advantage over B&S at d = 2"].verdict == Verdict.NOT_RUN
+
+
+def test_quick_runs_are_kept_beside_full_ones_by_the_rule_of_today() -> None:
+    for paper in PAPERS:
+        kept = reproduce_quick.stored()[paper.number]
+        assert kept["rule"] == reproduce_quick.rule(), f"python -m studies.reproduce {paper.number} --quick --store"
+        assert {study.name for study in paper.studies if list(study.tasks(study.quick, ""))} == set(kept["studies"])
+        targets = {(one["where"], one["what"]) for one in kept["targets"]}
+        assert targets <= {(one.where, one.what) for one in paper.report.targets(page.RESULTS / f"paper_{paper.number}")}
+        for study in paper.studies:
+            if study.name in kept["studies"]:
+                assert kept["studies"][study.name]["settings"] == json.loads(json.dumps(study.quick)), study.name
+
+
+def test_what_two_verdicts_have_to_do_with_each_other() -> None:
+    said = {(R, R): "the same", (U, N): "left open by the quick run", (N, U): "left open by the full run",
+            (N, E): "missed by both", (P, N): "missed by both", (R, N): "one says yes", (E, R): "one says yes",
+            (Verdict.NOT_RUN, N): "not run", (Verdict.INCOMPARABLE, Verdict.INCOMPARABLE): "the same"}
+    for verdicts, words in said.items():
+        assert reproduce_quick.relation(*verdicts).startswith(words)
+
+
 def test_papers_and_tables_go_by_several_names() -> None:
     assert paper_of("2") is paper_of("002") is paper_of("distributed") and paper_of("nobody") is None
     paper = PAPERS[4]
     assert [one.name for one in paper.chosen("Figure 4")] == [one.name for one in paper.chosen("diabetes")] == ["diabetes"]
+    for name in ("Table 1", "table_1", "table1", "TABLE-2"):
+        assert [one.name for one in PAPERS[2].chosen(name)] == ["table-1"]
     assert [one.name for one in paper.chosen("example-1")] == ["example-1"] and not paper.chosen("table 9")
     assert paper.chosen(None) == paper.studies
 

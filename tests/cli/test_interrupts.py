@@ -259,8 +259,7 @@ OTHER_PROCESS = """
 import noisewise.cli.reproduce as command
 command.SECONDS = 0.2
 command.START = '''
-import os, sys, time, noisewise_program
-noisewise_program.watch()
+import os, time
 noisewise_program.work_begins()
 os.write(2, b"working\\\\n")
 try:

@@ -61,6 +61,27 @@ def test_each_missing_file_has_a_line_of_its_own() -> None:
     assert starts == ["power_plant_energy.csv.gz", "bike_sharing.csv.gz", "air_quality.csv.gz"]
 
 
+def test_names_that_are_wrong_or_do_not_go_together_are_told(tmp_path: Path) -> None:
+    said = {("005",): "004 (model-uncertainty), or all", ("002", "table-9"): "table-1 (table 1, table 2)",
+            ("all", "table-1"): "name the paper", ("000", "--stored", "--quick"): "leave one of them out"}
+    for given, words in said.items():
+        done = reproduce(*given, "-o", tmp_path / "out", code=1)
+        assert done.stdout == "" and done.stderr.startswith("Error: ") and words in done.stderr
+    assert not (tmp_path / "out").exists()
+
+
+def test_all_data_are_asked_for_before_anything_is_run(tmp_path: Path) -> None:
+    done = reproduce("all", "--quick", "--data", tmp_path / "nowhere", "-o", tmp_path / "out", code=1)
+    assert "papers 002, 003 and 004 need files" in done.stderr and "which is not a folder" in done.stderr
+    assert "hsb2.csv.gz" in done.stderr and not (tmp_path / "out").exists()
+
+
+def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    done = reproduce("000", "--quick", "-o", tmp_path / "file", code=1)
+    assert done.stderr.startswith("Error: a file or folder cannot be read or written") and str(tmp_path / "file") in done.stderr
+
+
 def test_help_has_an_example() -> None:
     assert "Example: noisewise reproduce 000 --quick" in reproduce("--help").stdout
 
@@ -103,6 +124,19 @@ def test_ctrl_c_keeps_what_is_finished(tmp_path: Path) -> None:
     assert process.returncode == 130 and "finished cells are kept" in words and "Traceback" not in words
     kept = list(cells.glob("*.json"))
     assert 1 <= len(kept) < 3 and not list(cells.glob("*.part")) and all(json.loads(path.read_text()) for path in kept)
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="processes are watched as Linux shows them")
+def test_ctrl_c_while_the_studies_are_imported_prints_no_traceback(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "noisewise.cli", "reproduce", "000", "--quick", "-o", str(tmp_path), "--workers", "1"]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    started = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+    while not started.read_text():
+        assert process.poll() is None
+        time.sleep(0.01)
+    os.killpg(process.pid, signal.SIGINT)
+    _, words = process.communicate(timeout=120)
+    assert process.returncode == 130 and words.startswith("Error: stopped by Ctrl-C") and "Traceback" not in words
 
 
 @pytest.mark.slow

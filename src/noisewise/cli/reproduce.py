@@ -10,6 +10,8 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -22,9 +24,14 @@ from noisewise.errors import ResultError
 from noisewise_program import BY_CTRL_C, why_stopped
 
 PROGRAM: Final = Path("studies", "reproduce.py")
-START: Final = """
+HEARS: Final = """
+import signal
 import noisewise_program
 noisewise_program.watch()
+if hasattr(signal, "pthread_sigmask"):
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+"""
+START: Final = """
 from studies.reproduce import main
 main()
 """
@@ -80,8 +87,9 @@ def _run(given: list[str]) -> int:
     root = studies_root()
     paths = [str(root), str(Path(__file__).parents[2]), *filter(None, [os.environ.get("PYTHONPATH")])]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
-    process = subprocess.Popen([sys.executable, "-c", START, *given], env=environment)
     try:
+        with _ctrl_c_later():
+            process = subprocess.Popen([sys.executable, "-c", HEARS + START, *given], env=environment)
         return process.wait()
     except KeyboardInterrupt:
         code = why_stopped()
@@ -91,6 +99,19 @@ def _run(given: list[str]) -> int:
             process.send_signal(signal.SIGINT if code == BY_CTRL_C else signal.SIGTERM)
             process.wait()
         return code
+
+
+@contextmanager
+def _ctrl_c_later() -> Iterator[None]:
+    """Ctrl-C waits: here until this is left, and in a process that is started here until it can answer (`HEARS`)."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def studies_root() -> Path:
