@@ -394,6 +394,7 @@ def deal_without_us(piece: int, batches: Iterator[pa.RecordBatch]) -> Iterator[A
     yield
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("sent_along")
 def test_workers_without_noisewise_are_named(spark: SparkSession) -> None:
     source = open_source(spark.range(9).toDF("x"))
@@ -402,6 +403,7 @@ def test_workers_without_noisewise_are_named(spark: SparkSession) -> None:
         source.exchange([Wanted("x", "number")], deal_without_us, gather_at_second, in_order=False, progress=False)
 
 
+@pytest.mark.slow
 def test_workers_with_another_version_are_named(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(spark_source, "PieceReader", partial(spark_source.PieceReader, version="0.0.1"))
     with pytest.raises(DataError, match=rf"same version of noisewise.*{nw.__version__} on a worker"):
@@ -416,6 +418,7 @@ class _Slow(_Failing):
         return ExactSum.of(["rows"], np.array([0]), np.zeros(1, dtype=np.int64))
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("sent_along")
 def test_ctrl_c_stops_the_work_on_the_cluster(spark: SparkSession) -> None:
     source = open_source(spark.range(1000).toDF("x").repartition(2))

@@ -31,6 +31,11 @@ from noisewise.results.diagnostics import ess_bulk
 
 Array = NDArray[np.float64]
 SIZE = 5
+CASES = [pytest.param(True, True, id="intercept, noisy rows"),
+         pytest.param(False, False, id="no intercept, exact rows"),
+         # Compiled anew for what the others do in other combinations.
+         pytest.param(True, False, id="intercept, exact rows", marks=pytest.mark.slow),
+         pytest.param(False, True, id="no intercept, noisy rows", marks=pytest.mark.slow)]
 
 
 def made_model(seed: int, noises: Sequence[EntryNoise], intercept: bool = True) -> tuple[CollapsedModel, Regression]:
@@ -89,8 +94,7 @@ def plain_density(model: CollapsedModel, g: Array, sigma: float, m: Array, c: Ar
     return float(total)
 
 
-@pytest.mark.parametrize("corner", [False, True], ids=["exact rows", "noisy rows"])
-@pytest.mark.parametrize("intercept", [True, False], ids=["intercept", "no intercept"])
+@pytest.mark.parametrize(("intercept", "corner"), CASES)
 def test_the_density_is_that_of_coefficients_and_moments_times_the_jacobian(intercept: bool, corner: bool) -> None:
     import jax
     import jax.numpy as jnp
@@ -149,8 +153,7 @@ def test_the_guessed_scales_are_those_of_the_posterior() -> None:
     assert 0.2 < values[0] and values[-1] < 2.0
 
 
-@pytest.mark.parametrize("corner", [False, True], ids=["exact rows", "noisy rows"])
-@pytest.mark.parametrize("intercept", [True, False], ids=["intercept", "no intercept"])
+@pytest.mark.parametrize(("intercept", "corner"), CASES)
 def test_the_dense_form_equals_the_rotated_form(intercept: bool, corner: bool) -> None:
     noises = [gaussian(9.0, corner), gaussian(15.0, corner)]
     same = [EntryNoise("laplace", noise.diagonal, noise.off_diagonal, noise.corner) for noise in noises]

@@ -117,7 +117,7 @@ def assert_as_without_noise(posterior: nw.Posterior, known: tuple[Array, Array])
     assert ratio < 1.1  # the Monte Carlo error of an sd is about 1.5 % here
 
 
-@pytest.mark.parametrize("method", ["conditional", "collapsed", "laplace"])
+@pytest.mark.parametrize("method", ["conditional", pytest.param("collapsed", marks=pytest.mark.slow), "laplace"])
 def test_with_almost_no_noise_the_posterior_is_the_one_without_privacy(method: str, release: nw.Release) -> None:
     posterior = fitted(FORMULA, release, method=method, seed=7)
     assert posterior.terms == ("Intercept", "age", "dose", "sigma")
@@ -126,7 +126,8 @@ def test_with_almost_no_noise_the_posterior_is_the_one_without_privacy(method: s
     assert_as_without_noise(posterior, least_squares(STAY, ONE, AGE, DOSE))
 
 
-@pytest.mark.parametrize("method", ["conditional", pytest.param("collapsed", marks=pytest.mark.slow), "laplace"])
+@pytest.mark.parametrize("method", [pytest.param(name, marks=pytest.mark.slow) for name in ("conditional", "collapsed")]
+                         + ["laplace"])
 def test_the_same_for_laplace_noise(method: str) -> None:
     posterior = fitted(FORMULA, released(delta=None), method=method, seed=7)
     assert_as_without_noise(posterior, least_squares(STAY, ONE, AGE, DOSE))

@@ -167,7 +167,7 @@ def z_of_change(before: Array, after: Array) -> float:
     return float(np.abs(change.mean(axis=0) / (change.std(axis=0) / np.sqrt(len(change)))).max())
 
 
-@pytest.mark.parametrize("size", [1, 2])
+@pytest.mark.parametrize("size", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_moves_of_a_scatter_leave_its_law_alone(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
     before, after = moved(size, None, monkeypatch)
     assert (before != after).any(axis=1).mean() > 0.5
@@ -176,7 +176,7 @@ def test_moves_of_a_scatter_leave_its_law_alone(size: int, monkeypatch: pytest.M
     assert abs(after[:, 3].mean() - 12.0 * size) < LIMIT * after[:, 3].std() / np.sqrt(len(after))
 
 
-@pytest.mark.parametrize("size", [1, 2])
+@pytest.mark.parametrize("size", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_a_move_without_the_proposal_ratio_does_not(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
     assert z_of_change(*moved(size, lambda factor, alpha, holders: 0.0, monkeypatch)) > LIMIT
 
@@ -290,6 +290,7 @@ def test_a_fit_with_almost_no_noise_finds_the_coefficients(method: Any) -> None:
     assert (np.abs(found.samples[..., :-1].mean(axis=(0, 1)) - known) < 0.5 * sd).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", [normal_x, pytest.param(normal_x_nuts, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("changes", [{"holders": 3, "adjacency": "add-remove"},
                                      pytest.param({"formula": "y ~ 1"}, marks=pytest.mark.slow)], ids=["holders", "mean"])
@@ -301,6 +302,7 @@ def test_a_fit_of_every_kind_has_draws(method: Any, changes: dict[str, Any]) -> 
     assert np.array_equal(found.samples, method(request).samples)
 
 
+@pytest.mark.slow
 def test_with_only_an_intercept_nothing_is_left_to_sample_but_what_fixed_s_does() -> None:
     request, _, _ = made_request(3.0, "y ~ 1", draws=2000)
     known, found = fixed_s(request).samples, normal_x_nuts(request).samples

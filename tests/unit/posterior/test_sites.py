@@ -234,6 +234,7 @@ def interval(draws: Array) -> tuple[float, float]:
     return float(low), float(high)
 
 
+@pytest.mark.slow
 def test_sites_that_are_alike_and_sites_that_differ() -> None:
     alike, apart = Cell(8, 0.0, 10_000, 10.0), Cell(8, 0.15, 10_000, 10.0)
     truth = truth_in_table(alike.setting)

@@ -68,7 +68,7 @@ def test_p_values_are_uniform_where_the_model_holds(family: str, settings: dict[
 @pytest.mark.parametrize(("family", "odd", "words"), [
     ("logistic", {"shift": 0.5}, "mean response is higher"),
     ("logistic", {"slope": 0.0}, "coefficient of age seems smaller"),
-    ("probit", {"ward_b": -0.5}, "coefficient of ward[T.B] seems smaller"),
+    pytest.param("probit", {"ward_b": -0.5}, "coefficient of ward[T.B] seems smaller", marks=pytest.mark.slow),
     ("poisson", {"shift": -0.6}, "mean response is lower"),
     ("poisson", {"overdispersion": 1.0}, "counts vary more than Poisson ones"),
 ])

@@ -36,7 +36,7 @@ def test_counts_are_cut_off(largest: int) -> None:
         assert float(moments("poisson", largest, near)[0]) < largest - 0.2
 
 
-@pytest.mark.parametrize("largest", [1, 10, 200])
+@pytest.mark.parametrize("largest", [10, *(pytest.param(one, marks=pytest.mark.slow) for one in (1, 200))])
 def test_derivatives_of_any_order_are_right(largest: int) -> None:
     import jax
 
