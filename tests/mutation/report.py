@@ -3,16 +3,19 @@
     python -m tests.mutation.report mutation.jsonl > report.md
 
 `verdicts.toml`, beside this file, says of survivors that were looked at why no test notices them. A verdict names the file, the
-function and the change as this report prints them, so that it is void when the source changes.
+function and the change as this report prints them, so that it is void when the source changes. Where a function has the same
+change on several lines, ``at`` says which: it is part of the text of that line.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import tomllib
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -42,22 +45,60 @@ def latest(lines: Iterable[Line]) -> list[Line]:
     return [line for _, line in sorted(found.items()) if line["digest"] == versions[line["file"]]]
 
 
-def read_verdicts(path: Path) -> dict[tuple[str, str, str], tuple[str, str]]:
-    """(file, function, change) to (reason, explanation); an empty function or change stands for all."""
-    found = {}
+@dataclass(frozen=True)
+class Verdict:
+    """What was said about the changes of one place: ``why`` is one of `REASONS`, in words."""
+
+    file: str
+    function: str
+    at: str
+    changes: tuple[str, ...]
+    reason: str
+    why: str
+
+    def is_about(self, file: str, function: str, change: str, text: str) -> bool:
+        return (file, function) == (self.file, self.function) and change in self.changes and self.at in text
+
+
+class Verdicts:
+    """All that was said; which line of a source a result is about is looked up where the source is still the same."""
+
+    def __init__(self, verdicts: Iterable[Verdict]) -> None:
+        self.every = tuple(verdicts)
+        self._sources: dict[str, tuple[str, list[str]]] = {}
+
+    def of(self, line: Line) -> tuple[str, str]:
+        """(reason, explanation) of a result, or "not judged"."""
+        text = self._text(line)
+        for verdict in self.every:
+            if verdict.is_about(line["file"], line["function"], line["change"], text):
+                return verdict.reason, verdict.why
+        return "not judged", ""
+
+    def _text(self, line: Line) -> str:
+        if line["file"] not in self._sources:
+            path = Path(line["file"])
+            source = path.read_text(encoding="utf-8") if path.exists() else ""
+            self._sources[line["file"]] = digest(source), source.splitlines()
+        version, lines = self._sources[line["file"]]
+        return lines[line["line"] - 1] if version == line["digest"] else ""
+
+
+def read_verdicts(path: Path) -> Verdicts:
+    found = []
     for verdict in tomllib.loads(path.read_text(encoding="utf-8")).get("verdict", []):
         if verdict["is"] not in REASONS:
             raise ValueError(f"a verdict is one of {', '.join(REASONS)}, not {verdict['is']}")
-        for change in verdict["changes"]:
-            found[verdict["file"], verdict.get("function", ""), change] = verdict["is"], verdict["why"]
-    return found
+        found.append(Verdict(verdict["file"], verdict.get("function", ""), verdict.get("at", ""), tuple(verdict["changes"]),
+                             verdict["is"], verdict["why"]))
+    return Verdicts(found)
 
 
-def verdict_of(line: Line, verdicts: Mapping[tuple[str, str, str], tuple[str, str]]) -> tuple[str, str]:
-    return verdicts.get((line["file"], line["function"], line["change"]), ("not judged", ""))
+def digest(source: str) -> str:
+    return hashlib.sha256(source.encode()).hexdigest()[:16]
 
 
-def report(lines: list[Line], verdicts: Mapping[tuple[str, str, str], tuple[str, str]]) -> list[str]:
+def report(lines: list[Line], verdicts: Verdicts) -> list[str]:
     head = ["file", "mutants", "run", "killed", "timeouts", "equivalent", "harmless", "gap", "not judged", "score"]
     rows = []
     for file in sorted({line["file"] for line in lines}):
@@ -70,20 +111,20 @@ def report(lines: list[Line], verdicts: Mapping[tuple[str, str, str], tuple[str,
     return [*table, "", *_survivors(lines, verdicts)]
 
 
-def _numbers(lines: list[Line], verdicts: Mapping[tuple[str, str, str], tuple[str, str]]) -> list[Any]:
+def _numbers(lines: list[Line], verdicts: Verdicts) -> list[Any]:
     results = Counter(line["result"] for line in lines)
-    reasons = Counter(verdict_of(line, verdicts)[0] for line in lines if line["result"] == "survived")
+    reasons = Counter(verdicts.of(line)[0] for line in lines if line["result"] == "survived")
     noticed = results["killed"] + results["timeout"]
     possible = len(lines) - reasons["equivalent"]
     return [len(lines), results["killed"], results["timeout"], *(reasons[reason] for reason in (*REASONS, "not judged")),
             f"{100 * noticed / possible:.1f} %" if possible else "–"]
 
 
-def _survivors(lines: list[Line], verdicts: Mapping[tuple[str, str, str], tuple[str, str]]) -> list[str]:
+def _survivors(lines: list[Line], verdicts: Verdicts) -> list[str]:
     found: dict[tuple[str, str, str, str], list[str]] = {}
     for line in lines:
         if line["result"] == "survived":
-            key = (line["file"], line["function"] or "(outside of functions)", *verdict_of(line, verdicts))
+            key = (line["file"], line["function"] or "(outside of functions)", *verdicts.of(line))
             found.setdefault(key, []).append(f"line {line['line']}: `{line['change'].replace('`', chr(39))}`")
     text = []
     for (file, function, reason, why), changes in found.items():
