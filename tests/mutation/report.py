@@ -30,9 +30,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=str(__doc__).partition("\n")[0])
     parser.add_argument("results", type=Path)
     parser.add_argument("--verdicts", type=Path, default=VERDICTS)
+    parser.add_argument("--changes", action="store_true", help="name each change of the survivors too")
     options = parser.parse_args()
     lines = latest(json.loads(line) for line in options.results.read_text().splitlines())
-    print("\n".join(report(lines, read_verdicts(options.verdicts))))
+    print("\n".join(report(lines, read_verdicts(options.verdicts), options.changes)))
 
 
 def latest(lines: Iterable[Line]) -> list[Line]:
@@ -98,7 +99,7 @@ def digest(source: str) -> str:
     return hashlib.sha256(source.encode()).hexdigest()[:16]
 
 
-def report(lines: list[Line], verdicts: Verdicts) -> list[str]:
+def report(lines: list[Line], verdicts: Verdicts, changes: bool = False) -> list[str]:
     head = ["file", "mutants", "run", "killed", "timeouts", "equivalent", "harmless", "gap", "not judged", "score"]
     rows = []
     for file in sorted({line["file"] for line in lines}):
@@ -108,7 +109,7 @@ def report(lines: list[Line], verdicts: Verdicts) -> list[str]:
                      *_numbers(own, verdicts)])
     rows.append(["together", sum(row[1] for row in rows), *_numbers(lines, verdicts)])
     table = ["| " + " | ".join(map(str, row)) + " |" for row in (head, ["---", *["--:"] * (len(head) - 1)], *rows)]
-    return [*table, "", *_survivors(lines, verdicts)]
+    return [*table, "", *_survivors(lines, verdicts, changes)]
 
 
 def _numbers(lines: list[Line], verdicts: Verdicts) -> list[Any]:
@@ -120,15 +121,19 @@ def _numbers(lines: list[Line], verdicts: Verdicts) -> list[Any]:
             f"{100 * noticed / possible:.1f} %" if possible else "–"]
 
 
-def _survivors(lines: list[Line], verdicts: Verdicts) -> list[str]:
-    found: dict[tuple[str, str, str, str], list[str]] = {}
+def _survivors(lines: list[Line], verdicts: Verdicts, changes: bool) -> list[str]:
+    """One line for all survivors of a file of which the same was said; ``changes`` are named below it if they are asked for."""
+    found: dict[tuple[str, str, str], list[Line]] = {}
     for line in lines:
         if line["result"] == "survived":
-            key = (line["file"], line["function"] or "(outside of functions)", *verdicts.of(line))
-            found.setdefault(key, []).append(f"line {line['line']}: `{line['change'].replace('`', chr(39))}`")
+            found.setdefault((line["file"], *verdicts.of(line)), []).append(line)
     text = []
-    for (file, function, reason, why), changes in found.items():
-        text += [f"- `{file}`, `{function}`, {reason}{': ' + why if why else ''}", *(f"    - {change}" for change in changes)]
+    for (file, reason, why), own in sorted(found.items()):
+        numbers = Counter(line["line"] for line in own)
+        where = ", ".join(f"{number} ({count})" if count > 1 else f"{number}" for number, count in sorted(numbers.items()))
+        text.append(f"- `{file}`, line {where}; {reason}{': ' + why if why else ''}")
+        if changes or reason in ("gap", "not judged"):
+            text += [f"    - line {line['line']}: `{line['change'].replace('`', chr(39))}`" for line in own]
     return text
 
 

@@ -145,7 +145,9 @@ def test_a_report_counts_the_last_result_and_takes_verdicts_only_for_the_change_
     verdicts.write_text('[[verdict]]\nfile = "a.py"\nfunction = "f"\nis = "equivalent"\nwhy = "same"\nchanges = ["1 -> 2"]\n')
     text = report(lines, read_verdicts(verdicts))
     assert "| `a.py` | 3 | 3 | 0 | 1 | 1 | 0 | 0 | 1 | 50.0 % |" in text
-    assert "- `a.py`, `f`, equivalent: same" in text and "- `a.py`, `f`, not judged" in text
+    assert "- `a.py`, line 3; equivalent: same" in text and "    - line 3: `1 -> 2`" not in text
+    assert "- `a.py`, line 3; not judged" in text and "    - line 3: `2 -> 3`" in text
+    assert "    - line 3: `1 -> 2`" in report(lines, read_verdicts(verdicts), changes=True)
     verdicts.write_text(verdicts.read_text().replace("equivalent", "boring"))
     with pytest.raises(ValueError, match="a verdict is one of"):
         read_verdicts(verdicts)
