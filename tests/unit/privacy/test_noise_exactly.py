@@ -19,12 +19,14 @@ def test_opendp_is_asked_for_the_noise_that_is_named() -> None:
 @pytest.mark.parametrize("levels", [2, 3, 7])
 def test_another_level_is_one_of_all_but_one(monkeypatch: pytest.MonkeyPatch, levels: int) -> None:
     asked = []
-    monkeypatch.setattr(noise, "_random_below", lambda count, limit: asked.append((count, limit)) or np.zeros(count, dtype=np.int64))
-    noise.randomised_response(np.zeros(5, dtype=np.int64), levels, 2**53 - 1)
+    zeros = np.zeros(5, dtype=np.int64)
+    monkeypatch.setattr(noise, "_random_below", lambda count, limit: asked.append((count, limit)) or zeros)
+    noise.randomised_response(zeros, levels, 2**53 - 1)
     assert asked == [(5, levels - 1)]
 
 
-@pytest.mark.parametrize(("scale", "count", "words"), [(2.0**53 * (1 + 2.0**-50), 3, "64-bit grid"), (1.0, 5, "at least 1.25 grid units")])
+@pytest.mark.parametrize(("scale", "count", "words"), [
+    (2.0**53 * (1 + 2.0**-50), 3, "64-bit grid"), (1.0, 5, "at least 1.25 grid units")])
 def test_a_cube_that_cannot_be_drawn_is_refused_when_it_is_drawn(scale: float, count: int, words: str) -> None:
     """The sum of the noise on three numbers would leave 64 bits, though each of its four parts does not."""
     with pytest.raises(PrivacyError, match=words):

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from typing import Any
 
 import mpmath
 import pytest
 
 from noisewise.errors import PrivacyError
 from noisewise.privacy.rounding import sqrt_round_up
-from noisewise.privacy.sensitivity.adassp import adassp_sensitivity
-from noisewise.privacy.sensitivity.averaged import averaged_sensitivity
+from noisewise.privacy.sensitivity.adassp import adassp_sensitivity, sums_without_constant
+from noisewise.privacy.sensitivity.averaged import _squared_change, averaged_sensitivity
 from noisewise.privacy.sensitivity.gram import (
     _largest_scalar_change,
     frobenius_without_constant,
@@ -107,7 +108,7 @@ def test_the_sum_with_what_the_grid_adds_is_rounded_up_where_it_has_a_digit_more
 
 
 @pytest.mark.parametrize("bound", [None, 0.3, 0.7, 1.1, 1.2, 1.3])
-@pytest.mark.parametrize("rows", [1, 3])
+@pytest.mark.parametrize("rows", [1, 3, 5, 7, 11])
 def test_both_bounds_of_an_adassp_release_are_rounded_up(bound: float | None, rows: int) -> None:
     """A1 to A4. The smallest eigenvalue is a single number: its two norms are the same, and it is never public."""
     largest = 1 + (Fraction(2) if bound is None else Fraction(bound) ** 2)
@@ -166,3 +167,44 @@ def test_the_largest_value_of_a_polynomial_is_where_it_should_be() -> None:
     assert largest_value([Fraction(0), Fraction(-1)], Fraction(3), tolerance) == 3
     assert largest_value([Fraction(0), Fraction(1)], Fraction(3), tolerance) == 3
     assert 16 <= largest_value([Fraction(0), Fraction(12), Fraction(0), Fraction(-1)], Fraction(3), tolerance) <= 16 + tolerance
+
+
+@pytest.mark.parametrize("bound", [0.3, 0.7, 0.9, 1.1, 1.2, 1.3, 1.7, 2.3])
+def test_without_a_constant_the_sums_of_a_row_are_rounded_up(bound: float) -> None:
+    square = Fraction(bound) ** 2
+    replaced = 2 * (1 + square) ** 2 if bound > 1 else 8 * square
+    assert Fraction(sums_without_constant(bound, "replace-one")) ** 2 >= replaced
+    assert Fraction(sums_without_constant(bound, "add-remove")) ** 2 >= square**2 + 2 * square
+
+
+@pytest.mark.parametrize("group", [2, 3, 10])
+@pytest.mark.parametrize(("apart", "radius"), [(1, 2), (2, 3), (3, 4), (5, 7), (3, 5), (7, 8), (9, 11), (10, 13)])
+def test_what_is_taken_off_for_averaged_indicators_is_rounded_down(group: int, apart: int, radius: int) -> None:
+    """A2: 32 S²·rS/k is taken off 8S² + 16S²(r² + S²/k²), and rS is the root of a whole number here."""
+    found = _squared_change(group, Fraction(radius), Fraction(apart))
+    product = (8 * apart + 16 * apart * (radius + Fraction(apart, group**2)) - found) * Fraction(group, 32 * apart)
+    assert product**2 <= apart * radius < (product * (1 + Fraction(1, 2**50))) ** 2
+
+
+@pytest.mark.parametrize(("scalars", "blocks", "radius"), [
+    (6, 0, 1.3), (6, 0, 1.4), (6, 0, 1.5), (6, 0, 1.6), (6, 0, 1.7), (4, 1, 1.4), (6, 2, 1.8), (5, 6, 2.5)])
+def test_the_bound_on_the_l1_norm_by_cauchy_and_schwarz_is_rounded_up(scalars: int, blocks: int, radius: float) -> None:
+    """P4(c): √W times the Frobenius norm."""
+    q, m = scalars, blocks
+    found = gram_sensitivity(scalars=q, blocks=m, size=20, radius=radius, norm_clipped=True, adjacency="replace-one").l1
+    weight = Fraction(3 * (q + 2 * m), 2) + Fraction(q * (q - 1), 4) + q * m + Fraction(m * (m - 1), 2)
+    assert (Fraction(found) - 210 * GRID) ** 2 >= weight * 2 * (1 + Fraction(radius) ** 2) ** 2
+    assert found == pytest.approx(math.sqrt(2 * weight) * (1 + radius**2) + 210 * float(GRID), rel=1e-14)
+
+
+@pytest.mark.parametrize("changes", [
+    {"max_rows": 0}, {"weights": {"n": 1.0, "xx": 0.0}}, {"weights": {"n": math.inf, "xx": 1.0}},
+    {"weights": {"n": 1.0, "xx": math.nan}}, {"weights": {"xx": 1.0}},
+])
+def test_moments_of_no_rows_or_with_any_weight_that_is_none_are_refused(changes: dict[str, Any]) -> None:
+    """Either would give a sensitivity, and so noise, of zero or of any size."""
+    shape: dict[str, Any] = {"weights": {"n": 1.0, "xx": 1.0}, "scalars": 1, "groups": 0, "predictors": 1, "norm_bound": None,
+                             "adjacency": "replace-one", "unit_is_row": False, "max_rows": 2}
+    moments_sensitivity(**shape)
+    with pytest.raises(PrivacyError, match="a sensitivity needs"):
+        moments_sensitivity(**{**shape, **changes})
