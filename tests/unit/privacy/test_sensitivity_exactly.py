@@ -72,15 +72,20 @@ def test_without_a_constant_too_neighbours_are_of_two_kinds(adjacency: str) -> N
         l1_without_constant(2, adjacency)
 
 
+def test_without_a_constant_too_columns_are_counted() -> None:
+    with pytest.raises(PrivacyError, match="one column per scalar"):
+        l1_without_constant(-1, "replace-one")
+
+
 @pytest.mark.parametrize("radius", [0.1, 0.3, 0.7, 1.1, 1.2, 1.3, 1.6, 1.7])
 def test_every_bound_of_a_clipped_row_is_rounded_up(radius: float) -> None:
     """P2, P3, P6 and P7 with a radius whose square is no float: never below the exact number, and at most two roundings above."""
-    square, size = Fraction(radius) ** 2, 5
+    square, size = Fraction(radius) ** 2, 4
     for adjacency in ("add-remove", "replace-one"):
-        found = gram_sensitivity(scalars=4, blocks=0, size=size, radius=radius, norm_clipped=True, adjacency=adjacency)
+        found = gram_sensitivity(scalars=3, blocks=0, size=size, radius=radius, norm_clipped=True, adjacency=adjacency)
         if adjacency == "add-remove":
             assert_just_above(found.frobenius, 1 + square + size * GRID)
-            assert_just_above(found.l1, 1 + Fraction(sqrt_round_up(4 * square)) + 5 * square / 2 + 15 * GRID)
+            assert_just_above(found.l1, 1 + Fraction(sqrt_round_up(3 * square)) + 4 * square / 2 + 10 * GRID)
         else:
             root = sqrt_round_up(2 * (1 + square) ** 2 if radius > 1 else 8 * square)
             assert_just_above(found.frobenius, Fraction(root) + size * GRID)
@@ -97,6 +102,7 @@ def test_the_bound_of_averaged_rows_is_rounded_up_twice(group: int, scalars: int
     found = averaged_sensitivity(group=group, scalars=scalars, blocks=0, size=scalars + 1, radius=1.0, norm_clipped=False)
     root = sqrt_round_up(8 * scalars + 16 * (1 - Fraction(1, group)) ** 2 * scalars**2)
     assert_just_above(found.frobenius, Fraction(root) + (scalars + 1) * GRID)
+    assert found.max_rows == 1
 
 
 @pytest.mark.parametrize("radius", [1.111784, 1.111782, 1.11178])
