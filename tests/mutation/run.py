@@ -230,9 +230,9 @@ class _Runner(_Quick):
         first = [test for test in killers if test in every]
         tests, total = [], 0.0
         for test in [*first, *(test for test in every if test not in first)]:
+            if total + self.reached.times[test] > self.options.seconds and tests:
+                continue  # a slow one is left out, and not the quick ones behind it
             total += self.reached.times[test]
-            if total > self.options.seconds and tests:
-                break
             tests.append(test)
         began = time.monotonic()
         answer, killer = self._in_process(path, source, mutant, [items[test] for test in tests]) if tests else ("survived", "")

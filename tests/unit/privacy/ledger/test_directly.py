@@ -1,0 +1,87 @@
+"""What a ledger must never do, asked of it directly and fast: without a release, and of the chain without a file."""
+
+from __future__ import annotations
+
+import sqlite3
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.unit.privacy.ledger.table import charge, pure_ledger
+
+from noisewise.errors import BudgetError, PrivacyError
+from noisewise.privacy.ledger.entries import Entry, Total, problems
+
+
+def test_a_charge_beyond_the_total_is_refused_and_leaves_no_entry(tmp_path: Path) -> None:
+    ledger = pure_ledger(tmp_path, epsilon=1.0)
+    charge(ledger, 1.0)
+    with pytest.raises(BudgetError, match="nothing is left"):
+        charge(ledger, 0.5)
+    assert len(ledger.entries()) == 2
+
+
+def test_one_person_without_budget_is_enough_to_refuse(tmp_path: Path) -> None:
+    ledger = pure_ledger(tmp_path, epsilon=1.0)
+    charge(ledger, 1.0, partition={"year": "2023"})
+    charge(ledger, 0.5, partition={"year": "2024"})
+    for partition in ({"year": "2023"}, {}):
+        with pytest.raises(BudgetError):
+            charge(ledger, 0.1, partition=partition)
+
+
+def test_other_neighbours_are_refused(tmp_path: Path) -> None:
+    ledger = pure_ledger(tmp_path)
+    charge(ledger, 0.1, neighbours="replace-one, row")
+    with pytest.raises(BudgetError, match="protect the same"):
+        charge(ledger, 0.1, neighbours="add-remove, row")
+
+
+def test_files_that_were_exchanged_are_not_handed_out(tmp_path: Path) -> None:
+    ledger = pure_ledger(tmp_path)
+    for content in (b"first", b"second"):
+        ledger.complete(charge(ledger, 0.1), content)
+    stored = {entry.of: ledger.file(entry.of) for entry in ledger.entries() if entry.of is not None}
+    assert list(stored.values()) == [b"first", b"second"]
+    digests = [row["file"] for row in ledger.table()]
+    assert digests == [entry.file_digest for entry in ledger.entries() if entry.what == "released"]
+    numbers = list(stored)
+    ledger._store.file = lambda number: stored[numbers[1 - numbers.index(number)]]  # type: ignore[method-assign]
+    for number in numbers:
+        with pytest.raises(BudgetError, match="not handed out"):
+            ledger.file(number)
+
+
+def test_the_file_writes_ahead_and_has_all_its_guards(tmp_path: Path) -> None:
+    charge(pure_ledger(tmp_path))
+    connection = sqlite3.connect(tmp_path / "budget.db")
+    assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+    guards = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'")}
+    actions = ("update", "delete", "insert")
+    assert guards == {f"noisewise_{table}_{action}" for table in ("entries", "files") for action in actions}
+    connection.close()
+
+
+def entry(last: Entry | None = None, **fields: Any) -> Entry:
+    values: dict[str, Any] = {"what": "charged", "at": "2026-01-02", "who": "me", "description": "", **fields}
+    return Entry.following(last, **values)
+
+
+def test_a_ledger_begins_with_its_total() -> None:
+    total = Total(1.0, 0.0, "basic")
+    opened = entry(what="opened", cost=total.as_dict())
+    assert Total.of([opened]) == total
+    for entries in ([], [replace(opened, what="charged")], [replace(opened, cost=None)]):
+        with pytest.raises(PrivacyError, match="begins with its total"):
+            Total.of(entries)
+
+
+def test_an_entry_that_is_dated_before_another_shows() -> None:
+    first = entry(what="opened")
+    second = entry(first)
+    early = replace(second, at="2026-01-01")
+    early = replace(early, digest=early.computed_digest())
+    assert list(problems([first, second])) == []
+    assert [words for words in problems([first, early]) if "is dated before" in words] == [
+        "entry 2 is dated before the one before it: 2026-01-01, after 2026-01-02"]

@@ -1,0 +1,44 @@
+"""Allowances of the accountant by hand: what they are for cannot be seen in a result, only that they are there."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from noisewise.privacy import accounting
+from noisewise.privacy.accounting import compose, gaussian_epsilon
+from noisewise.privacy.calibration import log_delta_of_gaussian
+from noisewise.privacy.cost import Cost
+
+
+@pytest.mark.parametrize("multiplier", [0.3, 1.0, 7.0])
+@pytest.mark.parametrize("delta", [1e-12, 1e-6, 0.01])
+def test_the_epsilon_of_gaussian_noise_keeps_both_of_its_allowances(multiplier: float, delta: float) -> None:
+    """1e-10 of delta, for the error of the curve, and 1e-10 of epsilon itself."""
+    found = gaussian_epsilon(multiplier, delta)
+    assert found > 0
+    inner = found / (1 + 1e-10)
+    assert log_delta_of_gaussian(inner, multiplier) <= math.log(delta) - 0.99e-10
+    assert log_delta_of_gaussian(inner * (1 - 3e-12), multiplier) > math.log(delta) - 1.05e-10 - 1e-11 * inner * multiplier**2
+
+
+class Asked:
+    """In the place of a composed distribution: remembers which delta it is asked for."""
+
+    delta = math.nan
+
+    def get_epsilon_for_delta(self, delta: float) -> float:
+        self.delta = delta
+        return 1.0
+
+
+def test_every_point_of_a_coarse_grid_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two more than fit between the ends. Here there are few, so that each makes a difference."""
+    asked = Asked()
+    monkeypatch.setattr(accounting, "_loss_distribution", lambda costs, grid: (asked, 5))
+    rho = 0.5**2 / 2
+    reach = rho + 2 * math.sqrt(rho * math.log(1e22))
+    assert compose([Cost.laplace(2.0, 0.5)], 1e-9, grid=reach / 2).distributions == 1.0
+    points = 4 + 2
+    assert 1e-9 - asked.delta == pytest.approx(5 * points * 3 * math.log2(points) * 2.0**-53, rel=1e-6, abs=0)

@@ -1,0 +1,80 @@
+"""What mechanisms ask of the sampler, and what they make of its answer: to the last bit."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from noisewise.privacy import mechanisms
+from noisewise.privacy.mechanisms import SymmetricGaussian, SymmetricLaplace, SymmetricWishart
+from noisewise.privacy.rounding import sqrt_round_up
+from noisewise.privacy.sensitivity import gram_sensitivity
+
+GRID = 2.0**-16
+STEPS = 2**16
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, list[int], float]]:
+    """What was asked of the sampler; its noise is one for each number of the first request, two for the second, …"""
+    found: list[tuple[str, list[int], float]] = []
+
+    def sampler(name: str) -> Any:
+        def draw(values: Any, units: float) -> Any:
+            found.append((name, values.tolist(), units))
+            return values + len(found) * STEPS
+        return draw
+
+    for name in ("gaussian_integers", "laplace_integers"):
+        monkeypatch.setattr(mechanisms, name, sampler(name))
+    return found
+
+
+def sensitivity(adjacency: str, size: int = 3) -> Any:
+    return gram_sensitivity(scalars=size - 1, blocks=0, size=size, radius=1.0, norm_clipped=False, adjacency=adjacency)
+
+
+MATRIX = np.array([[10, 1, 2], [1, 20, 3], [2, 3, 30]], dtype=np.int64) * STEPS
+
+
+def test_gaussian_noise_is_asked_for_in_grid_steps(asked: list[Any]) -> None:
+    off = sqrt_round_up(Fraction(9, 2)) * STEPS
+    for adjacency, corner in (("replace-one", 10), ("add-remove", 11)):
+        asked.clear()
+        noisy = SymmetricGaussian(sensitivity=sensitivity(adjacency), epsilon=1.0, delta=1e-6, sd=3.0).perturb(MATRIX)
+        assert noisy.tolist() == [[corner, 3, 4], [3, 21, 5], [4, 5, 31]]
+        diagonal = [value * STEPS for value in (10, 20, 30)][0 if corner == 11 else 1:]
+        assert asked == [("gaussian_integers", diagonal, 3.0 * STEPS),
+                         ("gaussian_integers", [value * STEPS for value in (1, 2, 3)], off)]
+
+
+def test_laplace_noise_is_asked_for_in_grid_steps(asked: list[Any]) -> None:
+    for adjacency, corner in (("replace-one", 10), ("add-remove", 11)):
+        asked.clear()
+        noisy = SymmetricLaplace(sensitivity=sensitivity(adjacency), epsilon=1.0, scale=3.0).perturb(MATRIX)
+        assert noisy.tolist() == [[corner, 2, 3], [2, 21, 4], [3, 4, 31]]
+        values = [value * STEPS for value in (10, 1, 2, 20, 3, 30)][0 if corner == 11 else 1:]
+        assert asked == [("laplace_integers", values, 3.0 * STEPS)]
+
+
+def test_noise_of_pieces_is_asked_for_in_their_own_steps(asked: list[Any]) -> None:
+    values = np.array([5, 7], dtype=np.int64)
+    assert mechanisms.add_gaussian(values * STEPS, 3.0).tolist() == [6.0, 8.0]
+    assert asked.pop() == ("gaussian_integers", [5 * STEPS, 7 * STEPS], 3.0 * STEPS)
+    for distribution in ("gaussian", "laplace"):
+        assert mechanisms.add_cell_noise(distribution, values, 3.0, 2.0**-20).tolist() == [5 + STEPS, 7 + STEPS]
+        assert asked.pop() == (f"{distribution}_integers", [5, 7], 3.0 * 2**20)
+
+
+@pytest.mark.parametrize("degrees", [3, 7, 10])
+def test_standard_deviations_of_wishart_noise_are_rounded_up(degrees: int) -> None:
+    for adjacency in ("replace-one", "add-remove"):
+        found = sensitivity(adjacency)
+        diagonal, off, corner = SymmetricWishart(sensitivity=found, epsilon=1.0, delta=1e-6, degrees=degrees).entry_sd()
+        variance = degrees * Fraction(found.spectral) ** 2
+        assert diagonal == sqrt_round_up(2 * variance) and off == sqrt_round_up(variance)
+        assert Fraction(diagonal) ** 2 >= 2 * variance and Fraction(off) ** 2 >= variance
+        assert corner == (0.0 if adjacency == "replace-one" else diagonal)
