@@ -7,7 +7,7 @@ import math
 import pytest
 
 from noisewise.privacy import accounting
-from noisewise.privacy.accounting import compose, gaussian_epsilon
+from noisewise.privacy.accounting import Composition, Rule, compose, gaussian_epsilon
 from noisewise.privacy.calibration import log_delta_of_gaussian
 from noisewise.privacy.cost import Cost
 
@@ -42,3 +42,15 @@ def test_every_point_of_a_coarse_grid_is_counted(monkeypatch: pytest.MonkeyPatch
     assert compose([Cost.laplace(2.0, 0.5)], 1e-9, grid=reach / 2).distributions == 1.0
     points = 4 + 2
     assert 1e-9 - asked.delta == pytest.approx(5 * points * 3 * math.log2(points) * 2.0**-53, rel=1e-6, abs=0)
+
+
+@pytest.mark.parametrize(("rule", "epsilon"), [("basic", 4.0), ("gaussian", 3.0), ("planned", 1.0)])
+def test_a_rule_decides_which_way_of_reckoning_counts(rule: Rule, epsilon: float) -> None:
+    assert Composition(1e-6, rule, 4.0, 3.0, 2.0, 1.0).epsilon == epsilon
+
+
+@pytest.mark.parametrize("least", range(4))
+def test_a_plan_takes_the_least_of_all(least: int) -> None:
+    numbers = [5.0] * 4
+    numbers[least] = 2.0
+    assert Composition(1e-6, "planned", *numbers).epsilon == 2.0
