@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 
 from noisewise.privacy import mechanisms
-from noisewise.privacy.mechanisms import SymmetricGaussian, SymmetricLaplace, SymmetricWishart
+from noisewise.privacy.calibration import gaussian_multiplier, laplace_multiplier
+from noisewise.privacy.cost import Piece
+from noisewise.privacy.mechanisms import BetaBinomial, Selection, SymmetricGaussian, SymmetricLaplace, SymmetricWishart
 from noisewise.privacy.rounding import sqrt_round_up
 from noisewise.privacy.sensitivity import gram_sensitivity
 
@@ -78,3 +80,19 @@ def test_standard_deviations_of_wishart_noise_are_rounded_up(degrees: int) -> No
         assert diagonal == sqrt_round_up(2 * variance) and off == sqrt_round_up(variance)
         assert Fraction(diagonal) ** 2 >= 2 * variance and Fraction(off) ** 2 >= variance
         assert corner == (0.0 if adjacency == "replace-one" else diagonal)
+
+
+def test_what_noise_costs_is_its_size_over_the_sensitivity_and_the_epsilon_that_was_promised() -> None:
+    found = sensitivity("add-remove")
+    cost = SymmetricLaplace(sensitivity=found, epsilon=0.5, scale=20.0).cost()
+    assert (cost.epsilon, cost.delta) == (0.5, 0.0)
+    assert cost.pieces == (Piece("laplace", (laplace_multiplier(20.0, GRID, found.l1),)),)
+    cost = SymmetricGaussian(sensitivity=found, epsilon=0.5, delta=1e-6, sd=20.0).cost()
+    assert (cost.epsilon, cost.delta) == (0.5, 1e-6)
+    assert cost.pieces == (Piece("gaussian", (gaussian_multiplier(20.0, GRID, found.frobenius),)),)
+
+
+def test_a_pure_mechanism_has_no_delta() -> None:
+    for mechanism in (SymmetricLaplace, Selection, BetaBinomial):
+        assert mechanism.delta == 0.0
+    assert BetaBinomial.max_rows == 1 and BetaBinomial.unit_is_row

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import sqlite3
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ from tests.unit.privacy.ledger.table import charge, pure_ledger
 
 from noisewise.errors import BudgetError, PrivacyError
 from noisewise.privacy.ledger.entries import Entry, Total, problems
+from noisewise.privacy.ledger.store import _TEXTS, _entry
 
 
 def test_a_charge_beyond_the_total_is_refused_and_leaves_no_entry(tmp_path: Path) -> None:
@@ -85,3 +88,40 @@ def test_an_entry_that_is_dated_before_another_shows() -> None:
     assert list(problems([first, second])) == []
     assert [words for words in problems([first, early]) if "is dated before" in words] == [
         "entry 2 is dated before the one before it: 2026-01-01, after 2026-01-02"]
+
+
+def test_a_digest_covers_every_other_field() -> None:
+    """As text of ASCII alone, names in order: any program can compute it again."""
+    found = entry(description="Å, 日本", cost={"delta": 0.0, "epsilon": 1.0}, partition={"year": "2024"})
+    fields = {name: value for name, value in asdict(found).items() if name != "digest"}
+    text = json.dumps(dict(sorted(fields.items())))
+    assert text.isascii() and found.digest == hashlib.sha256(text.encode()).hexdigest()
+
+
+def test_a_file_is_the_answer_to_its_own_request_only(tmp_path: Path) -> None:
+    ledger = pure_ledger(tmp_path)
+    first = charge(ledger, 0.1, request="one")
+    ledger.complete(first, b"one")
+    second = charge(ledger, 0.1, request="two")
+    assert second == 4 and charge(ledger, 0.1, request="one") == first
+    assert ledger.earlier("two") is None and ledger.earlier("one") == b"one" and ledger.earlier("") is None
+
+
+@pytest.mark.parametrize("name", _TEXTS)
+def test_an_entry_with_one_text_that_is_none_cannot_be_read(name: str) -> None:
+    values = {**asdict(entry()), "partition": "{}", "cost": None}
+    assert _entry(tuple(values.values())).partition == {}
+    with pytest.raises(PrivacyError, match="cannot be read"):
+        _entry(tuple({**values, name: b"bytes"}.values()))
+
+
+def test_every_other_fault_of_a_chain_shows_in_words() -> None:
+    first = entry(what="opened")
+    second, third = entry(first), entry(entry(first), description="3")
+    assert list(problems([first, second, third])) == []
+    assert list(problems([first, replace(second, who="you"), third])) == ["entry 2 was changed after it was written"]
+    assert list(problems([first, third])) == [
+        "entry 2 is missing or out of place (found 3)",
+        "entry 3 does not follow the one before it: an entry was changed, removed or put in"]
+    unknown = entry(first, what="erased")
+    assert list(problems([first, unknown])) == ["entry 2 is of a kind that is not known here: erased"]
