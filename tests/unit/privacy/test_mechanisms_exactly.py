@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from noisewise.errors import PrivacyError
 from noisewise.privacy import mechanisms
 from noisewise.privacy.calibration import gaussian_multiplier, laplace_multiplier
 from noisewise.privacy.cost import Piece
@@ -96,3 +97,13 @@ def test_a_pure_mechanism_has_no_delta() -> None:
     for mechanism in (SymmetricLaplace, Selection, BetaBinomial):
         assert mechanism.delta == 0.0
     assert BetaBinomial.max_rows == 1 and BetaBinomial.unit_is_row
+
+
+def test_wishart_noise_is_for_an_exact_symmetric_matrix_of_the_size_it_was_calibrated_for() -> None:
+    good = np.array([[1, 2], [2, 3]], dtype=object)
+    mechanisms._check_exact(good, 2)
+    three = np.array([[1, 2, 3], [2, 4, 5], [3, 5, 6]], dtype=object)
+    for matrix in (three, three[:1, :1], three[:2], [[1, 2], [2, 3]], good.astype(np.int64), good.astype(float).astype(object),
+                   np.array([[1, 2], [3, 4]], dtype=object), np.array([[1, 2.5], [2.5, 3]], dtype=object)):
+        with pytest.raises(PrivacyError, match="2 by 2 as it was calibrated for"):
+            mechanisms._check_exact(matrix, 2)  # type: ignore[arg-type]

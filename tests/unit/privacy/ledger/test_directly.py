@@ -13,6 +13,8 @@ import pytest
 from tests.unit.privacy.ledger.table import charge, pure_ledger
 
 from noisewise.errors import BudgetError, PrivacyError
+from noisewise.privacy.cost import Cost
+from noisewise.privacy.ledger import Ledger
 from noisewise.privacy.ledger.entries import Entry, Total, problems
 from noisewise.privacy.ledger.store import _TEXTS, _entry
 
@@ -125,3 +127,23 @@ def test_every_other_fault_of_a_chain_shows_in_words() -> None:
         "entry 3 does not follow the one before it: an entry was changed, removed or put in"]
     unknown = entry(first, what="erased")
     assert list(problems([first, unknown])) == ["entry 2 is of a kind that is not known here: erased"]
+
+
+def test_a_digest_that_was_kept_elsewhere_is_looked_for(tmp_path: Path) -> None:
+    ledger = pure_ledger(tmp_path)
+    charge(ledger, 0.1)
+    for known in ledger.entries():
+        assert ledger.verify(known.digest) == []
+    assert ["is not here" in words for words in ledger.verify("0" * 64)] == [True]
+
+
+def test_what_remains_is_what_can_be_charged(tmp_path: Path) -> None:
+    """By the rule gaussian, after Gaussian noise, the size of Laplace noise counts, and for whom it is."""
+    ledger = Ledger.open(tmp_path / "budget.db", epsilon=2, delta=1e-6)
+    ledger.charge(Cost.gaussian(4.0, 1.2, 1e-6), description="", request="", partition={"year": "2024"})
+    left, elsewhere = (ledger.remaining(partition=partition) for partition in ({"year": "2024"}, {"year": "2025"}))
+    assert 0.1 < left < 0.9 * elsewhere and ledger.remaining() == left
+    with pytest.raises(BudgetError):
+        charge(ledger, left * 1.01, partition={"year": "2024"})
+    charge(ledger, left, partition={"year": "2024"})
+    charge(ledger, elsewhere, partition={"year": "2025"})
