@@ -14,7 +14,7 @@ from noisewise.privacy.calibration import gaussian_multiplier, laplace_multiplie
 from noisewise.privacy.cost import Piece
 from noisewise.privacy.mechanisms import BetaBinomial, Selection, SymmetricGaussian, SymmetricLaplace, SymmetricWishart
 from noisewise.privacy.rounding import sqrt_round_up
-from noisewise.privacy.sensitivity import gram_sensitivity
+from noisewise.privacy.sensitivity import GramSensitivity, averaged_sensitivity, gram_sensitivity
 
 GRID = 2.0**-16
 STEPS = 2**16
@@ -72,7 +72,7 @@ def test_noise_of_pieces_is_asked_for_in_their_own_steps(asked: list[Any]) -> No
         assert asked.pop() == (f"{distribution}_integers", [5, 7], 3.0 * 2**20)
 
 
-@pytest.mark.parametrize("degrees", [3, 7, 10])
+@pytest.mark.parametrize("degrees", range(3, 15))
 def test_standard_deviations_of_wishart_noise_are_rounded_up(degrees: int) -> None:
     for adjacency in ("replace-one", "add-remove"):
         found = sensitivity(adjacency)
@@ -107,3 +107,15 @@ def test_wishart_noise_is_for_an_exact_symmetric_matrix_of_the_size_it_was_calib
                    np.array([[1, 2], [3, 4]], dtype=object), np.array([[1, 2.5], [2.5, 3]], dtype=object)):
         with pytest.raises(PrivacyError, match="2 by 2 as it was calibrated for"):
             mechanisms._check_exact(matrix, 2)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("wrong", [
+    averaged_sensitivity(group=2, scalars=2, blocks=0, size=3, radius=1.0, norm_clipped=False),
+    gram_sensitivity(scalars=2, blocks=0, size=3, radius=1.0, norm_clipped=False, adjacency="add-remove", max_rows=2,
+                     unit_is_row=False),
+    gram_sensitivity(scalars=0, blocks=0, size=1, radius=1.0, norm_clipped=False, adjacency="add-remove"),
+], ids=["averaged", "two rows", "one column"])
+def test_no_wishart_noise_is_calibrated_where_it_is_not_proved(wrong: GramSensitivity) -> None:
+    for name in ("wishart", "wishart-paper"):
+        with pytest.raises(PrivacyError, match="proved private only where"):
+            SymmetricWishart.calibrate(wrong, 1.0, 1e-6, name)
