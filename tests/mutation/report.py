@@ -23,6 +23,8 @@ from tests.mutation.mutants import mutants
 
 VERDICTS = Path(__file__).with_name("verdicts.toml")
 REASONS = ("equivalent", "harmless", "gap")
+COMMON = "src/noisewise/"
+"""What the names of most files begin with."""
 Line = Mapping[str, Any]
 
 
@@ -37,11 +39,13 @@ def main() -> None:
 
 
 def latest(lines: Iterable[Line]) -> list[Line]:
-    """Of each mutant the last result, and of each file the last version."""
+    """Of each mutant the last result, with ``first``, that of its first run; and of each file the last version."""
     found: dict[tuple[str, int], Line] = {}
+    first: dict[tuple[str, str, int], str] = {}
     versions: dict[str, str] = {}
     for line in lines:
-        found[line["file"], line["place"]] = line
+        before = first.setdefault((line["file"], line["digest"], line["place"]), line["result"])
+        found[line["file"], line["place"]] = {**line, "first": before}
         versions[line["file"]] = line["digest"]
     return [line for _, line in sorted(found.items()) if line["digest"] == versions[line["file"]]]
 
@@ -100,13 +104,14 @@ def digest(source: str) -> str:
 
 
 def report(lines: list[Line], verdicts: Verdicts, changes: bool = False) -> list[str]:
-    head = ["file", "mutants", "run", "killed", "timeouts", "equivalent", "harmless", "gap", "not judged", "score"]
+    head = ["file", "mutants", "run", "survived at first", "killed", "timeouts", "equivalent", "harmless", "gap", "not judged",
+            "score"]
     rows = []
     for file in sorted({line["file"] for line in lines}):
         own = [line for line in lines if line["file"] == file]
         path = Path(file)
-        rows.append([f"`{file}`", len(mutants(path.read_text(encoding="utf-8"))) if path.exists() else len(own),
-                     *_numbers(own, verdicts)])
+        every = len(mutants(path.read_text(encoding="utf-8"))) if path.exists() else len(own)
+        rows.append([f"`{file.removeprefix(COMMON)}`", every, *_numbers(own, verdicts)])
     rows.append(["together", sum(row[1] for row in rows), *_numbers(lines, verdicts)])
     table = ["| " + " | ".join(map(str, row)) + " |" for row in (head, ["---", *["--:"] * (len(head) - 1)], *rows)]
     return [*table, "", *_survivors(lines, verdicts, changes)]
@@ -117,7 +122,8 @@ def _numbers(lines: list[Line], verdicts: Verdicts) -> list[Any]:
     reasons = Counter(verdicts.of(line)[0] for line in lines if line["result"] == "survived")
     noticed = results["killed"] + results["timeout"]
     possible = len(lines) - reasons["equivalent"]
-    return [len(lines), results["killed"], results["timeout"], *(reasons[reason] for reason in (*REASONS, "not judged")),
+    return [len(lines), sum(line["first"] == "survived" for line in lines), results["killed"], results["timeout"],
+            *(reasons[reason] for reason in (*REASONS, "not judged")),
             f"{100 * noticed / possible:.1f} %" if possible else "–"]
 
 
@@ -131,7 +137,7 @@ def _survivors(lines: list[Line], verdicts: Verdicts, changes: bool) -> list[str
     for (file, reason, why), own in sorted(found.items()):
         numbers = Counter(line["line"] for line in own)
         where = ", ".join(f"{number} ({count})" if count > 1 else f"{number}" for number, count in sorted(numbers.items()))
-        text.append(f"- `{file}`, line {where}; {reason}{': ' + why if why else ''}")
+        text.append(f"- `{file.removeprefix(COMMON)}`, line {where}; {reason}{': ' + why if why else ''}")
         if changes or reason in ("gap", "not judged"):
             text += [f"    - line {line['line']}: `{line['change'].replace('`', chr(39))}`" for line in own]
     return text

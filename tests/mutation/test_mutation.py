@@ -141,10 +141,11 @@ def test_a_report_counts_the_last_result_and_takes_verdicts_only_for_the_change_
     lines = latest([{**line, "digest": "old", "place": 7}, {**line, "result": "killed"}, line, {**line, "place": 1,
                     "change": "2 -> 3"}, {**line, "place": 2, "result": "timeout"}])
     assert [found["result"] for found in lines] == ["survived", "survived", "timeout"]
+    assert [found["first"] for found in lines] == ["killed", "survived", "timeout"]
     verdicts = tmp_path / "verdicts.toml"
     verdicts.write_text('[[verdict]]\nfile = "a.py"\nfunction = "f"\nis = "equivalent"\nwhy = "same"\nchanges = ["1 -> 2"]\n')
     text = report(lines, read_verdicts(verdicts))
-    assert "| `a.py` | 3 | 3 | 0 | 1 | 1 | 0 | 0 | 1 | 50.0 % |" in text
+    assert "| `a.py` | 3 | 3 | 1 | 0 | 1 | 1 | 0 | 0 | 1 | 50.0 % |" in text
     assert "- `a.py`, line 3; equivalent: same" in text and "    - line 3: `1 -> 2`" not in text
     assert "- `a.py`, line 3; not judged" in text and "    - line 3: `2 -> 3`" in text
     assert "    - line 3: `1 -> 2`" in report(lines, read_verdicts(verdicts), changes=True)
