@@ -119,3 +119,16 @@ def test_no_wishart_noise_is_calibrated_where_it_is_not_proved(wrong: GramSensit
     for name in ("wishart", "wishart-paper"):
         with pytest.raises(PrivacyError, match="proved private only where"):
             SymmetricWishart.calibrate(wrong, 1.0, 1e-6, name)
+
+
+@pytest.mark.parametrize("sd", [0.7, 1.0, 1.1, 1.3, 2.3, 5.9])
+def test_noise_off_the_diagonal_has_at_least_half_of_the_variance(sd: float) -> None:
+    for adjacency in ("replace-one", "add-remove"):
+        diagonal, off, corner = SymmetricGaussian(sensitivity=sensitivity(adjacency), epsilon=1.0, delta=1e-6, sd=sd).entry_sd()
+        assert 0 <= 2 * Fraction(off) ** 2 - Fraction(sd) ** 2 < Fraction(1, 2**45)
+        assert diagonal == sd and corner == (0.0 if adjacency == "replace-one" else sd)
+
+
+def test_a_pile_of_matrices_is_no_matrix() -> None:
+    with pytest.raises(PrivacyError, match="symmetric matrix of 64-bit integers"):
+        mechanisms._check_symmetric(np.zeros((2, 2, 2), dtype=np.int64))
