@@ -7,9 +7,9 @@ import math
 import pytest
 
 from noisewise.privacy import accounting
-from noisewise.privacy.accounting import Composition, Rule, compose, gaussian_epsilon
+from noisewise.privacy.accounting import Composition, Rule, _gaussian_size, compose, gaussian_epsilon
 from noisewise.privacy.calibration import log_delta_of_gaussian
-from noisewise.privacy.cost import Cost
+from noisewise.privacy.cost import Cost, Piece
 
 
 @pytest.mark.parametrize("multiplier", [0.3, 1.0, 7.0])
@@ -54,3 +54,10 @@ def test_a_plan_takes_the_least_of_all(least: int) -> None:
     numbers = [5.0] * 4
     numbers[least] = 2.0
     assert Composition(1e-6, "planned", *numbers).epsilon == 2.0
+
+
+@pytest.mark.parametrize("epsilon", [0.25, 0.5, 2.0, 4.0])
+def test_laplace_noise_counts_as_the_pure_mechanism_that_it_is(epsilon: float) -> None:
+    assert _gaussian_size(Piece("laplace", (1 / epsilon,))) == _gaussian_size(Piece("approximate", (epsilon, 0.0)))
+    assert _gaussian_size(Piece("gaussian", (1 / epsilon,))) == epsilon
+    assert _gaussian_size(Piece("approximate", (epsilon, 1e-300))) == math.inf
