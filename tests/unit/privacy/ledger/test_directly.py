@@ -77,9 +77,14 @@ def test_a_ledger_begins_with_its_total() -> None:
     total = Total(1.0, 0.0, "basic")
     opened = entry(what="opened", cost=total.as_dict())
     assert Total.of([opened]) == total
-    for entries in ([], [replace(opened, what="charged")], [replace(opened, cost=None)]):
+    stated = total.as_dict()
+    wrong = [{name: value for name, value in stated.items() if name != left_out} for left_out in stated]
+    costs = [None, *wrong, {**stated, "format": "1"}]
+    for entries in ([], [replace(opened, what="charged")], *([replace(opened, cost=cost)] for cost in costs)):
         with pytest.raises(PrivacyError, match="begins with its total"):
             Total.of(entries)
+    with pytest.raises(PrivacyError, match="uses ledgers of format 1"):
+        Total.of([replace(opened, cost={**stated, "format": 2})])
 
 
 def test_an_entry_that_is_dated_before_another_shows() -> None:
@@ -97,6 +102,7 @@ def test_a_digest_covers_every_other_field() -> None:
     found = entry(description="Å, 日本", cost={"delta": 0.0, "epsilon": 1.0}, partition={"year": "2024"})
     fields = {name: value for name, value in asdict(found).items() if name != "digest"}
     text = json.dumps(dict(sorted(fields.items())))
+    assert found.before == "0" * 64
     assert text.isascii() and found.digest == hashlib.sha256(text.encode()).hexdigest()
 
 
