@@ -153,3 +153,11 @@ def test_what_remains_is_what_can_be_charged(tmp_path: Path) -> None:
         charge(ledger, left * 1.01, partition={"year": "2024"})
     charge(ledger, left, partition={"year": "2024"})
     charge(ledger, elsewhere, partition={"year": "2025"})
+
+
+def test_only_a_charge_with_a_cost_is_a_spending() -> None:
+    cost = {"epsilon": 1.0, "delta": 0.0, "pieces": [["laplace", 1.0]]}
+    assert entry(cost=cost).spending == Cost.laplace(1.0, 1.0)
+    for other in (entry(), entry(what="opened", cost=cost), entry(what="released", cost=cost)):
+        with pytest.raises(PrivacyError, match="a charge has a cost"):
+            _ = other.spending
