@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import json
+import pickle
 import sqlite3
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -16,7 +18,7 @@ from noisewise.errors import BudgetError, PrivacyError
 from noisewise.privacy.cost import Cost
 from noisewise.privacy.ledger import Ledger
 from noisewise.privacy.ledger.entries import Entry, Total, problems
-from noisewise.privacy.ledger.store import _TEXTS, _entry
+from noisewise.privacy.ledger.store import _TEXTS, Store, _entry
 
 
 def test_a_charge_beyond_the_total_is_refused_and_leaves_no_entry(tmp_path: Path) -> None:
@@ -38,9 +40,26 @@ def test_one_person_without_budget_is_enough_to_refuse(tmp_path: Path) -> None:
 
 def test_other_neighbours_are_refused(tmp_path: Path) -> None:
     ledger = pure_ledger(tmp_path)
-    charge(ledger, 0.1, neighbours="replace-one, row")
+    for _ in range(2):
+        charge(ledger, 0.1, neighbours="replace-one, row")
+    assert [known.neighbours for known in ledger.entries()] == ["", "replace-one, row", "replace-one, row"]
     with pytest.raises(BudgetError, match="protect the same"):
         charge(ledger, 0.1, neighbours="add-remove, row")
+
+
+def test_a_password_stays_in_the_process() -> None:
+    """Of an address neither words nor what is pickled have it; a copy within the process is the same store."""
+    store = Store("postgresql://holder:secret@server.example/budget")
+    assert store.remote and "secret" in store.place
+    assert "secret" not in store.shown and "server.example" in store.shown
+    assert "secret" not in repr(store.__getstate__()) and "server.example" in store.__getstate__()["place"]
+    assert copy.deepcopy(store) is store
+
+
+def test_a_ledger_is_found_again_where_it_says(tmp_path: Path) -> None:
+    ledger = pure_ledger(tmp_path)
+    assert ledger.place == str(tmp_path / "budget.db")
+    assert pickle.loads(pickle.dumps(ledger)).entries() == ledger.entries()
 
 
 def test_files_that_were_exchanged_are_not_handed_out(tmp_path: Path) -> None:
