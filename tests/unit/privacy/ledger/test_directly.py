@@ -180,3 +180,12 @@ def test_only_a_charge_with_a_cost_is_a_spending() -> None:
     for other in (entry(), entry(what="opened", cost=cost), entry(what="released", cost=cost)):
         with pytest.raises(PrivacyError, match="a charge has a cost"):
             _ = other.spending
+
+
+def test_charges_say_whom_they_are_about(tmp_path: Path) -> None:
+    ledger = pure_ledger(tmp_path)
+    charge(ledger, 0.5, partition={"year": "2024", "site": "north"})
+    charge(ledger, 0.25)
+    assert ledger.charges() == [({"year": "2024", "site": "north"}, Cost.laplace(2.0, 0.5)), ({}, Cost.laplace(4.0, 0.25))]
+    assert sorted(str(ledger.table()[0]["about"]).split(", ")) == ["site north", "year 2024"]
+    assert [(row["epsilon"], row["about"]) for row in ledger.table()][1] == (0.25, "everyone")
