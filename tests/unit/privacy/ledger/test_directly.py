@@ -67,7 +67,7 @@ def test_files_that_were_exchanged_are_not_handed_out(tmp_path: Path) -> None:
     for content in (b"first", b"second"):
         ledger.complete(charge(ledger, 0.1), content)
     stored = {entry.of: ledger.file(entry.of) for entry in ledger.entries() if entry.of is not None}
-    assert list(stored.values()) == [b"first", b"second"]
+    assert list(stored.values()) == [b"first", b"second"] and ledger.earlier("") is None
     digests = [row["file"] for row in ledger.table()]
     assert digests == [entry.file_digest for entry in ledger.entries() if entry.what == "released"]
     numbers = list(stored)
