@@ -33,6 +33,7 @@ def test_one_person_without_budget_is_enough_to_refuse(tmp_path: Path) -> None:
     ledger = pure_ledger(tmp_path, epsilon=1.0)
     charge(ledger, 1.0, partition={"year": "2023"})
     charge(ledger, 0.5, partition={"year": "2024"})
+    assert ledger.spent().epsilon == 1.0
     for partition in ({"year": "2023"}, {}):
         with pytest.raises(BudgetError):
             charge(ledger, 0.1, partition=partition)
