@@ -129,6 +129,7 @@ def test_noise_off_the_diagonal_has_at_least_half_of_the_variance(sd: float) -> 
         assert diagonal == sd and corner == (0.0 if adjacency == "replace-one" else sd)
 
 
-def test_a_pile_of_matrices_is_no_matrix() -> None:
+def test_one_number_is_a_matrix_and_a_pile_of_matrices_is_none() -> None:
+    mechanisms._check_symmetric(np.zeros((1, 1), dtype=np.int64))
     with pytest.raises(PrivacyError, match="symmetric matrix of 64-bit integers"):
         mechanisms._check_symmetric(np.zeros((2, 2, 2), dtype=np.int64))
