@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pytest
 
+from noisewise.errors import PrivacyError
 from noisewise.privacy import moments, smallest_eigenvalue
+from noisewise.privacy.adassp import AdasspMechanism
+from noisewise.privacy.cost import Piece
 from noisewise.privacy.moments import MomentsMechanism
+from noisewise.privacy.sensitivity.adassp import adassp_sensitivity
 from noisewise.privacy.sensitivity.moments import MomentsSensitivity
 from noisewise.privacy.smallest_eigenvalue import integer_below_smallest_eigenvalue
 
@@ -57,3 +62,14 @@ def test_the_smallest_eigenvalue_does_not_depend_on_where_the_search_begins(monk
     monkeypatch.setattr(smallest_eigenvalue, "_guess", lambda matrix: 2**60 + guess)
     found = integer_below_smallest_eigenvalue(np.array([[2**60 + 6, 1], [1, 2**60 + 6]]))
     assert found == 2**60 + 4 and isinstance(found, int)
+
+
+def test_a_delta_of_one_or_more_is_refused_though_its_thirds_are_below() -> None:
+    found = adassp_sensitivity(scalars=1, blocks=0, predictors=2, norm_bound=None, adjacency="replace-one")
+    with pytest.raises(PrivacyError, match="delta must lie"):
+        AdasspMechanism.calibrate(found, 1.0, 1.2)
+
+
+def test_every_number_of_a_piece_is_finite() -> None:
+    with pytest.raises(PrivacyError, match="positive and finite"):
+        Piece("approximate", (math.inf, 0.0))
