@@ -73,3 +73,12 @@ def test_a_delta_of_one_or_more_is_refused_though_its_thirds_are_below() -> None
 def test_every_number_of_a_piece_is_finite() -> None:
     with pytest.raises(PrivacyError, match="positive and finite"):
         Piece("approximate", (math.inf, 0.0))
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_singular_matrix_of_large_numbers_is_seen_to_be_singular(seed: int) -> None:
+    """Rows of differences sum to zero, so that zero is the smallest eigenvalue: minus one is below it, and zero is not."""
+    weights = np.random.default_rng(seed).integers(10**9, 2 * 10**9, (6, 6))
+    between = np.triu(weights, 1) + np.triu(weights, 1).T
+    matrix = np.diag(between.sum(axis=1)) - between
+    assert integer_below_smallest_eigenvalue(matrix) == -1
