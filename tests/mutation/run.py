@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import hashlib
 import json
 import os
 import random
@@ -34,7 +33,7 @@ import pytest
 from _pytest.runner import runtestprotocol
 from tests.mutation.live import MutatedImport, put_into_function
 from tests.mutation.mutants import Mutant, mutants, mutated
-from tests.mutation.report import VERDICTS, read_verdicts
+from tests.mutation.report import VERDICTS, digest, read_verdicts
 
 TESTS = ("tests/privacy", "tests/unit/privacy", "tests/noise", "tests/contract/test_mechanisms.py", "src/noisewise/privacy")
 LEFT_OUT = ("test_postgres.py",)
@@ -65,7 +64,7 @@ def main(arguments: list[str] | None = None) -> None:
     if options.again is not None:
         judged = read_verdicts(VERDICTS)
         again = {key for key, line in known.items() if line["result"] in options.again
-                 and (line["file"], line["function"], line["change"]) not in judged}
+                 and judged.of(line)[0] == "not judged"}
     if _in_child(lambda: _pytest(options.tests, _Mapper(options))) not in (0, pytest.ExitCode.NO_TESTS_COLLECTED):
         raise SystemExit("the tests fail without any fault, or could not be run")
     found = json.loads(options.map.read_text())
@@ -107,7 +106,7 @@ class _Mapper(_Quick):
         self.options = options
         self.coverage = coverage.Coverage(data_file=None, config_file=False,
                                           include=[str(path.resolve()) for path in _sources(options.source)])
-        self.source = _digest("".join(path.read_text(encoding="utf-8") for path in _sources(options.source)))
+        self.source = digest("".join(path.read_text(encoding="utf-8") for path in _sources(options.source)))
         known = json.loads(options.map.read_text()) if options.map.exists() else {}
         self.known = known if known.get("source") == self.source else {"files": {}, "times": {}, "set_up": {}, "lines": {}}
         self.files: dict[str, str] = {}
@@ -116,7 +115,7 @@ class _Mapper(_Quick):
         self.coverage.start()
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        self.files = {str(item.path): _digest(item.path.read_text(encoding="utf-8")) for item in items}
+        self.files = {str(item.path): digest(item.path.read_text(encoding="utf-8")) for item in items}
         items[:] = [item for item in items if self.known["files"].get(str(item.path)) != self.files[str(item.path)]]
 
     @pytest.hookimpl(wrapper=True)
@@ -222,7 +221,7 @@ class _Runner(_Quick):
                 every = mutants(source)
                 random.Random(f"{SEED} {path.name}").shuffle(every)
                 found += [((number + 0.5) / len(every), str(path), source, mutant) for number, mutant in enumerate(every)
-                          if self.wanted((str(path), _digest(source), mutant.place))]
+                          if self.wanted((str(path), digest(source), mutant.place))]
         return [(Path(path), source, mutant) for _, path, source, mutant in sorted(found, key=lambda one: one[:2])]
 
     def _judge(self, path: Path, source: str, mutant: Mutant, items: dict[str, pytest.Item]) -> dict[str, Any]:
@@ -231,9 +230,9 @@ class _Runner(_Quick):
         first = [test for test in killers if test in every]
         tests, total = [], 0.0
         for test in [*first, *(test for test in every if test not in first)]:
+            if total + self.reached.times[test] > self.options.seconds and tests:
+                continue  # a slow one is left out, and not the quick ones behind it
             total += self.reached.times[test]
-            if total > self.options.seconds and tests:
-                break
             tests.append(test)
         began = time.monotonic()
         answer, killer = self._in_process(path, source, mutant, [items[test] for test in tests]) if tests else ("survived", "")
@@ -244,7 +243,7 @@ class _Runner(_Quick):
         if killer:
             killers.insert(0, killer)
             del killers[5:]
-        return {"file": str(path), "digest": _digest(source), **asdict(mutant), "result": answer, "killer": killer,
+        return {"file": str(path), "digest": digest(source), **asdict(mutant), "result": answer, "killer": killer,
                 "tests": len(tests), "left_out": len(every) - len(tests), "seconds": round(time.monotonic() - began, 2)}
 
     def _in_process(self, path: Path, source: str, mutant: Mutant, tests: list[pytest.Item]) -> tuple[str, str]:
@@ -362,10 +361,6 @@ def _module(path: Path, root: Path) -> str:
 
 def _sources(place: Path) -> list[Path]:
     return sorted(place.rglob("*.py")) if place.is_dir() else [place]
-
-
-def _digest(source: str) -> str:
-    return hashlib.sha256(source.encode()).hexdigest()[:16]
 
 
 if __name__ == "__main__":

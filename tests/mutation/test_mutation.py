@@ -141,22 +141,28 @@ def test_a_report_counts_the_last_result_and_takes_verdicts_only_for_the_change_
     lines = latest([{**line, "digest": "old", "place": 7}, {**line, "result": "killed"}, line, {**line, "place": 1,
                     "change": "2 -> 3"}, {**line, "place": 2, "result": "timeout"}])
     assert [found["result"] for found in lines] == ["survived", "survived", "timeout"]
+    assert [found["first"] for found in lines] == ["killed", "survived", "timeout"]
     verdicts = tmp_path / "verdicts.toml"
     verdicts.write_text('[[verdict]]\nfile = "a.py"\nfunction = "f"\nis = "equivalent"\nwhy = "same"\nchanges = ["1 -> 2"]\n')
     text = report(lines, read_verdicts(verdicts))
-    assert "| `a.py` | 3 | 3 | 0 | 1 | 1 | 0 | 0 | 1 | 50.0 % |" in text
-    assert "- `a.py`, `f`, equivalent: same" in text and "- `a.py`, `f`, not judged" in text
+    assert "| `a.py` | 3 | 3 | 1 | 0 | 1 | 1 | 0 | 0 | 1 | 50.0 % |" in text
+    assert "- `a.py`, line 3; equivalent: same" in text and "    - line 3: `1 -> 2`" not in text
+    assert "- `a.py`, line 3; not judged" in text and "    - line 3: `2 -> 3`" in text
+    assert "    - line 3: `1 -> 2`" in report(lines, read_verdicts(verdicts), changes=True)
     verdicts.write_text(verdicts.read_text().replace("equivalent", "boring"))
     with pytest.raises(ValueError, match="a verdict is one of"):
         read_verdicts(verdicts)
 
 
-def test_every_verdict_is_about_a_mutant_that_exists() -> None:
-    """A verdict outlives the code that it was about, unless someone looks."""
+def test_every_verdict_is_about_the_mutants_of_one_line() -> None:
+    """A verdict outlives the code that it was about, unless someone looks; and it must not cover what nobody has read."""
     from tests.mutation.report import VERDICTS
 
-    known: dict[str, set[tuple[str, str]]] = {}
-    for file, function, change in read_verdicts(VERDICTS):
-        if file not in known:
-            known[file] = {(mutant.function, mutant.change) for mutant in mutants((ROOT / file).read_text(encoding="utf-8"))}
-        assert (function, change) in known[file], f"{file}, {function}: {change}"
+    sources = {verdict.file: (ROOT / verdict.file).read_text(encoding="utf-8") for verdict in read_verdicts(VERDICTS).every}
+    known = {file: mutants(source) for file, source in sources.items()}
+    for verdict in read_verdicts(VERDICTS).every:
+        lines = sources[verdict.file].splitlines()
+        for change in verdict.changes:
+            found = {mutant.line for mutant in known[verdict.file] if mutant.change == change
+                     and verdict.is_about(verdict.file, mutant.function, change, lines[mutant.line - 1])}
+            assert len(found) == 1, f"{verdict.file}, {verdict.function}: {change} on lines {sorted(found)}"

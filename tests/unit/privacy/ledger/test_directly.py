@@ -1,0 +1,192 @@
+"""What a ledger must never do, asked of it directly and fast: without a release, and of the chain without a file."""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import json
+import pickle
+import sqlite3
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.unit.privacy.ledger.table import charge, pure_ledger
+
+from noisewise.errors import BudgetError, PrivacyError
+from noisewise.privacy.cost import Cost
+from noisewise.privacy.ledger import Ledger
+from noisewise.privacy.ledger.entries import Entry, Total, problems
+from noisewise.privacy.ledger.store import _TEXTS, Store, _entry
+
+
+def test_a_charge_beyond_the_total_is_refused_and_leaves_no_entry(tmp_path: Path) -> None:
+    ledger = pure_ledger(tmp_path, epsilon=1.0)
+    charge(ledger, 1.0)
+    with pytest.raises(BudgetError, match="nothing is left"):
+        charge(ledger, 0.5)
+    assert len(ledger.entries()) == 2
+
+
+def test_one_person_without_budget_is_enough_to_refuse(tmp_path: Path) -> None:
+    ledger = pure_ledger(tmp_path, epsilon=1.0)
+    charge(ledger, 1.0, partition={"year": "2023"})
+    charge(ledger, 0.5, partition={"year": "2024"})
+    assert ledger.spent().epsilon == 1.0
+    for partition in ({"year": "2023"}, {}):
+        with pytest.raises(BudgetError):
+            charge(ledger, 0.1, partition=partition)
+
+
+def test_other_neighbours_are_refused(tmp_path: Path) -> None:
+    ledger = pure_ledger(tmp_path)
+    for _ in range(2):
+        charge(ledger, 0.1, neighbours="replace-one, row")
+    assert [known.neighbours for known in ledger.entries()] == ["", "replace-one, row", "replace-one, row"]
+    with pytest.raises(BudgetError, match="protect the same"):
+        charge(ledger, 0.1, neighbours="add-remove, row")
+
+
+def test_a_password_stays_in_the_process() -> None:
+    """Of an address neither words nor what is pickled have it; a copy within the process is the same store."""
+    store = Store("postgresql://holder:secret@server.example/budget")
+    assert store.remote and "secret" in store.place
+    assert "secret" not in store.shown and "server.example" in store.shown
+    assert "secret" not in repr(store.__getstate__()) and "server.example" in store.__getstate__()["place"]
+    assert copy.deepcopy(store) is store
+
+
+def test_a_ledger_is_found_again_where_it_says(tmp_path: Path) -> None:
+    ledger = pure_ledger(tmp_path)
+    assert ledger.place == str(tmp_path / "budget.db")
+    assert pickle.loads(pickle.dumps(ledger)).entries() == ledger.entries()
+
+
+def test_files_that_were_exchanged_are_not_handed_out(tmp_path: Path) -> None:
+    ledger = pure_ledger(tmp_path)
+    for content in (b"first", b"second"):
+        ledger.complete(charge(ledger, 0.1), content)
+    stored = {entry.of: ledger.file(entry.of) for entry in ledger.entries() if entry.of is not None}
+    assert list(stored.values()) == [b"first", b"second"] and ledger.earlier("") is None
+    digests = [row["file"] for row in ledger.table()]
+    assert digests == [entry.file_digest for entry in ledger.entries() if entry.what == "released"]
+    numbers = list(stored)
+    ledger._store.file = lambda number: stored[numbers[1 - numbers.index(number)]]  # type: ignore[method-assign]
+    for number in numbers:
+        with pytest.raises(BudgetError, match="not handed out"):
+            ledger.file(number)
+
+
+def test_the_file_writes_ahead_and_has_all_its_guards(tmp_path: Path) -> None:
+    charge(pure_ledger(tmp_path))
+    connection = sqlite3.connect(tmp_path / "budget.db")
+    assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+    guards = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'")}
+    actions = ("update", "delete", "insert")
+    assert guards == {f"noisewise_{table}_{action}" for table in ("entries", "files") for action in actions}
+    connection.close()
+
+
+def entry(last: Entry | None = None, **fields: Any) -> Entry:
+    values: dict[str, Any] = {"what": "charged", "at": "2026-01-02", "who": "me", "description": "", **fields}
+    return Entry.following(last, **values)
+
+
+def test_a_ledger_begins_with_its_total() -> None:
+    total = Total(1.0, 0.0, "basic")
+    opened = entry(what="opened", cost=total.as_dict())
+    assert Total.of([opened]) == total
+    stated = total.as_dict()
+    wrong = [{name: value for name, value in stated.items() if name != left_out} for left_out in stated]
+    costs = [None, *wrong, {**stated, "format": "1"}]
+    for entries in ([], [replace(opened, what="charged")], *([replace(opened, cost=cost)] for cost in costs)):
+        with pytest.raises(PrivacyError, match="begins with its total"):
+            Total.of(entries)
+    with pytest.raises(PrivacyError, match="uses ledgers of format 1"):
+        Total.of([replace(opened, cost={**stated, "format": 2})])
+
+
+def test_an_entry_that_is_dated_before_another_shows() -> None:
+    first = entry(what="opened")
+    second = entry(first)
+    early = replace(second, at="2026-01-01")
+    early = replace(early, digest=early.computed_digest())
+    assert list(problems([first, second])) == []
+    assert [words for words in problems([first, early]) if "is dated before" in words] == [
+        "entry 2 is dated before the one before it: 2026-01-01, after 2026-01-02"]
+
+
+def test_a_digest_covers_every_other_field() -> None:
+    """As text of ASCII alone, names in order: any program can compute it again."""
+    found = entry(description="Å, 日本", cost={"delta": 0.0, "epsilon": 1.0}, partition={"year": "2024"})
+    fields = {name: value for name, value in asdict(found).items() if name != "digest"}
+    text = json.dumps(dict(sorted(fields.items())))
+    assert found.before == "0" * 64
+    assert text.isascii() and found.digest == hashlib.sha256(text.encode()).hexdigest()
+
+
+def test_a_file_is_the_answer_to_its_own_request_only(tmp_path: Path) -> None:
+    ledger = pure_ledger(tmp_path)
+    first = charge(ledger, 0.1, request="one")
+    ledger.complete(first, b"one")
+    second = charge(ledger, 0.1, request="two")
+    assert second == 4 and charge(ledger, 0.1, request="one") == first
+    assert ledger.earlier("two") is None and ledger.earlier("one") == b"one" and ledger.earlier("") is None
+
+
+@pytest.mark.parametrize("name", _TEXTS)
+def test_an_entry_with_one_text_that_is_none_cannot_be_read(name: str) -> None:
+    values = {**asdict(entry()), "partition": "{}", "cost": None}
+    assert _entry(tuple(values.values())).partition == {}
+    with pytest.raises(PrivacyError, match="cannot be read"):
+        _entry(tuple({**values, name: b"bytes"}.values()))
+
+
+def test_every_other_fault_of_a_chain_shows_in_words() -> None:
+    first = entry(what="opened")
+    second, third = entry(first), entry(entry(first), description="3")
+    assert list(problems([first, second, third])) == []
+    assert list(problems([first, replace(second, who="you"), third])) == ["entry 2 was changed after it was written"]
+    assert list(problems([first, third])) == [
+        "entry 2 is missing or out of place (found 3)",
+        "entry 3 does not follow the one before it: an entry was changed, removed or put in"]
+    unknown = entry(first, what="erased")
+    assert list(problems([first, unknown])) == ["entry 2 is of a kind that is not known here: erased"]
+
+
+def test_a_digest_that_was_kept_elsewhere_is_looked_for(tmp_path: Path) -> None:
+    ledger = pure_ledger(tmp_path)
+    charge(ledger, 0.1)
+    for known in ledger.entries():
+        assert ledger.verify(known.digest) == []
+    assert ["is not here" in words for words in ledger.verify("0" * 64)] == [True]
+
+
+def test_what_remains_is_what_can_be_charged(tmp_path: Path) -> None:
+    """By the rule gaussian, after Gaussian noise, the size of Laplace noise counts, and for whom it is."""
+    ledger = Ledger.open(tmp_path / "budget.db", epsilon=2, delta=1e-6)
+    ledger.charge(Cost.gaussian(4.0, 1.2, 1e-6), description="", request="", partition={"year": "2024"})
+    left, elsewhere = (ledger.remaining(partition=partition) for partition in ({"year": "2024"}, {"year": "2025"}))
+    assert 0.1 < left < 0.9 * elsewhere and ledger.remaining() == left
+    with pytest.raises(BudgetError):
+        charge(ledger, left * 1.01, partition={"year": "2024"})
+    charge(ledger, left, partition={"year": "2024"})
+    charge(ledger, elsewhere, partition={"year": "2025"})
+
+
+def test_only_a_charge_with_a_cost_is_a_spending() -> None:
+    cost = {"epsilon": 1.0, "delta": 0.0, "pieces": [["laplace", 1.0]]}
+    assert entry(cost=cost).spending == Cost.laplace(1.0, 1.0)
+    for other in (entry(), entry(what="opened", cost=cost), entry(what="released", cost=cost)):
+        with pytest.raises(PrivacyError, match="a charge has a cost"):
+            _ = other.spending
+
+
+def test_charges_say_whom_they_are_about(tmp_path: Path) -> None:
+    ledger = pure_ledger(tmp_path)
+    charge(ledger, 0.5, partition={"year": "2024", "site": "north"})
+    charge(ledger, 0.25)
+    assert ledger.charges() == [({"year": "2024", "site": "north"}, Cost.laplace(2.0, 0.5)), ({}, Cost.laplace(4.0, 0.25))]
+    assert sorted(str(ledger.table()[0]["about"]).split(", ")) == ["site north", "year 2024"]
+    assert [(row["epsilon"], row["about"]) for row in ledger.table()][1] == (0.25, "everyone")
