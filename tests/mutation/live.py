@@ -6,6 +6,7 @@ import ast
 import functools
 import importlib.abc
 import importlib.machinery
+import importlib.util
 import sys
 from collections.abc import Sequence
 from types import CodeType, FunctionType, ModuleType
@@ -59,7 +60,8 @@ class MutatedImport(importlib.abc.MetaPathFinder, importlib.machinery.SourceFile
     def find_spec(self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None) -> Any:
         if fullname != self.name:
             return None
-        return importlib.machinery.ModuleSpec(fullname, self, origin=self.path, is_package=self.path.endswith("__init__.py"))
+        # With a location, so that the module has a __file__: pytest asks for it where a module has doctests.
+        return importlib.util.spec_from_file_location(fullname, self.path, loader=self)
 
     def get_code(self, fullname: str) -> CodeType:
         return compile(self.tree, self.path, "exec")
