@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import shutil
 import tempfile
@@ -143,10 +144,13 @@ def _connect(address: Any, shown: str) -> tuple[Any, str | None]:
     folder = tempfile.mkdtemp(prefix="noisewise-")
     config: dict[str, Any] = {"memory_limit": MEMORY, "temp_directory": folder, "autoinstall_known_extensions": False,
                               "threads": min(MOST_THREADS, os.cpu_count() or 1)}
-    try:
-        return duckdb.connect(path or ":memory:", read_only=bool(path), config=config), folder
-    except duckdb.Error:
-        shutil.rmtree(folder, ignore_errors=True)
+    for may_be_left_over in (True, False):
+        try:
+            return duckdb.connect(path or ":memory:", read_only=bool(path), config=config), folder
+        except duckdb.Error:
+            if may_be_left_over:  # a source that nobody uses any more, but that is not collected yet, keeps the file open
+                gc.collect()
+    shutil.rmtree(folder, ignore_errors=True)
     raise DataError("the database cannot be opened", found=shown,
                     remedy="check that it is a DuckDB file and that nobody is writing to it; if this program has it open, pass "
                     "that connection: noisewise.query(connection, \"SELECT ...\")")
