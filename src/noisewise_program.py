@@ -38,6 +38,8 @@ def main() -> None:
 def watch() -> None:
     """Until work begins Ctrl-C ends the program in one line; where it is ignored, as in the background, it stays so."""
     global _watching
+    if not _is_main_thread():
+        return
     _watching = True
     if signal.getsignal(signal.SIGINT) == signal.default_int_handler:
         signal.signal(signal.SIGINT, _stop_at_once)
@@ -45,7 +47,7 @@ def watch() -> None:
 
 def work_begins() -> None:
     """What has begun can be undone, or finished: that takes an exception. Without `watch` nothing is changed."""
-    if not _watching:
+    if not _watching or not _is_main_thread():
         return
     if signal.getsignal(signal.SIGINT) == _stop_at_once:
         signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -60,9 +62,18 @@ def why_stopped() -> int:
     return BY_THE_SYSTEM if _asked_to_end else BY_CTRL_C
 
 
+def _is_main_thread() -> bool:
+    """Which alone may say what a signal does."""
+    from threading import current_thread, main_thread
+
+    return current_thread() is main_thread()
+
+
 def _stop_at_once(number: int, frame: FrameType | None) -> None:
-    os.write(2, f"Error: {WORDS[BY_CTRL_C]}\n".encode())
-    os._exit(BY_CTRL_C)
+    try:
+        os.write(2, f"Error: {WORDS[BY_CTRL_C]}\n".encode())
+    finally:  # also if nobody reads that
+        os._exit(BY_CTRL_C)
 
 
 def _end(number: int, frame: FrameType | None) -> None:
@@ -88,7 +99,8 @@ def _not_lost(dropped: Unraisable) -> None:
 def _press_again() -> None:
     from threading import main_thread
 
+    number = signal.SIGTERM if _asked_to_end else signal.SIGINT
     if hasattr(signal, "pthread_kill"):
-        signal.pthread_kill(main_thread().ident or 0, signal.SIGINT)
+        signal.pthread_kill(main_thread().ident or 0, number)
     else:
-        signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(number)

@@ -129,6 +129,13 @@ complete_it {program} fit {release} '"stay ~ a'
     assert found.stdout.splitlines() == ["compare", "stay ~ age"], found.stderr
 
 
+@pytest.mark.parametrize("option", ["--install-completion", "--show-completion", "--version"])
+def test_the_tab_key_behind_an_option_does_not_carry_it_out(option: str, process, tmp_path: Path) -> None:
+    finished = process(before=_as_run_by("bash"), _NOISEWISE_COMPLETE="complete_bash", COMP_WORDS=f"noisewise {option} fi",
+                       COMP_CWORD="2", HOME=str(tmp_path))
+    assert finished.stdout.split() == ["fit"] and not list(tmp_path.iterdir())
+
+
 def test_installing_writes_to_the_home_folder_only(process, tmp_path: Path) -> None:
     finished = process("--install-completion", before=_as_run_by("bash"), HOME=str(tmp_path))
     assert finished.returncode == 0, finished.stderr

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.report.made_for_reports import Reader, made_comparison, made_fit, made_release, rows
+from tests.report.made_for_reports import DECLARED, Reader, made_comparison, made_fit, made_release, rows
 
 import noisewise
 from noisewise.errors import ResultError
@@ -21,7 +21,7 @@ from noisewise.results import Comparison, FitInfo, Posterior
 from noisewise.schema import Basis, Design
 
 GOLDEN = Path(__file__).parents[1] / "golden"
-CERTAIN = "as the digest that it records shows."
+CERTAIN = "as the digest of noisy numbers that it records shows."
 
 
 def known_fit(release: Release, **changes: Any) -> Posterior:
@@ -170,3 +170,18 @@ def test_holders_with_different_people_are_one_subject() -> None:
     assert len(subjects) == 1
     assign(subjects, [read_result(known_fit(together, holders=2), 1), read_result(known_fit(south), 2)])
     assert [(fitted.certain, fitted.whole) for fitted in subjects[0].results] == [(True, True), (True, False)]
+
+
+def test_declarations_that_mean_the_same_are_the_same() -> None:
+    """A default that one holder has written out does not make its fit, or that of both in another order, one of strangers."""
+    columns = {**DECLARED["columns"], "age": {"bounds": [18, 98], "missing": 58}}
+    one, other = made_release(), other_noise(made_release(declared={**DECLARED, "columns": columns}))
+    assert one.schema != other.schema
+    backwards = noisewise.combine([other, one])
+    for result in (known_fit(other), known_fit(backwards, holders=2), made_fit(backwards, holders=2)):
+        subjects = subjects_of([read_release(one, 1), read_release(other, 2)])
+        assign(subjects, [read_result(result, 1)])
+        assert [len(subject.results) for subject in subjects] == [1]
+    columns = {**columns, "age": {"bounds": [18, 98], "missing": 40}}
+    with pytest.raises(ResultError, match="another schema"):
+        report(one, fits=made_fit(made_release(declared={**DECLARED, "columns": columns})))

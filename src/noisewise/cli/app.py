@@ -39,8 +39,8 @@ app = typer.Typer(
 )
 
 
-def _version(wanted: bool) -> None:
-    if wanted:
+def _version(context: typer.Context, wanted: bool) -> None:
+    if wanted and not context.resilient_parsing:
         from noisewise import __version__
 
         typer.echo(f"noisewise {__version__}")

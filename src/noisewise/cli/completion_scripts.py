@@ -49,19 +49,24 @@ OURS: Final = {"zsh": ZSH, "fish": FISH}
 completion_init()  # lets the program answer all of them
 
 
-def show_completion(wanted: bool) -> None:
+def show_completion(context: typer.Context, wanted: bool) -> None:
     """Print the script of the shell that has started the program."""
-    if wanted:
+    if wanted and not context.resilient_parsing:  # else the tab key was pressed after it
         typer.echo(_script(_shell()).rstrip("\n"))
         raise typer.Exit
 
 
-def install_completion(wanted: bool) -> None:
+def install_completion(context: typer.Context, wanted: bool) -> None:
     """Put the script where the shell that has started the program looks for it."""
-    if wanted:
-        shell, path = install(shell=_shell(), prog_name=PROGRAM, complete_var=VARIABLE)
-        if shell in OURS:
-            path.write_text(OURS[shell], encoding="utf-8")
+    if wanted and not context.resilient_parsing:
+        try:
+            shell, path = install(shell=_shell(), prog_name=PROGRAM, complete_var=VARIABLE)
+            if shell in OURS:
+                path.write_text(OURS[shell], encoding="utf-8")
+        except OSError as error:
+            print(f"Error: the start-up files of the shell must be writable\n  found:   {error.strerror}: {error.filename}\n"
+                  "  remedy:  noisewise --show-completion prints the script; put it where your shell looks", file=sys.stderr)
+            raise typer.Exit(1) from None
         typer.echo(f"Completion for {shell} was installed in {path}. It takes effect in a new shell.")
         raise typer.Exit
 

@@ -47,6 +47,7 @@ from noisewise.cli.release_partition import refuse_batches, room_for_questions, 
 from noisewise.cli.release_words import tell_made, warn_about_delta
 from noisewise.cli.talk import Talk
 from noisewise.errors import ReleaseError, ReleaseWriteError
+from noisewise_program import WORDS, why_stopped
 
 if TYPE_CHECKING:
     from noisewise.release import Release
@@ -213,8 +214,14 @@ def _keep(made: Release | SingleRelease, target: Path, write: Callable[[], Kept]
     try:
         return write()
     except (Exception, KeyboardInterrupt) as error:  # whatever it is: the release must not be lost
-        rescue = Path(tempfile.mkdtemp(prefix="noisewise-")) / (target.stem + ".nwr")
-        made.save(rescue)
+        try:
+            rescue = Path(tempfile.mkdtemp(prefix="noisewise-")) / (target.stem + ".nwr")
+            made.save(rescue)
+        except (OSError, ReleaseError):
+            raise ReleaseWriteError(
+                "the release could be written neither where it was wanted nor to the folder for temporary files: its budget is "
+                "spent", found=_reason(error), remedy="with --ledger the ledger keeps it: make room, and ask for it again, which "
+                "costs nothing; without one it is lost") from error
         raise ReleaseWriteError(
             "the release could not be written where it was wanted, but it is kept elsewhere: its budget is spent",
             found=_reason(error),
@@ -225,7 +232,7 @@ def _keep(made: Release | SingleRelease, target: Path, write: Callable[[], Kept]
 def _reason(error: BaseException) -> str:
     if isinstance(error, ReleaseError):
         return f"{error.rule}: {error.found}"
-    return "stopped by Ctrl-C" if isinstance(error, KeyboardInterrupt) else type(error).__name__
+    return WORDS[why_stopped()] if isinstance(error, KeyboardInterrupt) else type(error).__name__
 
 
 def _tell_batch(talk: Talk, made: Release, together: Release, target: Path) -> None:

@@ -29,7 +29,7 @@ import signal
 import noisewise_program
 noisewise_program.watch()
 if hasattr(signal, "pthread_sigmask"):
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT, signal.SIGTERM})
 """
 START: Final = """
 from studies.reproduce import main
@@ -87,27 +87,36 @@ def _run(given: list[str]) -> int:
     root = studies_root()
     paths = [str(root), str(Path(__file__).parents[2]), *filter(None, [os.environ.get("PYTHONPATH")])]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
+    process = None
     try:
-        with _ctrl_c_later():
+        with _signals_later():
             process = subprocess.Popen([sys.executable, "-c", HEARS + START, *given], env=environment)
         return process.wait()
     except KeyboardInterrupt:
         code = why_stopped()
-        try:
-            process.wait(SECONDS if code == BY_CTRL_C else 0)
-        except subprocess.TimeoutExpired:  # it was not told: the signal came for this process alone
-            process.send_signal(signal.SIGINT if code == BY_CTRL_C else signal.SIGTERM)
-            process.wait()
+        if process is not None:
+            _end(process, code)
         return code
 
 
+def _end(process: subprocess.Popen[bytes], code: int) -> None:
+    try:
+        process.wait(SECONDS if code == BY_CTRL_C else 0)
+    except subprocess.TimeoutExpired:  # it was not told: the signal came for this process alone
+        if code == BY_CTRL_C and os.name != "nt":  # where no process can send another one Ctrl-C
+            process.send_signal(signal.SIGINT)
+        else:
+            process.terminate()
+        process.wait()
+
+
 @contextmanager
-def _ctrl_c_later() -> Iterator[None]:
-    """Ctrl-C waits: here until this is left, and in a process that is started here until it can answer (`HEARS`)."""
+def _signals_later() -> Iterator[None]:
+    """Ctrl-C and SIGTERM wait: here until this is left, and in a process that is started here until it can answer (`HEARS`)."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
     try:
         yield
     finally:

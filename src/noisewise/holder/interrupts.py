@@ -25,11 +25,11 @@ def finished_first(after: str) -> Iterator[None]:
     """Ctrl-C waits until the block is done and is raised then, with the words ``after``; a second one does not wait.
 
     Only the main thread hears of Ctrl-C, and a handler of the caller's own is left alone; but for Spark's, which cancels its
-    jobs and raises the same as Python's.
+    jobs and raises the same as Python's. The command takes a request of the system to end (SIGTERM) for Ctrl-C; where Ctrl-C
+    itself is ignored, as in the background of a script, that request waits.
     """
-    usual = signal.getsignal(signal.SIGINT)
-    known = usual == signal.default_int_handler or getattr(usual, "__module__", "").startswith("pyspark.")
-    if threading.current_thread() is not threading.main_thread() or not known:
+    awaited = _awaited()
+    if awaited is None:
         yield
         return
     asked = False
@@ -43,11 +43,24 @@ def finished_first(after: str) -> Iterator[None]:
             with contextlib.suppress(OSError):  # not by print, which may be under way itself
                 os.write(sys.stderr.fileno(), WAITS.encode())
 
-    before = signal.signal(signal.SIGINT, wait)
+    before = signal.signal(awaited, wait)
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        signal.signal(awaited, before)
     if asked:
+        if awaited == signal.SIGTERM and callable(before):  # which remembers why, and raises
+            with contextlib.suppress(KeyboardInterrupt):
+                before(awaited, None)
         raise KeyboardInterrupt(after)
 
+
+def _awaited() -> signal.Signals | None:
+    """The signal that would cut the block short."""
+    if threading.current_thread() is not threading.main_thread():
+        return None
+    usual = signal.getsignal(signal.SIGINT)
+    if usual == signal.default_int_handler or getattr(usual, "__module__", "").startswith("pyspark."):
+        return signal.SIGINT
+    of_the_command = getattr(signal.getsignal(signal.SIGTERM), "__module__", "") == "noisewise_program"
+    return signal.SIGTERM if of_the_command and usual == signal.SIG_IGN else None

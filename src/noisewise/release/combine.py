@@ -137,6 +137,12 @@ def differing(one: Described, other: Described) -> Iterator[str]:
         yield f"terms: {one.terms!r} and {other.terms!r}"
 
 
+def same_declarations(one: Schema, terms: str | None, other: Schema, other_terms: str | None) -> bool:
+    """Whether these are the same columns with the same meaning, however they are written, and whoever's rows they are of."""
+    return next(_schema_differences(one, other), None) is None and (
+        terms == other_terms or Basis.of(one, terms).columns == Basis.of(other, other_terms).columns)
+
+
 def _schema_differences(one: Schema, other: Schema) -> Iterator[str]:
     for name in ("adjacency", "unit", "norm_bound"):
         values = (getattr(one, name), getattr(other, name))

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NoReturn, TypeAlias
 
 from noisewise.errors import ResultError
-from noisewise.release.combine import combine, differing
+from noisewise.release.combine import alike, combine, differing, same_declarations
 from noisewise.release.model import Release
 from noisewise.release.single import SingleRelease
 from noisewise.report.numbers import listed, plural
@@ -19,7 +19,7 @@ from noisewise.report.origin import COMPARED, OF_SOME, Origin, origins, words
 from noisewise.results.model_comparison import Comparison
 from noisewise.results.point_estimate import PointEstimate
 from noisewise.results.posterior import Posterior
-from noisewise.schema import Schema
+from noisewise.schema import Design
 
 AnyRelease: TypeAlias = Release | SingleRelease
 Path_: TypeAlias = str | os.PathLike[str]
@@ -81,9 +81,10 @@ class Subject:
         """What a result can be known to come from, by the digest that it records."""
         return origins(self.files, self.release)
 
-    @property
-    def schema_and_terms(self) -> tuple[object, str | None]:
-        return _whose(self.release.schema), self.release.terms if isinstance(self.release, Release) else None
+    def declares(self, design: Design) -> bool:
+        """Whether a result with this design can be of these columns."""
+        terms = self.release.terms if isinstance(self.release, Release) else None
+        return same_declarations(self.release.schema, terms, design.basis.schema, design.added_terms)
 
 
 def read_release(given: AnyRelease | Path_, number: int) -> ReleaseFile:
@@ -129,24 +130,18 @@ def subjects_of(files: Sequence[ReleaseFile]) -> list[Subject]:
     return found
 
 
-def _whose(schema: Schema) -> Schema:
-    """The declarations without those of whose rows they are: holders with different people are analysed together."""
-    return replace(schema, partition=())
-
-
 def _together(one: Release, other: Release) -> bool:
     """Whether `combine` would take both."""
-    return next(differing(one, other), None) is None
+    return alike(one, other) or next(differing(one, other), None) is None
 
 
 def assign(subjects: Sequence[Subject], results: Iterable[Fitted]) -> None:
     """Each result to the release that it can be of; one that can be of none is refused."""
     for fitted in results:
-        design = fitted.result.design
-        mine = (_whose(design.basis.schema), design.added_terms)
-        candidates = [subject for subject in subjects if subject.schema_and_terms == mine and _may_be_of(fitted, subject)]
+        candidates = [subject for subject in subjects
+                      if _may_be_of(fitted, subject) and subject.declares(fitted.result.design)]
         if not candidates:
-            _refuse(subjects, fitted, mine)
+            _refuse(subjects, fitted)
         if fitted.result.info.source:
             if _placed(fitted, candidates):
                 continue
@@ -192,8 +187,8 @@ def _refuse_another(fitted: Fitted) -> NoReturn:
                       remedy="give the release files that it was fitted to, or leave it out")
 
 
-def _refuse(subjects: Sequence[Subject], fitted: Fitted, mine: tuple[object, str | None]) -> NoReturn:
-    alike_ones = [subject for subject in subjects if subject.schema_and_terms == mine]
+def _refuse(subjects: Sequence[Subject], fitted: Fitted) -> NoReturn:
+    alike_ones = [subject for subject in subjects if subject.declares(fitted.result.design)]
     if alike_ones:
         raise ResultError(f"{fitted.name} was not fitted to the releases that are given, or not to them alone",
                           found=f"a fit of {plural(fitted.result.info.holders, 'holder')}, "

@@ -11,7 +11,7 @@ from noisewise.release.source import digest_of, source_of
 if TYPE_CHECKING:
     from noisewise.report.given import AnyRelease, ReleaseFile
 
-SHOWN: Final = "as the digest that it records shows"
+SHOWN: Final = "as the digest of noisy numbers that it records shows"
 COMPARED: Final = ("That it belongs to the release was checked by schema, terms and number of data holders: it does not record "
                    "which release it was made from.")
 OF_SOME: Final = ("It was not made from all of these releases, nor from one of them alone: the digest that it records is that of "

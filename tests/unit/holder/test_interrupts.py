@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import noisewise as nw
+import noisewise_program
 from noisewise.data.progress import RowCounter
 from noisewise.holder.interrupts import finished_first
 from noisewise.holder.scratch import LOCK, PREFIX, scratch_folder
@@ -242,3 +243,29 @@ def test_spark_s_handler_is_no_reason_not_to_wait(ledger: Ledger, monkeypatch: p
         assert signal.getsignal(signal.SIGINT) is handler and ledger.entries()[-1].what == "released"
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+def test_where_ctrl_c_is_ignored_the_systems_request_waits_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in the background of a script. Without it, a release that was paid for would be lost."""
+    monkeypatch.setattr(noisewise_program, "_asked_to_end", False)
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN), signal.signal(signal.SIGTERM, noisewise_program._end)
+    done = False
+    try:
+        with pytest.raises(KeyboardInterrupt, match="it is kept"), finished_first("it is kept"):
+            os.kill(os.getpid(), signal.SIGTERM)
+            done = True
+        with pytest.raises(KeyboardInterrupt, match="^$"):  # but not outside
+            os.kill(os.getpid(), signal.SIGTERM)
+    finally:
+        signal.signal(signal.SIGINT, before[0])
+        signal.signal(signal.SIGTERM, before[1])
+    assert done and noisewise_program.why_stopped() == 143
+
+
+def test_another_thread_than_the_main_one_leaves_signals_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(noisewise_program, "_watching", False)
+    found: list[object] = []
+    thread = threading.Thread(target=lambda: found.append(noisewise_program.watch()))
+    thread.start()
+    thread.join()
+    assert found == [None] and not noisewise_program._watching

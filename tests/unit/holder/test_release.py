@@ -85,6 +85,7 @@ WRONG: dict[str, tuple[dict[str, Any], type[Exception]]] = {
     "delta of 0": ({"delta": 0.0}, PrivacyError),
     "delta of 1": ({"delta": 1.0}, PrivacyError),
     "delta that promises little": ({"delta": 0.0101}, PrivacyError),
+    "the same, in another type": ({"delta": np.float32(0.5)}, PrivacyError),
     "the same, of a single release": ({"delta": 0.5, "kind": "microdata", "output": "rows.nwr"}, PrivacyError),
     "mechanism": ({"mechanism": "uniform"}, PrivacyError),
     "gaussian without delta": ({"mechanism": "gaussian", "delta": None}, PrivacyError),
