@@ -21,10 +21,12 @@ FILE: Final = page.RESULTS / "quick.json"
 OPEN: Final = (Verdict.UNDECIDED, Verdict.NOT_RUN, Verdict.INCOMPARABLE)
 MISSES: Final = (Verdict.NOT, Verdict.IN_PART, Verdict.ONLY_WITH_ERROR)
 """What is not, or not wholly, so when it is measured rightly."""
-SAME, LEFT_OPEN, NOT_RUN, OTHER_MISS, CLOSED, AGAINST = (
-    "the same", "left open by the quick run", "not run", "missed by both, in another way", "left open by the full run",
-    "one says yes and the other no")
-RELATIONS: Final = (SAME, LEFT_OPEN, NOT_RUN, OTHER_MISS, CLOSED, AGAINST)
+SAME, SAME_NUMBERS, BOTH_OPEN = "the same, from other numbers", "the same, from the same numbers", "open in both"
+LEFT_OPEN, NOT_RUN = "left open by the quick run", "not run"
+OTHER_MISS, CLOSED, AGAINST = (
+    "missed by both, in another way", "left open by the full run", "one says yes and the other no")
+TOLD: Final = (OTHER_MISS, CLOSED, AGAINST)
+RELATIONS: Final = (SAME, SAME_NUMBERS, BOTH_OPEN, LEFT_OPEN, NOT_RUN, *TOLD)
 
 
 def stored() -> dict[str, Any]:
@@ -47,14 +49,14 @@ def of_run(paper: Paper, results: Path) -> dict[str, Any]:
                          "why": one.why} for one in paper.report.targets(results) if one.study in ran]}
 
 
-def relation(quick: Verdict, full: Verdict) -> str:
+def relation(quick: Verdict, full: Verdict, *, same_numbers: bool = False) -> str:
     """How two verdicts on a target stand to each other.
 
     >>> relation(Verdict.NOT, Verdict.ONLY_WITH_ERROR)
     'missed by both, in another way'
     """
     if quick == full:
-        return SAME
+        return BOTH_OPEN if quick in OPEN else SAME_NUMBERS if same_numbers else SAME
     if quick == Verdict.NOT_RUN:
         return NOT_RUN
     if quick in OPEN:
@@ -69,7 +71,8 @@ def compared(paper: Paper, results: Path) -> Iterator[tuple[Target, Mapping[str,
     said = {(one["where"], one["what"]): one for one in stored().get(paper.number, {}).get("targets", [])}
     for target in paper.report.targets(results / f"paper_{paper.number}"):
         one = said.get((target.where, target.what))
-        yield target, one, NOT_RUN if one is None else relation(Verdict(one["verdict"]), target.verdict)
+        yield target, one, NOT_RUN if one is None else relation(Verdict(one["verdict"]), target.verdict,
+                                                                same_numbers=one["measured"] == target.measured)
 
 
 def times_table(results: Path) -> list[str]:
@@ -101,7 +104,7 @@ def against_full(results: Path) -> list[str]:
         body.append([paper.number, *(str(counts[how] or "–") for how in RELATIONS), str(len(found))])
         told += [f"- {paper.number}, {_plain(full.where)}, {_plain(full.what)}: {how}. Quick: **{quick['verdict']}**, "
                  f"{_plain(quick['why'])}. Full: **{full.verdict}**, {_plain(full.why)}."
-                 for full, quick, how in found if quick is not None and how in RELATIONS[3:]]
+                 for full, quick, how in found if quick is not None and how in TOLD]
     return [*table(["paper", *RELATIONS, "targets"], body), "",
             *(["Where the verdicts are not the same although neither is open, or the quick run alone decides:", "", *told]
               if told else ["There is no target on which the two say different things."])]

@@ -209,9 +209,10 @@ def test_quick_runs_are_kept_beside_full_ones_by_the_rule_of_today() -> None:
 def test_what_two_verdicts_have_to_do_with_each_other() -> None:
     said = {(R, R): "the same", (U, N): "left open by the quick run", (N, U): "left open by the full run",
             (N, E): "missed by both", (P, N): "missed by both", (R, N): "one says yes", (E, R): "one says yes",
-            (Verdict.NOT_RUN, N): "not run", (Verdict.INCOMPARABLE, Verdict.INCOMPARABLE): "the same"}
+            (Verdict.NOT_RUN, N): "not run", (Verdict.INCOMPARABLE, Verdict.INCOMPARABLE): "open in both"}
     for verdicts, words in said.items():
         assert reproduce_quick.relation(*verdicts).startswith(words)
+    assert reproduce_quick.relation(R, R, same_numbers=True) != reproduce_quick.relation(R, R)
 
 
 def test_papers_and_tables_go_by_several_names() -> None:
