@@ -91,6 +91,18 @@ def test_entries_can_only_be_added_and_changes_show(address: str) -> None:
         charge(ledger)
 
 
+def test_what_a_server_says_is_not_passed_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    psycopg = pytest.importorskip("psycopg")
+
+    def fail(*given: object, **more: object) -> None:
+        raise psycopg.OperationalError("no entry for ann with the password secret")
+
+    monkeypatch.setattr(psycopg, "connect", fail)
+    with pytest.raises(PrivacyError, match="cannot be used") as refused:
+        Ledger.open("postgresql://ann:secret@server/ledgers", epsilon=1)
+    assert "secret" not in str(refused.value) and "OperationalError" in str(refused.value)
+
+
 def test_a_server_that_is_not_there_is_one_of_our_errors(tmp_path: Path) -> None:
     pytest.importorskip("psycopg")
     with pytest.raises(PrivacyError, match="cannot be used") as refused:
