@@ -18,7 +18,7 @@ from hypothesis import HealthCheck, settings  # noqa: E402
 
 # No deadline: a machine that runs other things too is slow now and then. `thorough` is for a long search by hand:
 # pytest --hypothesis-profile=thorough
-settings.register_profile("noisewise", deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("noisewise", deadline=None, max_examples=40, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("thorough", parent=settings.get_profile("noisewise"), max_examples=5000)
 settings.load_profile("noisewise")
 

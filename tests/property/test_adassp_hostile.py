@@ -36,7 +36,7 @@ DOCUMENT: dict[str, Any] = json.loads(DATA)
 PLACES = list(places(DOCUMENT))
 NAMES = {"formula", "moments", "smallest_eigenvalue", "version", "kind", "columns", "statistic"}
 OWN = [path for path in PLACES if set(path) & NAMES and path[0] != "schema"]
-FUZZ = settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+FUZZ = settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 def assert_fitted_or_refused(data: bytes) -> Release | None:

@@ -34,7 +34,7 @@ PLACES = list(places(DOCUMENT))
 NAMES = {"formula", "blocks", "version", "kind", "columns", "rows"}
 OWN = [path for path in PLACES if set(path) & NAMES and path[0] != "schema"]
 HEADS = [path for path in OWN if "sums" not in path[:-1]]
-FUZZ = settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+FUZZ = settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 def assert_finite_or_refused(data: bytes) -> Release | None:

@@ -32,7 +32,7 @@ DATA = (GOLDEN / "partition-1.4.nwr").read_bytes()
 DOCUMENT: dict[str, Any] = json.loads(DATA)
 PLACES = list(places(DOCUMENT))
 OWN = [path for path in PLACES if path[0] not in ("schema", "rules")]
-FUZZ = settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+FUZZ = settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 def assert_partition_or_refused(data: bytes) -> PartitionRelease | None:

@@ -33,7 +33,7 @@ DATA = (GOLDEN / "gram-1.0.nwr").read_bytes()
 DOCUMENT: dict[str, Any] = json.loads(DATA)
 WISHART: dict[str, Any] = json.loads((GOLDEN / "gram-1.2.nwr").read_bytes())
 """A release with Wishart noise in its first part, format 1.2."""
-FUZZ = settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+FUZZ = settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 def assert_usable_or_refused(data: bytes) -> Release | None:

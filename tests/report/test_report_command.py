@@ -91,7 +91,7 @@ def test_the_commands_of_a_page_make_it_again(folder: Path, monkeypatch: pytest.
                "--draws", 50, "--seed", 2, "--save", "models.npz").exit_code == 0
     assert run("report", "patients.nwr", "stay.npz", "models.npz", "--interval", 0.9, "--title", "It's a \"test\"").exit_code == 0
     page = (folder / "report.html").read_text(encoding="utf-8")
-    shown = re.findall(r"<pre [^>]*role[^>]*>(.*?)</pre>", page, re.DOTALL)
+    shown = re.findall(r"<pre [^>]*role[^>]*>(noisewise .*?)</pre>", page, re.DOTALL)
     commands = [html.unescape(text).replace("\\\n", " ") for text in shown]
     assert [shlex.split(command)[1] for command in commands] == ["fit", "compare", "report"]
     again = folder / "again"

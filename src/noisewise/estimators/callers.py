@@ -19,8 +19,8 @@ from noisewise.estimators.transformers import refuse_learner
 HARMLESS: Final = ("base", "compose", "model_selection", "pipeline", "utils")
 """Modules of scikit-learn that may be among the callers. What they are doing is looked at, but for ``base`` and ``utils``."""
 
-_warned_for: tuple[int, str, int] | None = None
-"""The call that was warned of last: one warning is enough for all of its fits."""
+_warned_for: tuple[str, int] | None = None
+"""The line that was warned of last: one warning is enough for all of its fits."""
 
 
 class RepeatedReleaseWarning(NoisewiseWarning):
@@ -91,10 +91,10 @@ def _refusal(found: str) -> PrivacyError:
 
 
 def _warn_once(frames: list[FrameType], outermost: int, message: str) -> None:
-    """Warn at the user's line. The filters of Python do not help: scikit-learn sets them back in every fold."""
+    """Warn at the user's line, once as long as it is the same. The filters of Python do not help: scikit-learn sets them back in every fold."""
     global _warned_for
     user = frames[min(outermost + 1, len(frames) - 1)]
-    call = (id(frames[outermost]), user.f_code.co_filename, user.f_lineno)
-    if call != _warned_for:
-        _warned_for = call
+    line = (user.f_code.co_filename, user.f_lineno)
+    if line != _warned_for:
+        _warned_for = line
         warnings.warn(message, RepeatedReleaseWarning, stacklevel=outermost + 3)

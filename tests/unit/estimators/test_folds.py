@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +60,16 @@ def test_known_splitters_put_the_same_places_into_a_fold_whatever_the_rows_are(s
     assert moved_by_one_label(splitter) == 0
     with pytest.warns(RepeatedReleaseWarning):
         assert np.isfinite(cross_val_score(logistic(), X, LABELS, cv=splitter, error_score="raise")).all()
+
+
+def test_a_line_is_warned_of_once() -> None:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for _ in range(3):
+            cross_val_score(logistic(), X, LABELS, cv=KFold(2))
+        cross_val_score(logistic(), X, LABELS, cv=KFold(2))
+    first, second = [warning.lineno for warning in caught if warning.category is RepeatedReleaseWarning]
+    assert second == first + 1
 
 
 @pytest.mark.parametrize("splitter", [None, 3, StratifiedKFold(3), StratifiedKFold(3, shuffle=True, random_state=1),

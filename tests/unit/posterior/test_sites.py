@@ -270,6 +270,7 @@ def test_only_the_intercept_varies_if_asked_for() -> None:
     assert np.ptp(found.sites.own[:, :, 0].mean(axis=1)) > 0.01
 
 
+@pytest.mark.slow
 def test_hidden_predictors_raise_a_doubt() -> None:
     with double_precision():
         parts = simulated_sites(Cell(8, 0.05, 1_000, 1.0), 1, seed=2)[0]

@@ -35,7 +35,7 @@ SETTINGS: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
-QUICK = 2
+QUICK = 1
 """The others are slow."""
 
 
