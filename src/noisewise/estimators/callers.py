@@ -91,7 +91,10 @@ def _refusal(found: str) -> PrivacyError:
 
 
 def _warn_once(frames: list[FrameType], outermost: int, message: str) -> None:
-    """Warn at the user's line, once as long as it is the same. The filters of Python do not help: scikit-learn sets them back in every fold."""
+    """Warn at the user's line, once as long as it is the same.
+
+    The filters of Python do not help: scikit-learn sets them back in every fold.
+    """
     global _warned_for
     user = frames[min(outermost + 1, len(frames) - 1)]
     line = (user.f_code.co_filename, user.f_lineno)
