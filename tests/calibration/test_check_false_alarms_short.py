@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from studies.check_false_alarms import MISFITS, SETTINGS, Cell, printed, run_cell
 
 REPLICATES = 20
@@ -9,6 +10,7 @@ REPLICATES = 20
 # 5 % are below 0.05, and more than 10 % with probability 1e-6 even if only half of them are independent.
 
 
+@pytest.mark.slow
 def test_it_is_silent_where_the_model_holds_and_speaks_where_it_does_not() -> None:
     setting = SETTINGS[1]
     lines = {misfit: run_cell(Cell(*setting, misfit, REPLICATES))[0] for misfit in MISFITS}

@@ -51,6 +51,7 @@ def test_conditional_beats_predicting_zero_in_the_setting_of_the_paper() -> None
     assert np.all(np.abs(draws.mean(axis=1)[:, :-1] - theta) < 0.06)
 
 
+@pytest.mark.slow
 def test_fast_is_overconfident_and_the_default_is_not() -> None:
     setting = Setting("mixed", 2, 10_000, 1.0, 10, "replace-one", "gaussian")
     parts, errors = simulated(setting, 60)

@@ -39,7 +39,8 @@ def test_intervals_of_probabilities_cover(cell: Cell) -> None:
     assert np.mean([line["coverage"] for line in informative]) < 0.99
 
 
-@pytest.mark.parametrize("question", ["found", pytest.param("declared", marks=pytest.mark.slow)])
+@pytest.mark.slow  # test_answers.py has some of both
+@pytest.mark.parametrize("question", ["found", "declared"])
 def test_intervals_of_coefficients_cover(question: str) -> None:
     [line] = quantiles(Cell("quantiles", 100, 100, epsilon=3.0, question=question), 60, 4)
     assert not overconfident(line["coverage"], 60) and line["width"] < 2.5 and line["missed_in_silence"] == 0.0

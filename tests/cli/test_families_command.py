@@ -44,6 +44,7 @@ def in_folder(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(folder)
 
 
+@pytest.mark.slow
 def test_a_logistic_regression_for_people(nw) -> None:
     result = nw("fit", "site-1.nwr", *LOGISTIC, "--per", "age=10")
     assert result.exit_code == 0, result.stderr

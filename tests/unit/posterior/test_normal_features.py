@@ -267,6 +267,7 @@ def test_a_sampler_without_the_proposal_ratio_is_found_out(monkeypatch: pytest.M
     assert disagreement(wrong, known) > LIMIT
 
 
+@pytest.mark.slow
 def test_without_noise_both_are_the_posterior_without_privacy() -> None:
     """Given S and z, which is all that these methods use."""
     exact = made_problem(14, (200, 300), 2, 0.0)

@@ -38,6 +38,7 @@ def test_fits_and_comparisons_of_several_holders(sites: list[nw.Release], tmp_pa
     assert {one.info.source for one in (back, *back.others.values(), nw.Posterior.load(tmp_path / "models.npz"))} == {together}
 
 
+@pytest.mark.slow
 def test_each_of_many_fits_has_its_own(sites: list[nw.Release]) -> None:
     found = nw.fit_many("stay ~ age", [sites[0], sites[1], sites], method="conditional-flat", draws=100, chains=2, seed=1)
     assert [one.info.source for one in found] == [source_of(sites[0]), source_of(sites[1]), source_of(nw.combine(sites))]
