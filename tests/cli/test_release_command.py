@@ -109,6 +109,18 @@ def test_a_release_whose_file_cannot_be_written_is_rescued(nw, table, schema, tm
     rescued.unlink()
 
 
+def test_where_nothing_can_be_written_the_loss_is_told(nw, table, schema, tmp_path, monkeypatch) -> None:
+    """Even if it began with Ctrl-C, which would else be the whole answer."""
+    def stopped_then_full(self: Release, path: Path) -> Path:
+        if Path(path).parent == tmp_path:
+            raise KeyboardInterrupt
+        raise ReleaseWriteError("the release could not be written", found="No space left on device")
+
+    monkeypatch.setattr(Release, "save", stopped_then_full)
+    message = one_error(nw(*arguments(table, schema, tmp_path / "out.nwr")))
+    assert "its budget is spent" in message and "stopped by Ctrl-C" in message and "without one it is lost" in message
+
+
 @pytest.mark.parametrize(
     ("given", "said"),
     [

@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -24,7 +23,7 @@ from noisewise.cli.random_sites import sites_document
 from noisewise.cli.release_files import check_endings, check_picture, files_before_formula
 from noisewise.cli.sites import Sites, expand
 from noisewise.cli.talk import Talk
-from noisewise.cli.voice import LEAST_ALIKE
+from noisewise.cli.voice import closest
 from noisewise.errors import NoisewiseWarning
 
 if TYPE_CHECKING:
@@ -184,9 +183,9 @@ def _check_family(family: str, ratios: bool, compare: bool) -> None:
     from noisewise.results.families import RESULT_FAMILIES
 
     if family not in RESULT_FAMILIES:
-        near = get_close_matches(family, RESULT_FAMILIES, n=1, cutoff=LEAST_ALIKE)
+        near = closest(family, list(RESULT_FAMILIES))
         raise typer.BadParameter(f"--family is one of {', '.join(RESULT_FAMILIES)}, not {family!r}"
-                                 + (f"; did you mean {near[0]}?" if near else ""))
+                                 + ("" if near is None else f"; did you mean {near}?"))
     if compare and family != "gaussian":
         raise typer.BadParameter(f"--compare-methods is for linear regression; --family {family} has one method")
     if ratios and RESULT_FAMILIES[family].ratio is None:

@@ -56,7 +56,7 @@ def budget(
     chosen = cast("RuleName", rule or "planned") if opened is None else opened.rule
     spent = [] if opened is None else opened.charges()
     if not (0 < total < math.inf and 0 <= total_delta < 1):
-        raise PrivacyError("a total budget is a positive epsilon and a delta between 0 and 1", 
+        raise PrivacyError("a total budget is a positive epsilon and a delta between 0 and 1",
                            found=f"epsilon {total}, delta {total_delta}", remedy="for example --epsilon 3 --delta 1e-6")
     intended = solved([Intended.parse(text) for text in releases], total, total_delta, chosen, spent)
     found = {name: together(intended, total_delta, cast("RuleName", name), spent).epsilon for name in RULES}

@@ -8,7 +8,7 @@ and stays one. Where a name is not known and another is nearly the same, that on
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from shlex import quote
 from typing import TYPE_CHECKING, Any, Final
@@ -96,6 +96,15 @@ def nearest(error: NoisewiseError) -> str | None:
             known += re.split(r", | or | and |; ", part)
     if not wrong or wrong in known:
         return None
+    return closest(wrong, known)
+
+
+def closest(wrong: str, known: Sequence[str]) -> str | None:
+    """The name that may have been meant.
+
+    >>> closest("poison", ["gaussian", "poisson"])
+    'poisson'
+    """
     return next(iter(get_close_matches(wrong, known, n=1, cutoff=LEAST_ALIKE)), None)
 
 

@@ -199,7 +199,7 @@ def _check_delta(delta: object) -> None:
     """With a probability of delta nothing is promised. What else delta must be is for the mechanisms to say."""
     if isinstance(delta, Real) and LARGEST_DELTA < delta < 1:  # type: ignore[operator]
         raise PrivacyError(f"the delta of a release is at most {LARGEST_DELTA:g}: one that publishes every row, as it is, in "
-                           f"{delta:.3g} of all cases would satisfy this one", found=f"delta = {delta!r}",
+                           f"{float(delta):.3g} of all cases would satisfy this one", found=f"delta = {delta!r}",
                            remedy="give a delta well below one over the number of rows, for example 1e-6")
 
 

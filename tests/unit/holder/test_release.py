@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -86,6 +87,7 @@ WRONG: dict[str, tuple[dict[str, Any], type[Exception]]] = {
     "delta of 1": ({"delta": 1.0}, PrivacyError),
     "delta that promises little": ({"delta": 0.0101}, PrivacyError),
     "the same, in another type": ({"delta": np.float32(0.5)}, PrivacyError),
+    "the same, as a fraction": ({"delta": Fraction(1, 2)}, PrivacyError),
     "the same, of a single release": ({"delta": 0.5, "kind": "microdata", "output": "rows.nwr"}, PrivacyError),
     "mechanism": ({"mechanism": "uniform"}, PrivacyError),
     "gaussian without delta": ({"mechanism": "gaussian", "delta": None}, PrivacyError),
