@@ -19,6 +19,7 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from noisewise.data import averaged_gram_sum, gram_sum
+from noisewise.run import ALONE
 from noisewise.schema import Basis, Schema
 
 
@@ -47,8 +48,8 @@ def main() -> None:
         pyarrow.parquet.write_table(table, parquet)
         pyarrow.csv.write_csv(table, text)
         for path in (parquet, text):
-            plain = best(lambda: gram_sum(path, schema, basis, threads=1, progress=False))  # noqa: B023 - used at once
-            ratios = [best(lambda: averaged_gram_sum(path, schema, basis, k, threads=1, progress=False)) / plain  # noqa: B023
+            plain = best(lambda: gram_sum(path, schema, basis, run=ALONE))  # noqa: B023 - used at once
+            ratios = [best(lambda: averaged_gram_sum(path, schema, basis, k, run=ALONE)) / plain  # noqa: B023
                       for k in (2, 10, 100)]
             print(f"| {path.suffix[1:]} | {plain:.2f} | " + " | ".join(f"{ratio:.1f}" for ratio in ratios) + " |", flush=True)
 

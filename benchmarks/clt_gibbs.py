@@ -25,11 +25,11 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from noisewise.posterior.clt_gibbs import GibbsModel
-from noisewise.posterior.kernels.clt_density import dense_covariance, np_triangle
-from noisewise.posterior.kernels.clt_gibbs_chain import DrawMatrices, State, Variant, gibbs_chain, second_moments
+from noisewise.literature.clt_gibbs import GibbsModel
+from noisewise.literature.kernels.clt_gibbs_chain import DrawMatrices, State, Variant, gibbs_chain, second_moments
+from noisewise.literature.statistics import HalfNormal, HolderStatistics, LinearProblem
+from noisewise.posterior.kernels.clt_density import dense_covariance
 from noisewise.posterior.kernels.jax_setup import double_precision
-from noisewise.posterior.statistics import HalfNormal, HolderStatistics, LinearProblem
 
 ROWS = 10_000
 NOISE = 10.0
@@ -61,7 +61,7 @@ def dense_draw(variant: Variant, state: State, key: Any, data: Any) -> Any:
     from jax.scipy.linalg import cho_solve
 
     a = second_moments(state, data)
-    i, j = (index[1:] for index in np_triangle(a.shape[0]))  # the corner is exact
+    i, j = (index[1:] for index in np.triu_indices(a.shape[0]))  # the corner is exact
     unit = dense_covariance(a, 1.0, jnp)[1:, 1:]
     noise_shape = jnp.where(i == j, 1.0, 0.5)
 

@@ -34,7 +34,7 @@ generator = np.random.default_rng(1)
 rows = {name: generator.uniform(-1, 1, 2000) for name in names}
 rows["y"] = 0.5 * rows["x0"] + generator.normal(0, 0.2, 2000)
 schema = nw.Schema.from_dict({"adjacency": "replace-one", "columns": {name: {"bounds": [-1, 1]} for name in rows}})
-release = nw.release(rows, schema, epsilon=10, delta=1e-6, progress=False)
+release = nw.release(rows, schema, epsilon=10, delta=1e-6, run=nw.Run(progress=False))
 WARM_UP = 300
 times = {}
 start = time.perf_counter()
@@ -45,7 +45,7 @@ def tick(done, total):
     if done > WARM_UP and "first draw" not in times:
         times["first draw"] = time.perf_counter() - start
 
-nw.fit("y ~ " + " + ".join(names), release, method=method, seed=1, draws=500, progress=tick)
+nw.fit("y ~ " + " + ".join(names), release, method=method, seed=1, draws=500, run=nw.Run(progress=tick))
 print(json.dumps(times))
 """
 

@@ -30,9 +30,10 @@ from rich.table import Table
 
 import noisewise
 from noisewise.data.exact import ONE
-from noisewise.data.gram import gram_sum
 from noisewise.data.plan import Plan
 from noisewise.data.sources.database import quoted
+from noisewise.data.statistics.gram import gram_sum
+from noisewise.run import QUIET
 from noisewise.schema.basis import Basis
 from noisewise.schema.schema import Schema
 
@@ -136,7 +137,7 @@ def compare(folder: Path, address: str, rows: int, columns: int, repeats: int) -
     of_postgres = noisewise.query(address, "SELECT * FROM people")
 
     def streamed(data: Any, declared: Schema = schema) -> Any:
-        return gram_sum(data, declared, Basis.of(declared), progress=False)
+        return gram_sum(data, declared, Basis.of(declared), run=QUIET)
 
     expected = streamed(str(file))
     triangle = expected.total[np.triu_indices(basis.size)].tolist()
@@ -173,7 +174,7 @@ def _ratio(mine: list[float], others: list[float]) -> str:
 PEAK = """
 import sys
 sys.path[:0] = {path!r}
-from benchmarks.databases import Basis, gram_sum, noisewise, schema_of
+from benchmarks.databases import QUIET, Basis, gram_sum, noisewise, schema_of
 schema = schema_of({columns})
 
 def peak():
@@ -183,7 +184,7 @@ def peak():
 for table in ("few", "people"):
     before = peak()
     data = noisewise.query({address!r}, f"SELECT * FROM {{table}}")
-    gram_sum(data, schema, Basis.of(schema), progress=False)
+    gram_sum(data, schema, Basis.of(schema), run=QUIET)
 print(peak() - before)
 """
 

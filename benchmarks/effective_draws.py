@@ -32,19 +32,18 @@ from rich.console import Console
 from rich.table import Table
 from scipy.stats import invwishart
 
-from noisewise.posterior.conditional import ConditionalModel
-from noisewise.posterior.coordinates import Coordinates
-from noisewise.posterior.kernels.gradients import autograd_density
-from noisewise.posterior.kernels.metropolis import sample_chains
-from noisewise.posterior.kernels.mode import find_mode
+from noisewise.literature.kernels.metropolis import sample_chains
+from noisewise.literature.normal_features import FeaturePrior, model_arrays
+from noisewise.literature.normal_x import NORMAL_X, gibbs_arrays
+from noisewise.literature.normal_x_nuts import normal_x_mode, sample_normal_x
+from noisewise.literature.statistics import HolderStatistics, InverseGamma, LinearProblem
+from noisewise.posterior.kernels.mode import autograd_density, find_mode
 from noisewise.posterior.kernels.nuts import sample_nuts
-from noisewise.posterior.normal_features import FeaturePrior, model_arrays
-from noisewise.posterior.normal_features_gibbs import NORMAL_X, gibbs_arrays
-from noisewise.posterior.normal_features_nuts import normal_x_mode, sample_normal_x
+from noisewise.posterior.linear.conditional import ConditionalModel
+from noisewise.posterior.linear.coordinates import Coordinates
 from noisewise.posterior.prior import ResolvedPrior
-from noisewise.posterior.statistics import HolderStatistics, InverseGamma, LinearProblem
 from noisewise.privacy.calibration import analytic_gaussian_sigma
-from noisewise.release.model import EntryNoise
+from noisewise.releases.contents.gram import EntryNoise
 from noisewise.results.diagnostics import ess_bulk
 
 Array = np.ndarray

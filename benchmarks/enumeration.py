@@ -34,8 +34,8 @@ from scipy.integrate import quad
 from scipy.linalg import cho_factor, cho_solve
 
 from noisewise.selection.evidence import Evidence
-from noisewise.selection.model_priors import log_prior_by_size
 from noisewise.selection.moments import Moments
+from noisewise.selection.probabilities import log_prior_by_size
 from noisewise.selection.walk import walk
 from noisewise.selection.weighing import _Dense
 

@@ -21,6 +21,7 @@ from studies.simulated_release import simulated_release
 
 import noisewise as nw
 from noisewise.results.diagnostics import ess_bulk
+from noisewise.run import QUIET
 
 NAMES = ("x", "w")
 SCHEMA = nw.Schema.from_dict({"adjacency": "replace-one", "unit": "row", "columns": {
@@ -41,7 +42,7 @@ def cases(draws: int) -> dict[str, Callable[[], nw.Posterior]]:
     """By name; each makes its own fit."""
     clear, hidden = made(1, 5.0), made(2, 0.1)
     sites = [made(seed, 2.0, 1000) for seed in range(3, 9)]
-    settings = {"draws": draws, "seed": 1, "progress": False}
+    settings = {"draws": draws, "seed": 1, "run": QUIET}
     found: dict[str, Callable[[], nw.Posterior]] = {
         method: (lambda method=method: nw.fit("y ~ x + w", clear, method=method, **settings))
         for method in ("conditional", "conditional-flat", "collapsed", "laplace", "normal-x", "normal-x-nuts", "fixed-s", "fast",

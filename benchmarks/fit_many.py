@@ -15,6 +15,7 @@ import warnings
 import numpy as np
 
 import noisewise as nw
+from noisewise.run import QUIET
 
 COLUMNS = 5
 FORMULA = "y ~ " + " + ".join(f"x{index}" for index in range(COLUMNS))
@@ -28,7 +29,7 @@ def made_release(rng: np.random.Generator, rows: int, epsilon: float) -> nw.Rele
                                   "columns": {name: {"bounds": [-1, 1]} for name in (*names, "y")}})
     x = rng.uniform(-1, 1, (rows, COLUMNS))
     y = np.clip(0.1 + x @ np.linspace(-0.2, 0.2, COLUMNS) + rng.normal(0, 0.2, rows), -1, 1)
-    return nw.release({**dict(zip(names, x.T, strict=True)), "y": y}, schema, epsilon=epsilon, delta=1e-6, progress=False)
+    return nw.release({**dict(zip(names, x.T, strict=True)), "y": y}, schema, epsilon=epsilon, delta=1e-6, run=QUIET)
 
 
 def main() -> None:
@@ -41,9 +42,9 @@ def main() -> None:
     warnings.simplefilter("ignore", nw.errors.ConvergenceWarning)
     for method in arguments.method:
         releases = [made_release(rng, 10_000, EPSILON[method]) for _ in range(arguments.releases)]
-        nw.fit_many(FORMULA, releases, method=method, draws=100, seed=1, progress=False)
+        nw.fit_many(FORMULA, releases, method=method, draws=100, seed=1, run=QUIET)
         started = time.perf_counter()
-        many = nw.fit_many(FORMULA, releases, method=method, seed=1, progress=False)
+        many = nw.fit_many(FORMULA, releases, method=method, seed=1, run=QUIET)
         at_once = (time.perf_counter() - started) / len(releases)
         least = min(posterior.summary()["ess_bulk"].min() for posterior in many[:20])
         print(f"{device()}: {method}, epsilon {EPSILON[method]}: {1e3 * at_once:.1f} ms each together; "
@@ -55,10 +56,10 @@ def main() -> None:
 
 def one_by_one(releases: list[nw.Release], method: str) -> float:
     """Seconds per fit."""
-    nw.fit(FORMULA, releases[0], method=method, draws=100, seed=1, progress=False)
+    nw.fit(FORMULA, releases[0], method=method, draws=100, seed=1, run=QUIET)
     started = time.perf_counter()
     for release in releases:
-        nw.fit(FORMULA, release, method=method, seed=1, progress=False)
+        nw.fit(FORMULA, release, method=method, seed=1, run=QUIET)
     return (time.perf_counter() - started) / len(releases)
 
 

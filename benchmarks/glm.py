@@ -26,12 +26,13 @@ if hasattr(os, "sched_setaffinity"):
 import numpy as np
 
 import noisewise as nw
-from noisewise.posterior.conditional import weighted_model
-from noisewise.posterior.coordinates import Coordinates
 from noisewise.posterior.glm.families import FAMILIES
 from noisewise.posterior.glm.fit import MOST_LATENT, GlmModel
-from noisewise.posterior.kernels.gradients import jax_density
+from noisewise.posterior.kernels.mode import jax_density
+from noisewise.posterior.linear.conditional import weighted_model
+from noisewise.posterior.linear.coordinates import Coordinates
 from noisewise.posterior.prior import ResolvedPrior
+from noisewise.run import QUIET
 from noisewise.schema import Design
 
 ROWS = 20_000
@@ -45,7 +46,7 @@ def made_release(predictors: int) -> tuple[nw.Release, str]:
     schema = nw.Schema.from_dict({"adjacency": "replace-one", "unit": "row", "columns": {
         **{name: {"bounds": [-1, 1]} for name in names}, "y": {"levels": ["no", "yes"]}}})
     table = {**dict(zip(names, x.T, strict=True)), "y": np.where(yes, "yes", "no")}
-    return nw.release(table, schema, epsilon=10.0, delta=1e-6, progress=False), "y ~ " + " + ".join(names)
+    return nw.release(table, schema, epsilon=10.0, delta=1e-6, run=QUIET), "y ~ " + " + ".join(names)
 
 
 def seconds(function: Callable[[], Any], least: float = 0.2) -> float:
@@ -71,7 +72,7 @@ def gradient(predictors: int, flat: bool) -> tuple[float, float]:
     model = GlmModel.of(release, design, FAMILIES["logistic"], None)
     if model.latent == flat:
         raise SystemExit(f"{predictors} predictors: the flat density is that of more than {MOST_LATENT}, latent of fewer")
-    linear = weighted_model(release.parts, Coordinates.of(design), ResolvedPrior.of(design, None))
+    linear = weighted_model(release.contributions, Coordinates.of(design), ResolvedPrior.of(design, None))
     times = []
     for density, point in ((jax_density(model.log_density, model.data), model.start()[0] + 0.05),
                            (jax_density(linear.log_density, linear.data), linear.start()[0])):
@@ -93,9 +94,9 @@ def fits(predictors: int) -> tuple[float, float]:
     warnings.simplefilter("ignore", nw.errors.ConvergenceWarning)  # of the short fit that compiles
     found = []
     for options in ({"family": "logistic"}, {"method": "conditional-flat"}):
-        nw.fit(formula, release, draws=100, seed=1, progress=False, **options)  # type: ignore[call-overload]
+        nw.fit(formula, release, draws=100, seed=1, run=QUIET, **options)  # type: ignore[call-overload]
         start = time.process_time()
-        nw.fit(formula, release, seed=1, progress=False, **options)  # type: ignore[call-overload]
+        nw.fit(formula, release, seed=1, run=QUIET, **options)  # type: ignore[call-overload]
         found.append(time.process_time() - start)
     return found[0], found[1]
 

@@ -19,6 +19,7 @@ from studies.simulated_release import simulated_release
 from studies.tables import simulated_noise
 
 import noisewise as nw
+from noisewise.run import QUIET
 
 ROWS = 10_000
 EPSILON = {"conditional-flat": 1.0, "conditional": 0.05}
@@ -34,12 +35,12 @@ def made_releases(count: int, columns: int, epsilon: float) -> list[nw.Release]:
     x = rng.uniform(-1, 1, (ROWS, columns))
     y = np.clip(0.1 + x @ np.linspace(-0.2, 0.2, columns) / columns**0.5 + rng.normal(0, 0.2, ROWS), -1, 1)
     first = simulated_release({**dict(zip(names, x.T, strict=True)), "y": y}, schema, rng, epsilon=epsilon, delta=1e-6)
-    (part,) = first.parts
+    one = first.contents
     releases = []
     for _ in range(count):
-        noise = simulated_noise(rng, part.noise, len(part.matrix))
+        noise = simulated_noise(rng, one.noise, len(one.matrix))
         noise[0, 0] = 0.0
-        releases.append(replace(first, parts=(replace(part, matrix=part.matrix + noise),)))
+        releases.append(first.with_contributions((replace(one, matrix=one.matrix + noise),)))
     return releases
 
 
@@ -57,7 +58,7 @@ def main() -> None:
         releases = made_releases(max(arguments.releases), arguments.columns, EPSILON[method])
         for count in arguments.releases:
             some = releases[:count]
-            settings = {"method": method, "chains": arguments.chains, "seed": 1, "progress": False}
+            settings = {"method": method, "chains": arguments.chains, "seed": 1, "run": QUIET}
             nw.fit_many(formula, some, draws=100, **settings)
             started = time.perf_counter()
             many = nw.fit_many(formula, some, draws=arguments.draws, **settings)

@@ -24,13 +24,13 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from noisewise.posterior.collapsed import CollapsedModel
-from noisewise.posterior.conditional import ConditionalModel
-from noisewise.posterior.coordinates import Coordinates
-from noisewise.posterior.kernels.gradients import jax_density
 from noisewise.posterior.kernels.jax_setup import double_precision
+from noisewise.posterior.kernels.mode import jax_density
+from noisewise.posterior.linear.collapsed import CollapsedModel
+from noisewise.posterior.linear.conditional import ConditionalModel
+from noisewise.posterior.linear.coordinates import Coordinates
 from noisewise.posterior.prior import ResolvedPrior
-from noisewise.release.model import EntryNoise
+from noisewise.releases.contents.gram import EntryNoise
 
 ROWS = 10_000
 

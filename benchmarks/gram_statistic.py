@@ -30,7 +30,8 @@ import pyarrow.parquet as pq
 from rich.console import Console
 from rich.table import Table
 
-from noisewise.data.gram import gram_sum
+from noisewise.data.statistics.gram import gram_sum
+from noisewise.run import Run
 from noisewise.schema.basis import Basis
 from noisewise.schema.schema import Schema
 
@@ -100,7 +101,7 @@ PEAK = """
 import sys
 sys.path[:0] = {path!r}
 import pyarrow.parquet, threadpoolctl
-from benchmarks.gram_statistic import gram_sum, schema_of, write, Basis, Path
+from benchmarks.gram_statistic import gram_sum, schema_of, write, Basis, Path, Run
 schema = schema_of({columns})
 
 def peak():
@@ -110,9 +111,9 @@ def peak():
 
 small = Path({directory!r}) / "small.parquet"
 write(small, 1000, {columns})
-gram_sum(str(small), schema, Basis.of(schema), threads={threads}, progress=False)
+gram_sum(str(small), schema, Basis.of(schema), run=Run({threads}, progress=False))
 before = peak()
-gram_sum({file!r}, schema, Basis.of(schema), threads={threads}, progress=False)
+gram_sum({file!r}, schema, Basis.of(schema), run=Run({threads}, progress=False))
 print(peak() - before)
 """
 
@@ -142,7 +143,7 @@ def main() -> None:
         write(quarter, rows // 4, columns, arguments.unused)
 
         def gram(threads: int) -> object:
-            return gram_sum(str(whole), schema, basis, threads=threads, progress=False)
+            return gram_sum(str(whole), schema, basis, run=Run(threads=threads, progress=False))
 
         times = interleaved_with_processor(
             {

@@ -30,8 +30,9 @@ from noisewise.data import gram_sum
 from noisewise.errors import NoisewiseWarning
 from noisewise.holder.gram import plan_gram
 from noisewise.privacy.noise import gaussian_integers
-from noisewise.release.files import load
+from noisewise.releases.files import load
 from noisewise.results.diagnostics import ess_bulk, r_hat
+from noisewise.run import QUIET
 from noisewise.schema import Basis
 
 DRAWS = 1000
@@ -52,12 +53,12 @@ def fit_line(d: int, noise: float, seed: int) -> str:
     release, exact = wide_release(d, noise, seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NoisewiseWarning)  # the table shows what they would say
-        noisewise.fit(FORMULA, release, draws=100, seed=seed, progress=False)  # compiles
-        posterior, wall, used = timed(lambda: noisewise.fit(FORMULA, release, draws=DRAWS, seed=seed + 1, progress=False))
+        noisewise.fit(FORMULA, release, draws=100, seed=seed, run=QUIET)  # compiles
+        posterior, wall, used = timed(lambda: noisewise.fit(FORMULA, release, draws=DRAWS, seed=seed + 1, run=QUIET))
     samples = posterior.samples
     low, high = np.quantile(samples.reshape(-1, d + 2), [0.025, 0.975], axis=0)
     inside = np.mean((low <= truth(d))[:-1] & (truth(d) <= high)[:-1])
-    return (f"| {d} | {noise:g} | {release.parts[0].rows:,} | {wall:.1f} | {used:.1f} | {r_hat(samples).max():.4f} "
+    return (f"| {d} | {noise:g} | {release.contributions[0].rows:,} | {wall:.1f} | {used:.1f} | {r_hat(samples).max():.4f} "
             f"| {ess_bulk(samples).min():,.0f} | {inside:.3f} | {used / cholesky_seconds(exact):,.0f} |")
 
 
@@ -66,8 +67,8 @@ def release_line(d: int, rows: int, seed: int) -> str:
     basis = Basis.of(release.schema)
     table = np.random.default_rng(seed).uniform(-1, 1, (d + 1, rows))
     columns = dict(zip(release.schema.names, table, strict=True))
-    gram_sum({name: column[:10] for name, column in columns.items()}, release.schema, basis, progress=False)  # imports
-    _, passed, _ = timed(lambda: gram_sum(columns, release.schema, basis, progress=False))
+    gram_sum({name: column[:10] for name, column in columns.items()}, release.schema, basis, run=QUIET)  # imports
+    _, passed, _ = timed(lambda: gram_sum(columns, release.schema, basis, run=QUIET))
     _, product, _ = timed(lambda: table @ table.T)
     _, planned, _ = timed(lambda: plan_gram(basis, 1.0, 1e-6))
     entries = (d + 1) * (d + 2) // 2

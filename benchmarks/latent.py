@@ -26,12 +26,11 @@ import numpy.typing as npt
 from studies.coverage import default_prior
 from studies.tables import Setting, SimulatedPart, exact_matrices, simulated_noise
 
-from noisewise.posterior.conditional import weighted_model
-from noisewise.posterior.kernels.gradients import autograd_density, jax_density
 from noisewise.posterior.kernels.jax_setup import double_precision
-from noisewise.posterior.kernels.mode import find_mode
+from noisewise.posterior.kernels.mode import autograd_density, find_mode, jax_density
 from noisewise.posterior.kernels.nuts import sample_nuts
-from noisewise.posterior.latent import LatentModel
+from noisewise.posterior.linear.conditional import weighted_model
+from noisewise.posterior.linear.latent import LatentModel
 from noisewise.results.diagnostics import ess_bulk
 
 Array = npt.NDArray[np.float64]

@@ -26,10 +26,9 @@ import numpy.typing as npt
 from studies.coverage import default_prior
 from studies.many_predictors import LogisticWorld, collapsed_part, rows_for
 
-from noisewise.posterior.collapsed import CollapsedModel
-from noisewise.posterior.kernels.gradients import jax_density
-from noisewise.posterior.kernels.mode import find_mode
+from noisewise.posterior.kernels.mode import find_mode, jax_density
 from noisewise.posterior.kernels.nuts import sample_nuts
+from noisewise.posterior.linear.collapsed import CollapsedModel
 from noisewise.results.diagnostics import ess_bulk, r_hat
 
 Array = npt.NDArray[np.float64]

@@ -37,9 +37,10 @@ from rich.table import Table
 from studies.simulated_release import simulated_release
 
 import noisewise as nw
-from noisewise.release.format import _part_document, document_of
-from noisewise.release.json_text import render
-from noisewise.release.shared_heads import BEFORE_PARTS
+from noisewise.releases.format import document_of
+from noisewise.releases.json_text import render
+from noisewise.releases.reading import BEFORE_CONTRIBUTIONS
+from noisewise.run import QUIET
 
 EPSILON, DELTA = 1.0, 1e-6
 
@@ -56,26 +57,26 @@ def rows_of(rng: np.random.Generator, rows: int, columns: int) -> dict[str, Any]
 
 
 def make(folder: Path, holders: int, columns: int, rows: int) -> None:
-    """One file for each holder, and one of all rows together; the text before the parts, which all share, is made once."""
+    """One file for each holder, and one of all rows together; the text that all share is made once."""
     rng, schema = np.random.default_rng(1), schema_of(columns)
     first = simulated_release(rows_of(rng, rows, columns), schema, rng, epsilon=EPSILON, delta=DELTA)
     whole = render(document_of(first))
-    head = whole[: whole.index(BEFORE_PARTS.decode())]
-    [part] = first.parts
+    head = whole[: whole.index(BEFORE_CONTRIBUTIONS.decode())]
+    one = first.contents
     (folder / "holders").mkdir()
-    total = np.zeros_like(part.matrix)
+    total = np.zeros_like(one.matrix)
     for holder in range(holders):
         a = first.basis.evaluate(rows_of(rng, rows, columns))
-        upper = np.triu(rng.normal(scale=part.noise.off_diagonal, size=part.matrix.shape))
+        upper = np.triu(rng.normal(scale=one.noise.off_diagonal, size=one.matrix.shape))
         np.fill_diagonal(upper, np.sqrt(2.0) * np.diag(upper))
         upper[0, 0] = 0.0
         noise = upper + np.triu(upper, 1).T
         matrix = a.T @ a
         total += matrix + (noise if holder == 0 else 0.0)
-        document = {"parts": [_part_document(replace(part, matrix=np.round(matrix + noise, 6)))]}
+        document = {"contributions": [replace(one, matrix=np.round(matrix + noise, 6)).document()]}
         (folder / "holders" / f"{holder:06d}.nwr").write_text(head + render(document)[1:] + "\n", encoding="utf-8")
     total[0, 0] = rows * holders
-    replace(first, parts=(replace(part, matrix=total, rows=rows * holders),)).save(folder / "one.nwr")
+    first.with_contributions((replace(one, matrix=total, rows=rows * holders),)).save(folder / "one.nwr")
 
 
 def one_by_one(folder: Path) -> nw.Release:
@@ -85,9 +86,9 @@ def one_by_one(folder: Path) -> nw.Release:
 READERS: dict[str, Callable[[Path, int], nw.Release]] = {
     "single file": lambda folder, _: nw.load_many(folder.parent / "one.nwr"),
     "one by one": lambda folder, _: one_by_one(folder),
-    "serial": lambda folder, _: nw.load_many(folder, processes=1, progress=False),
-    "parallel": lambda folder, processes: nw.load_many(folder, processes=processes, progress=False),
-    "sums": lambda folder, _: nw.load_many(folder, pooled=True, processes=1, progress=False),
+    "serial": lambda folder, _: nw.load_many(folder, processes=1, run=QUIET),
+    "parallel": lambda folder, processes: nw.load_many(folder, processes=processes, run=QUIET),
+    "sums": lambda folder, _: nw.load_many(folder, pooled=True, processes=1, run=QUIET),
 }
 
 
@@ -95,16 +96,16 @@ def work(folder: str, how: str, method: str, columns: int, processes: int) -> di
     """Read in one way and fit: seconds of both, and the peak memory of this process in MB."""
     warnings.simplefilter("ignore", nw.errors.ConvergenceWarning)
     formula = "y ~ " + " + ".join(f"x{place}" for place in range(1, columns))
-    nw.fit(formula, READERS["single file"](Path(folder), 1), method=method, seed=1, progress=False)  # loads what is loaded once
+    nw.fit(formula, READERS["single file"](Path(folder), 1), method=method, seed=1, run=QUIET)  # loads what is loaded once
     start, cpu = time.perf_counter(), cpu_seconds()
     release = READERS[how](Path(folder), processes)
     read, read_cpu = time.perf_counter() - start, cpu_seconds() - cpu
     start = time.process_time()
-    nw.fit(formula, release, method=method, seed=1, progress=False)
+    nw.fit(formula, release, method=method, seed=1, run=QUIET)
     fitted = time.process_time() - start
     with open("/proc/self/status") as status:  # not getrusage: its peak is inherited from the parent process
         peak = next(int(line.split()[1]) for line in status if line.startswith("VmHWM"))
-    return {"read": read, "read_cpu": read_cpu, "fit": fitted, "peak": peak / 1024, "parts": len(release.parts)}
+    return {"read": read, "read_cpu": read_cpu, "fit": fitted, "peak": peak / 1024, "parts": len(release.contributions)}
 
 
 def cpu_seconds() -> float:

@@ -23,8 +23,9 @@ from rich.console import Console
 from rich.table import Table
 
 import noisewise as nw
-from noisewise.data.part_grams import part_moments
-from noisewise.data.split import independent_parts
+from noisewise.data.splitting.parts import independent_parts
+from noisewise.data.statistics.partition import part_moments
+from noisewise.run import QUIET
 from noisewise.schema.partition import part_design
 from noisewise.schema.questions import BayesFactor, Criterion, PosteriorProbability, PosteriorQuantile
 
@@ -49,8 +50,8 @@ def main() -> None:
     matrix = np.column_stack([np.ones(arguments.rows), x, z, w])
 
     def release() -> object:
-        return nw.release(table, schema, kind="partition", formula=FORMULA, parts=arguments.parts, epsilon=1.0,
-                          questions=QUESTIONS, progress=False)
+        return nw.release(table, schema, nw.Partition(FORMULA, parts=arguments.parts, ask=QUESTIONS), epsilon=1.0,
+                          run=QUIET)
 
     made = release()
     times = interleaved(
@@ -59,10 +60,10 @@ def main() -> None:
             "the same, matrix made": lambda: np.linalg.lstsq(np.column_stack([np.ones(arguments.rows), x, z, w]), table["y"],
                                                              rcond=None),
             "whole release": release,
-            "  of it: moments of the parts": lambda: part_moments(table, schema, design, arguments.parts, progress=False),
+            "  of it: moments of the parts": lambda: part_moments(table, schema, design, arguments.parts, run=QUIET),
             "  of it: random parts": lambda: independent_parts(arguments.rows, arguments.parts),
             "answers": lambda: nw.answer(made),
-            "tests": lambda: nw.test(made),
+            "tests": lambda: nw.hypothesis_test(made),
         },
         arguments.repeats,
     )

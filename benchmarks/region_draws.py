@@ -14,7 +14,7 @@ import time
 import numpy as np
 from studies.model_averaging import moments_of, noise_of, table_of
 
-from noisewise.selection.regions import Region
+from noisewise.literature.regions import Region
 
 ROWS, PREDICTORS, RANGE = 50_000, 9, 4.25
 MECHANISMS = ("laplace", "gaussian", "wishart", "wishart-paper")

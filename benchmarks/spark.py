@@ -33,7 +33,8 @@ import pyarrow.parquet as pq
 from rich.console import Console
 from rich.table import Table
 
-from noisewise.data.gram import gram_sum
+from noisewise.data.statistics.gram import gram_sum
+from noisewise.run import QUIET, Run
 from noisewise.schema.basis import Basis
 from noisewise.schema.schema import Schema
 
@@ -111,8 +112,8 @@ def main() -> None:
     console = Console()
     schema = schema_of(given.columns)
 
-    def statistic(data: Any, **more: Any) -> Any:
-        return gram_sum(data, schema, Basis.of(schema), progress=False, **more)
+    def statistic(data: Any, run: Run = QUIET) -> Any:
+        return gram_sum(data, schema, Basis.of(schema), run=run)
 
     began = time.perf_counter()
     spark = start_spark()
@@ -123,8 +124,8 @@ def main() -> None:
         path = Path(folder) / "rows.parquet"
         write(path, given.file_rows, given.columns)
         frame = spark.read.parquet(str(path))
-        assert statistic(frame) == statistic(path, threads=CORES)  # the same to the last bit; and both are warm now
-        local, local_used = seconds(partial(statistic, path, threads=CORES), given.repeats)
+        assert statistic(frame) == statistic(path, Run(CORES, progress=False))  # the same to the last bit; and both are warm now
+        local, local_used = seconds(partial(statistic, path, Run(CORES, progress=False)), given.repeats)
         there, there_used = seconds(partial(statistic, frame), given.repeats)
     console.print(f"Parquet, {given.file_rows:,} rows, {given.columns} columns, {CORES} cores: local {local:.2f} s, "
                   f"Spark {there:.2f} s, ratio {there / local:.1f}; of processor time {there_used / local_used:.1f}")

@@ -9,7 +9,7 @@ columns from Parquet. All are taken in turns. A process is held to one core by i
 costs whatever else the machine does.
 
 With ``--memory``: what a pass adds to the peak of a fresh process, for the table and for one four times as long.
-Releases of kind microdata are whole ones, of a tenth of the rows: they read twice, draw noise for every cell, and write it.
+Releases of kind rows are whole ones, of a tenth of the rows: they read twice, draw noise for every cell, and write it.
 """
 
 from __future__ import annotations
@@ -39,9 +39,10 @@ import pyarrow.parquet as pq
 import noisewise as nw
 from noisewise.data import averaged_gram_sum, gram_sum, moments_sum
 from noisewise.data.columns import wanted_columns
-from noisewise.data.counts import grid_counts
-from noisewise.data.part_grams import part_moments
 from noisewise.data.sources import open_source
+from noisewise.data.statistics.bounds import grid_counts
+from noisewise.data.statistics.partition import part_moments
+from noisewise.run import QUIET
 from noisewise.schema import Basis, Schema
 from noisewise.schema.partition import part_design
 
@@ -106,30 +107,30 @@ def kinds(folder: Path, rows: int) -> dict[str, Statistic]:
     used = wanted_columns([unknown.column(name) for name in (*NUMBERS[:4], "x9")], None)
 
     def partition(parts: int) -> Statistic:
-        return Statistic(unknown, lambda data: part_moments(data, unknown, design, parts, progress=False), used)
+        return Statistic(unknown, lambda data: part_moments(data, unknown, design, parts, run=QUIET), used)
 
     return {
         "gram": _gram(plain),
         "gram, categories": _gram(mixed),
         "gram, unit column": _gram(people),
         "moments": Statistic(plain, lambda data: moments_sum(data, plain, Basis.of(plain), ["x", "xx", "y", "yx"],
-                                                             progress=False)),
-        "averaged": Statistic(plain, lambda data: averaged_gram_sum(data, plain, Basis.of(plain), 10, progress=False)),
+                                                             run=QUIET)),
+        "averaged": Statistic(plain, lambda data: averaged_gram_sum(data, plain, Basis.of(plain), 10, run=QUIET)),
         "partition, equal parts": partition(-(-rows // 1000)),
         "partition, large parts": partition(100),
-        "bounds": Statistic(plain, lambda data: grid_counts(data, NUMBERS, np.linspace(-5, 5, 201), plain.unit, progress=False)),
-        "microdata": Statistic(mixed, lambda data: _microdata(folder, data, mixed)),
+        "bounds": Statistic(plain, lambda data: grid_counts(data, NUMBERS, np.linspace(-5, 5, 201), plain.unit, run=QUIET)),
+        "rows": Statistic(mixed, lambda data: _rows(folder, data, mixed)),
     }
 
 
 def _gram(schema: Schema) -> Statistic:
     basis = Basis.of(schema)
-    return Statistic(schema, lambda data: gram_sum(data, schema, basis, progress=False))
+    return Statistic(schema, lambda data: gram_sum(data, schema, basis, run=QUIET))
 
 
-def _microdata(folder: Path, data: Any, schema: Schema) -> None:
+def _rows(folder: Path, data: Any, schema: Schema) -> None:
     with tempfile.TemporaryDirectory(dir=folder) as output:
-        nw.release(data, schema, kind="microdata", epsilon=8.0, output=Path(output) / "out.nwr", progress=False)
+        nw.release(data, schema, nw.Rows(), epsilon=8.0, to=Path(output) / "out.nwr", run=QUIET)
 
 
 def decode(data: Any, statistic: Statistic) -> int:
@@ -164,7 +165,7 @@ def compare(folder: Path, small: Path, arguments: argparse.Namespace) -> None:
     for name in kinds(folder, arguments.rows):
         if arguments.kind and name not in arguments.kind:
             continue
-        place, rows = (small, arguments.rows // 10) if name == "microdata" else (folder, arguments.rows)
+        place, rows = (small, arguments.rows // 10) if name == "rows" else (folder, arguments.rows)
         statistic = kinds(place, rows)[name]
         for source in SOURCES:
             if arguments.source not in (None, source):

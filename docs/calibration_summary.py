@@ -186,9 +186,9 @@ SECTIONS: dict[str, tuple[str, tuple[Line, ...]]] = {
         Line("Bayes factors", "partition-calibration.md#bayes-factors", ("partition/hypotheses.csv",), each(),
              "of the parts' clipped mean, not of the whole table"),
     )),
-    "Published rows": ("`microdata` releases. ε is large in these studies: otherwise rows say nothing.", (
-        Line("`rows` (default), one to three predictors", "microdata-calibration.md", ROWS, ROW_CELLS, "slopes", of_rows(False)),
-        Line("`rows` (default), ten predictors", "microdata-calibration.md#where-it-is-not-right", ROWS, ROW_CELLS,
+    "Published rows": ("`rows` releases. ε is large in these studies: otherwise rows say nothing.", (
+        Line("`rows` (default), one to three predictors", "rows-calibration.md", ROWS, ROW_CELLS, "slopes", of_rows(False)),
+        Line("`rows` (default), ten predictors", "rows-calibration.md#where-it-is-not-right", ROWS, ROW_CELLS,
              "slopes; much noise is the worst", of_rows(True)),
         Line("`simex`", "paper-001.md", SIMEX, each(replicates="repeats"), "for comparison", method("simex")),
         Line("`naive`", "paper-001.md", SIMEX, each(replicates="repeats"), "least squares on noisy rows", method("naive")),

@@ -16,10 +16,10 @@ from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
 
 import noisewise as nw
+from noisewise.planning.budget import Intended, together
 from noisewise.planning.intervals import FastFit
 from noisewise.planning.population import Population
 from noisewise.planning.simulation import Simulation
-from noisewise.privacy.intended import Intended, together
 from noisewise.schema import Basis, Design
 
 HERE = Path(__file__).parent
@@ -95,7 +95,7 @@ def odds() -> None:
 
 def _plan(epsilons: tuple[float, ...], rows: tuple[int, ...], repeats: int) -> Any:
     return nw.plan_power(SCHEMA, FORMULA, rows=list(rows), epsilon=list(epsilons), delta=DELTA, effects=EFFECTS, sigma=SIGMA,
-                         columns=WARDS, repeats=repeats, progress=None)
+                         columns=WARDS, repeats=repeats)
 
 
 def interval_widths() -> None:
@@ -188,7 +188,7 @@ def _stays(random: np.random.Generator, rows: int) -> dict[str, Any]:
 def noise_aware() -> None:
     """The same releases, taken for exact and taken for what they are: by ``fit``, with its default method."""
     population = Population.of(FORMULA, Basis.of(SCHEMA), None, "gaussian", EFFECTS, SIGMA, WARDS, {})
-    simulation = Simulation(population=population, schema=SCHEMA, terms=None, family="gaussian", delta=DELTA, mechanism=None,
+    simulation = Simulation(population=population, family="gaussian", delta=DELTA, mechanism=None,
                             holders=1, prior=None, interval=0.95, repeats=600, seed=3, method="fast")
     rows, epsilons, place = 10_000, (0.2, 0.5, 1.0, 2.0, 5.0, 10.0), population.design.terms.index("age")
     both: dict[float, tuple[Any, Any]] = {}
@@ -233,7 +233,7 @@ def _held(ends: Any) -> Any:
 
 def _naive(population: Population, release: nw.Release) -> Any:
     """Least squares and its textbook interval, as if the matrix were that of the rows."""
-    matrix, features, target = release.parts[0].matrix, population.design.features, population.design.target
+    matrix, features, target = release.contents.matrix, population.design.features, population.design.target
     gram = features.T @ matrix @ features
     beta = np.linalg.solve(gram, features.T @ matrix @ target)
     residual = target - features @ beta

@@ -22,10 +22,10 @@ PAGES = {
     "proofs/bounds.md": "src/noisewise/privacy/sensitivity/bounds.md",
     "proofs/partition.md": "src/noisewise/privacy/sensitivity/partition.md",
     "proofs/moments.md": "src/noisewise/privacy/sensitivity/moments.md",
-    "proofs/microdata.md": "src/noisewise/privacy/sensitivity/microdata.md",
+    "proofs/rows.md": "src/noisewise/privacy/sensitivity/rows.md",
     "proofs/database.md": "src/noisewise/data/sources/database.md",
-    "proofs/wishart.md": "src/noisewise/privacy/wishart.md",
-    "proofs/binary.md": "src/noisewise/privacy/binary.md",
+    "proofs/wishart.md": "src/noisewise/privacy/mechanisms/wishart.md",
+    "proofs/binary.md": "src/noisewise/privacy/mechanisms/binary.md",
     "proofs/calibration.md": "src/noisewise/privacy/calibration.md",
     "changelog.md": "CHANGELOG.md",
 }

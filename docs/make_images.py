@@ -40,7 +40,7 @@ def patients(rows: int, seed: int) -> dict[str, Any]:
 def demo() -> None:
     """What ``noisewise demo`` draws."""
     with tempfile.TemporaryDirectory() as folder:
-        subprocess.run([sys.executable, "-m", "noisewise.cli", "demo", "-o", folder, "--quiet"], check=True)
+        subprocess.run([sys.executable, "-m", "noisewise", "demo", "-o", folder, "--quiet"], check=True)
         (IMAGES / "demo.png").write_bytes((Path(folder) / "coefficients.png").read_bytes())
 
 
@@ -203,10 +203,9 @@ def partition() -> None:
     unknown = {"bounds": "unknown"}
     schema = nw.Schema.from_dict({"adjacency": "replace-one", "columns": {
         "income": unknown, "age": unknown, "school": {"bounds": [0, 25]}}})
-    made = nw.release({"income": income, "age": age, "school": school}, schema, kind="partition", parts=1000, epsilon=1.0,
-                      formula="income ~ age + school",
-                      questions=[{"ask": "posterior-probability", "of": "age", "at": [0], "limit": 1.0},
-                                 {"ask": "posterior-quantile", "of": "age"}])
+    kind = nw.Partition("income ~ age + school", parts=1000, ask=[
+        {"ask": "posterior-probability", "of": "age", "at": [0], "limit": 1.0}, {"ask": "posterior-quantile", "of": "age"}])
+    made = nw.release({"income": income, "age": age, "school": school}, schema, kind, epsilon=1.0)
     nw.answer(made).plot(IMAGES / "partition-answers.png")
     nw.suggest_parts(rows=20_000, predictors=4, epsilon=2.0,
                      questions=[{"ask": "posterior-probability", "of": "x", "at": [0]},

@@ -6,4 +6,4 @@
 A target takes bytes and may raise only what its reader promises to raise. Needs the extra ``fuzz`` (atheris).
 """
 
-NAMES = ("release", "document", "formula", "question", "schema", "rows", "posterior", "binary")
+NAMES = ("release", "document", "published", "kind", "formula", "question", "schema", "rows", "posterior")

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from noisewise.data import gram_sum
-from noisewise.errors import DataError, DeclarationError, FormulaError, ReleaseFormatError, ResultError
-from noisewise.release.binary import BinarySynthesis
-from noisewise.release.format import decode, encode
+from noisewise.errors import DataError, DeclarationError, FormulaError, ReleaseError, ReleaseFormatError, ResultError
+from noisewise.kinds import kind_from_dict
+from noisewise.releases.contents.rows import RowsFile
+from noisewise.releases.format import decode, encode
 from noisewise.results import Posterior
+from noisewise.run import ALONE
 from noisewise.schema import Basis, Design, Schema
 from noisewise.schema.questions import question_from_dict
 
 GOLDEN = Path(__file__).parent.parent / "tests" / "golden"
+ROWS = "rows-1.0.rows.parquet"
 FOLDER = Path(tempfile.mkdtemp(prefix="noisewise-fuzz-"))
 
 SCHEMA = Schema.from_dict({"adjacency": "add-remove", "columns": {
@@ -39,7 +43,7 @@ class Target:
 def release(data: bytes) -> None:
     """A release file: accepted ones can be shown and written again, to the same effect."""
     found = decode(data)
-    found.describe()
+    assert found.describe() and json.dumps(found.facts())
     assert decode(encode(found)) == found
 
 
@@ -88,6 +92,25 @@ class Choices:
         return self.one_of(plain)
 
 
+def published(data: bytes) -> None:
+    """A file of published rows whose size and digest are right: accepted ones have all rows, of finite numbers."""
+    (FOLDER / ROWS).write_bytes(data)
+    one = decode((GOLDEN / ROWS.replace(".rows.parquet", ".nwr")).read_bytes()).contents
+    found = replace(one, file=RowsFile(ROWS, len(data), hashlib.sha256(data).hexdigest()), folder=FOLDER)
+    assert np.isfinite(found.scaled().numbers).all()
+
+
+def kind(data: bytes) -> None:
+    """A kind with its options, as a file or a ledger has it: what is accepted reads back as the same."""
+    try:
+        given = json.loads(data.decode("utf-8", errors="replace"))
+    except (ValueError, RecursionError):
+        given = {"name": "gram", "terms": data.decode("utf-8", errors="replace")}
+    found = kind_from_dict(given)
+    again = kind_from_dict(json.loads(json.dumps(found.to_dict())))
+    assert again == found and again.digest() == found.digest() and hash(again) == hash(found)
+
+
 def formula(data: bytes) -> None:
     """A formula against a release: nothing in it is ever evaluated as Python."""
     text = data.decode("utf-8", errors="replace")
@@ -119,7 +142,7 @@ def rows(data: bytes) -> None:
     """A confidential CSV file: whatever the cells hold, the sum is finite and its size is bounded by the number of lines."""
     path = FOLDER / "rows.csv"
     path.write_bytes(b"stay,age,ward\n" + data)
-    total = gram_sum(path, SCHEMA, BASIS, threads=1, progress=False).to_grid()
+    total = gram_sum(path, SCHEMA, BASIS, run=ALONE).to_grid()
     count = total[0, 0] / 2**16
     assert 0 <= count <= data.count(b"\n") + data.count(b"\r") + 1
     assert (np.abs(total) <= (count + 1) * 2**16).all()
@@ -136,6 +159,10 @@ def _golden() -> list[bytes]:
     return [path.read_bytes() for path in sorted(GOLDEN.glob("*.nwr"))]
 
 
+def _kinds() -> list[bytes]:
+    return [json.dumps(json.loads(data)["kind"]).encode() for data in _golden()]
+
+
 def _formulas() -> list[bytes]:
     return [text.encode() for text in ("stay ~ age + ward", "stay ~ I(age**2) + C(ward)", "stay ~ 0 + age:ward", "`stay` ~ 1",
                                        "~ age", "stay ~ __import__('os').system('true')", "stay ~ I(age**99999)",
@@ -143,7 +170,7 @@ def _formulas() -> list[bytes]:
 
 
 def _questions() -> list[bytes]:
-    declared = json.loads((GOLDEN / "partition-1.4.nwr").read_bytes())["questions"]
+    declared = json.loads((GOLDEN / "partition-1.0.nwr").read_bytes())["kind"]["ask"]
     return [*(json.dumps(one).encode() for one in declared), b"age - 2*weight + `a b`", b'{"ask": "bic", "of": ["a", "b - c"]}']
 
 
@@ -166,27 +193,16 @@ def _posteriors() -> list[bytes]:
     return [path.read_bytes()]
 
 
-def binary(data: bytes) -> None:
-    """A file of synthetic yes-or-no rows: accepted ones can be shown and written again, to the same effect."""
-    found = BinarySynthesis.decode(data)
-    found.describe()
-    assert BinarySynthesis.decode(found.encode()) == found
-
-
-def _binaries() -> list[bytes]:
-    made = BinarySynthesis("smoker", ("no", "yes"), 1000, 20, (8, 7), 31, 1.0, "replace-one", {}, "-", "2026-01-01", "-")
-    return [made.encode()]
-
-
 TARGETS = {
     "release": Target(release, ReleaseFormatError, _golden),
     "document": Target(document, ReleaseFormatError, lambda: [bytes(range(64)), bytes(reversed(range(200)))]),
+    "published": Target(published, ReleaseError, lambda: [(GOLDEN / ROWS).read_bytes()]),
+    "kind": Target(kind, DeclarationError, _kinds),
     "formula": Target(formula, FormulaError, _formulas),
     "question": Target(question, DeclarationError, _questions),
     "schema": Target(schema, DeclarationError, _schemas),
     "rows": Target(rows, DataError, _rows),
     "posterior": Target(posterior, ResultError, _posteriors),
-    "binary": Target(binary, ReleaseFormatError, _binaries),
 }
 
 

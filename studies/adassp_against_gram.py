@@ -17,7 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 import noisewise as nw
-from noisewise.posterior.adassp import point_estimate
+from noisewise.literature.adassp import point_estimate
+from noisewise.run import QUIET
 
 FORMULA = "stay ~ age + ward"
 DELTA = 1e-6
@@ -36,12 +37,12 @@ def distances(rows: int, epsilon: float, replicates: int, seed: int) -> npt.NDAr
     exact = np.linalg.lstsq(design, stay, rcond=None)[0]
     found = []
     for replicate in range(replicates):
-        options = {"epsilon": epsilon, "delta": DELTA, "progress": False}
-        estimate = point_estimate(FORMULA, nw.release(table, SCHEMA, kind="adassp", formula=FORMULA, **options))
+        adassp, gram = (nw.release(table, SCHEMA, kind, epsilon=epsilon, delta=DELTA, run=QUIET)
+                        for kind in (nw.AdaSSP(FORMULA), nw.Gram()))
+        estimate = point_estimate(FORMULA, adassp)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", nw.errors.NoisewiseWarning)  # the approximation is rough where there is much noise
-            gram = nw.release(table, SCHEMA, **options)
-            fitted = nw.fit(FORMULA, gram, method="laplace", draws=500, seed=replicate, progress=False)
+            fitted = nw.fit(FORMULA, gram, method="laplace", draws=500, seed=replicate, run=QUIET)
         mean = fitted.summary()["mean"].to_numpy()[:-1]
         found.append([*(float(np.sqrt(np.mean((design @ (values - exact)) ** 2))) for values in (estimate.values, mean)),
                       estimate.ridge])

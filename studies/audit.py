@@ -16,10 +16,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from noisewise.holder.audit import DRAWS, FEWEST, SECONDS, audit_one_run, standard_requests
-from noisewise.holder.audit_kinds import Request, subject_of
-from noisewise.privacy.audit.report import number, share
-from noisewise.privacy.audit.trial import draw_many, judge, seconds_of_a_draw
+from noisewise.audits.audit import DRAWS, FEWEST, SECONDS, audit_one_run, standard_requests
+from noisewise.audits.report import number, share
+from noisewise.audits.request import Request, subject_of
+from noisewise.audits.trial import draw_many, judge, seconds_of_a_draw
 from studies.page import filled, table
 from studies.workers import add_options, read, run_cells
 
@@ -69,13 +69,18 @@ def released(results: Path) -> list[str]:
                   "promise", "draws"], body)
 
 
+def mechanism_of(request: Request) -> str | None:
+    """The noise that is asked for, if any is."""
+    return getattr(request.kind, "mechanism", None)
+
+
 def missing(results: Path) -> list[str]:
     """Which of them were left out, in words."""
     there = {int(line["number"]) for line in read(results / "audit.csv")}
     left = [request for place, request in enumerate(requests()) if place not in there]
     if not left:
         return ["None was left out."]
-    names = "; ".join(f"{request.mechanism} at ε = {request.epsilon:g}, {request.schema.adjacency}" for request in left)
+    names = "; ".join(f"{mechanism_of(request)} at ε = {request.epsilon:g}, {request.schema.adjacency}" for request in left)
     return [f"Left out, because a single draw takes seconds: {names}."]
 
 
@@ -118,7 +123,8 @@ def main() -> None:
         return
     every = requests()
     once = range(len(every), len(every) + len(ONE_RUN))
-    slow_last = sorted(range(len(every)), key=lambda place: (every[place].mechanism == "wishart-paper", -every[place].epsilon))
+    slow_last = sorted(range(len(every)),
+                       key=lambda place: (mechanism_of(every[place]) == "wishart-paper", -every[place].epsilon))
     cells = [Cell(place, arguments.draws) for place in (*once, *slow_last)]
     run_cells(run_cell, cells, arguments, arguments.output)
     print("\n".join(released(arguments.output.parent)))

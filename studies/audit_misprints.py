@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from noisewise.privacy.audit.laws import Gaussian, Laplace
-from noisewise.privacy.audit.report import Released
-from noisewise.privacy.audit.trial import Drawn, Subject, draw_many, judge
+from noisewise.audits.laws import Gaussian, Laplace
+from noisewise.audits.report import Released
+from noisewise.audits.trial import Drawn, Subject, draw_many, judge
 from noisewise.privacy.calibration import analytic_gaussian_sigma
 from studies.paper_002 import their_multiplier
 from studies.workers import Line, write

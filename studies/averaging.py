@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from noisewise.holder.gram import plan_gram
-from noisewise.release.model import EntryNoise
+from noisewise.releases.contents.gram import EntryNoise
 from noisewise.schema import Basis, Schema
 from studies.coverage import default_prior
 from studies.many import Length, Units, ours

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from noisewise.posterior.collapsed import CollapsedModel
 from noisewise.posterior.kernels import batch
 from noisewise.posterior.kernels.diagonal_nuts import CAREFUL_ACCEPTANCE, sample_diagonal
-from noisewise.posterior.latent import LatentModel
+from noisewise.posterior.linear.collapsed import CollapsedModel
+from noisewise.posterior.linear.latent import LatentModel
 
 Array = npt.NDArray[np.float64]
 LOT = 128

@@ -8,13 +8,15 @@ Every replicate draws a proportion from Beta(2, 6), which the posterior is told,
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 
 import numpy as np
 
-from noisewise.posterior.binary import fit_binary
+from noisewise.holder.plan import plan_of
+from noisewise.kinds import Binary
+from noisewise.literature.binary import fit_binary
 from noisewise.posterior.sums.fit import fit_sum
-from noisewise.privacy.binary import smallest_alpha
-from noisewise.release.binary import BinarySynthesis
+from noisewise.releases.release import Release
 from noisewise.schema import Schema
 from studies.page import table
 from studies.simulated_release import simulated_release
@@ -25,15 +27,15 @@ GRID = ((1000, 1000, 1, 1.0), (1000, 200, 1, 1.0), (1000, 50, 1, 1.0), (1000, 50
         (1000, 200, 1, 5.0))
 
 
-def simulated(rows: int, synthetic: int, copies: int, epsilon: float, seed: int) -> tuple[float, BinarySynthesis]:
+def simulated(rows: int, synthetic: int, copies: int, epsilon: float, seed: int) -> tuple[float, Release]:
     """A proportion, and synthetic rows of a table with it; their randomness comes from a seed: for studies only."""
     rng = np.random.default_rng(seed)
     p = float(rng.beta(*PRIOR))
     ones = int(rng.binomial(rows, p))
-    alpha = smallest_alpha(synthetic, epsilon, copies)
+    blank = plan_of(Binary("v", rows=synthetic, copies=copies), SCHEMA, epsilon, None).blank
+    alpha = blank.contents.alpha
     drawn = rng.binomial(synthetic, rng.beta(alpha + ones, alpha + rows - ones, size=copies))
-    return p, BinarySynthesis("v", ("no", "yes"), rows, synthetic, tuple(drawn.tolist()), alpha, epsilon, "replace-one", {},
-                              "simulated", "2026-01-01", "simulated")
+    return p, blank.with_contributions((replace(blank.contents, rows=rows, counts=tuple(drawn.tolist())),))
 
 
 def line(rows: int, synthetic: int, copies: int, epsilon: float, replicates: int) -> list[str]:
@@ -50,7 +52,7 @@ def line(rows: int, synthetic: int, copies: int, epsilon: float, replicates: int
             low, high = posterior.interval()
             found[name].append((low <= truth <= high, high - low))
     summed = [np.mean(one, axis=0)[0] for one in found.values()], [np.median(one, axis=0)[1] for one in found.values()]
-    return [f"{rows:,}", f"{synthetic:,}", str(copies), f"{epsilon:g}", f"{smallest_alpha(synthetic, epsilon, copies):,}",
+    return [f"{rows:,}", f"{synthetic:,}", str(copies), f"{epsilon:g}", f"{made.contents.alpha:,}",
             *(f"{100 * covered:.0f} %, {width:.3f}" for covered, width in zip(*summed, strict=True))]
 
 

@@ -15,10 +15,14 @@ import numpy.typing as npt
 
 import noisewise
 from noisewise.errors import PrivacyError
+from noisewise.kinds import Bounds
+from noisewise.run import QUIET
+from noisewise.schema import Schema
 from studies.page import table
 
 Array = npt.NDArray[np.float64]
 
+SCHEMA = Schema.from_dict({"adjacency": "replace-one", "columns": {"x": {"bounds": "unknown"}}})
 COLUMNS: dict[str, Callable[[np.random.Generator, int], Array]] = {
     "age: whole, uniform 18–98": lambda random, rows: random.integers(18, 99, rows).astype(float),
     "weight: normal(75, 12)": lambda random, rows: random.normal(75, 12, rows),
@@ -35,12 +39,12 @@ def line(column: str, rows: int, epsilon: float, replicates: int, random: np.ran
     for _ in range(replicates):
         cells = COLUMNS[column](random, rows)
         try:
-            found = noisewise.private_bounds({"x": cells}, "x", epsilon=epsilon, adjacency="replace-one", progress=False)
+            found = noisewise.release({"x": cells}, SCHEMA, Bounds("x"), epsilon=epsilon, run=QUIET).contents
         except PrivacyError:
             return [column, f"{rows:,}", f"{epsilon:g}", "refused: too few rows", "", "", ""]
         promise, (lower, upper) = found.columns[0], found["x"]
         beyond = [int((cells < lower).sum()), int((cells > upper).sum())]
-        most = max(promise.outside, int(found.tail * rows) + promise.error)
+        most = max(promise.outside, int(Bounds("x").tail * rows) + promise.error)
         further = (cells.min() - lower, upper - cells.max())
         # Beyond the outermost row a bound may lie by the distance to the next candidate (1 %) and by rounding (a twentieth).
         broken += max(beyond) > most or any(gap > 0.01 * abs(end) + 0.05 * (upper - lower)

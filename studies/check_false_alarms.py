@@ -28,8 +28,9 @@ import numpy.typing as npt
 import noisewise as nw
 from noisewise.errors import ConvergenceWarning
 from noisewise.holder.gram import plan_gram
-from noisewise.release.model import EntryNoise, GramPart
-from noisewise.results.checks import ALL, OVERALL
+from noisewise.releases.contents.gram import EntryNoise, GramContribution
+from noisewise.results.check_findings import ALL, OVERALL
+from noisewise.run import QUIET
 from noisewise.schema import Basis, Schema
 from studies.page import table
 from studies.tables import DELTA, simulated_noise
@@ -91,12 +92,14 @@ def releases(cell: Cell) -> list[nw.Release]:
     noise = EntryNoise("gaussian" if delta else "laplace", *mechanism.entry_sd())
     rng = np.random.default_rng(zlib.crc32(repr(cell).encode()))
 
-    def part(holder: int) -> GramPart:
+    def contribution(holder: int) -> GramContribution:
         rows = scaled_rows(cell, holder, rng)
-        return GramPart(None if noise.corner else cell.rows, rows.T @ rows + simulated_noise(rng, noise, 4), noise, cell.epsilon,
-                        delta or 0.0, cell.mechanism, 1.0, "made up", "2026-01-01", "a study")
+        return GramContribution(
+            rows=None if noise.corner else cell.rows, matrix=rows.T @ rows + simulated_noise(rng, noise, 4), noise=noise,
+            epsilon=cell.epsilon, delta=delta or 0.0, mechanism=cell.mechanism, sensitivity=1.0, statement="made up",
+            created="2026-01-01", library="a study")
 
-    return [nw.Release("gram", schema, None, tuple(map(part, range(cell.holders)))) for _ in range(cell.replicates)]
+    return [nw.Release(nw.Gram(), schema, tuple(map(contribution, range(cell.holders)))) for _ in range(cell.replicates)]
 
 
 def run_cell(cell: Cell) -> list[dict[str, Any]]:
@@ -104,7 +107,7 @@ def run_cell(cell: Cell) -> list[dict[str, Any]]:
     made = releases(cell)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        fits = nw.fit_many("y ~ x", made, draws=300, chains=2, seed=1, progress=False)
+        fits = nw.fit_many("y ~ x", made, draws=300, chains=2, seed=1, run=QUIET)
     p: dict[str, list[float]] = {kind: [] for kind in KIND_OF_P.values()}
     named = []
     for fit, release in zip(fits, made, strict=True):

@@ -28,11 +28,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from noisewise.posterior.conditional import ConditionalModel
-from noisewise.posterior.coordinates import Coordinates
 from noisewise.posterior.kernels.jax_setup import double_precision
-from noisewise.posterior.latent import LatentModel
-from noisewise.posterior.methods import default_model
+from noisewise.posterior.linear.conditional import ConditionalModel
+from noisewise.posterior.linear.coordinates import Coordinates
+from noisewise.posterior.linear.latent import LatentModel
+from noisewise.posterior.linear.methods import default_model
 from noisewise.posterior.prior import COEFFICIENT_SCALE, SIGMA_SCALE, ResolvedPrior
 from studies.batch import sample_batch
 from studies.tables import SIGMA, Setting, SimulatedPart, exact_matrices, simulated_noise, truth_in_table

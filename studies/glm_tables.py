@@ -21,10 +21,11 @@ from scipy.special import ndtr
 from scipy.stats import poisson
 
 from noisewise.holder.gram import plan_gram
+from noisewise.kinds import Gram
 from noisewise.posterior.glm.columns import Layout
 from noisewise.posterior.glm.families import FAMILIES
 from noisewise.posterior.glm.fit import GlmModel
-from noisewise.release.model import EntryNoise
+from noisewise.releases.contents.gram import EntryNoise
 from noisewise.schema import Basis, Categorical, Design, Factor, Schema
 from studies.tables import SimulatedPart, simulated_noise
 
@@ -172,8 +173,8 @@ class Study:
 
     def release(self, matrix: Array, rows: int, noise: EntryNoise) -> Any:
         """What a fit needs of a release: simulated, not one that could be given away."""
-        return SimpleNamespace(kind="gram", schema=self.design.basis.schema, basis=self.design.basis, clipped_norm=None,
-                               parts=(SimulatedPart(matrix, rows, noise),))
+        return SimpleNamespace(kind=Gram(), schema=self.design.basis.schema, basis=self.design.basis, clipped_norm=None,
+                               contributions=(SimulatedPart(matrix, rows, noise),))
 
     def model(self, rng: np.random.Generator, matrix: Array, rows: int, noise: EntryNoise, *, cells: bool = True,
               slope_sd: float | None = None) -> GlmModel:

@@ -32,12 +32,12 @@ import numpy as np
 import numpy.typing as npt
 
 from noisewise.holder.gram import plan_gram
-from noisewise.posterior.conditional import weighted_model
-from noisewise.posterior.coordinates import Coordinates
-from noisewise.posterior.kernels.gradients import jax_density
-from noisewise.posterior.methods import needs_latent
+from noisewise.posterior.kernels.mode import jax_density
+from noisewise.posterior.linear.conditional import weighted_model
+from noisewise.posterior.linear.coordinates import Coordinates
+from noisewise.posterior.linear.methods import needs_latent
 from noisewise.posterior.prior import ResolvedPrior
-from noisewise.release.model import EntryNoise
+from noisewise.releases.contents.gram import EntryNoise
 from noisewise.schema import Basis, Design, Schema
 from studies.many import Length, Units, ours
 from studies.page import table

@@ -24,10 +24,11 @@ import numpy.typing as npt
 
 import noisewise
 from noisewise.errors import NoisewiseWarning
-from noisewise.holder.gram import blank_gram, plan_gram
-from noisewise.posterior import conditional
-from noisewise.release.model import Release
-from noisewise.schema import Basis, Schema
+from noisewise.holder.plan import plan_of
+from noisewise.posterior.linear import conditional
+from noisewise.releases.release import Release
+from noisewise.run import QUIET
+from noisewise.schema import Schema
 from studies.tables import DELTA, INTERCEPT, SIGMA, SIGNAL, simulated_noise
 
 Array = npt.NDArray[np.float64]
@@ -48,16 +49,15 @@ def wide_release(d: int, noise: float, seed: int, epsilon: float = EPSILON) -> t
     """A simulated release of d predictors and a response, and the exact matrix behind it."""
     columns = {name: {"bounds": [-1, 1]} for name in (*(f"x{index}" for index in range(d)), "y")}
     schema = Schema.from_dict({"adjacency": "replace-one", "unit": "row", "columns": columns})
-    basis = Basis.of(schema)
-    blank = blank_gram(schema, None, basis, plan_gram(basis, epsilon, DELTA))
-    part = blank.parts[0]
+    blank = plan_of(noisewise.Gram(), schema, epsilon, DELTA).blank
+    one = blank.contents
     smallest = SPREAD**2 * (1 - CORRELATION) / (1 + CORRELATION)
-    rows = math.ceil(part.noise.diagonal * math.sqrt(2 * d) / (noise * smallest))
+    rows = math.ceil(one.noise.diagonal * math.sqrt(2 * d) / (noise * smallest))
     rng = np.random.default_rng([d, seed])
     exact = exact_matrix(d, rows, rng)
-    matrix = exact + simulated_noise(rng, part.noise, d + 2)
+    matrix = exact + simulated_noise(rng, one.noise, d + 2)
     matrix[0, 0] = rows
-    return replace(blank, parts=(replace(part, matrix=matrix, rows=rows),)), exact
+    return blank.with_contributions((replace(one, matrix=matrix, rows=rows),)), exact
 
 
 def exact_matrix(d: int, rows: int, rng: np.random.Generator) -> Array:
@@ -85,7 +85,7 @@ def run_setting(d: int, noise: float, replicates: int, seed: int, draws: int) ->
     made = [wide_release(d, noise, 1000 * seed + index) for index in range(replicates)]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NoisewiseWarning)  # that much noise is doubtful is what is being measured
-        fits = noisewise.fit_many(FORMULA, [release for release, _ in made], chains=1, draws=draws, seed=seed, progress=False)
+        fits = noisewise.fit_many(FORMULA, [release for release, _ in made], chains=1, draws=draws, seed=seed, run=QUIET)
     samples = np.stack([fit.samples[0] for fit in fits])
     low, high = np.quantile(samples, [0.025, 0.975], axis=1)
     right = truth(d)
@@ -94,7 +94,7 @@ def run_setting(d: int, noise: float, replicates: int, seed: int, draws: int) ->
     error = (samples[..., -1].mean(axis=1) - SIGMA) / samples[..., -1].std(axis=1)
     plain = np.array([SIGMA * np.sqrt(np.diag(np.linalg.inv(exact[:-1, :-1]))) for _, exact in made])
     width = np.median((high - low)[:, 1:-1] / (2 * 1.96 * plain[:, 1:]))
-    rows = made[0][0].parts[0].rows
+    rows = made[0][0].contents.rows
     chance = coefficients.std() / replicates**0.5
     return (f"| {d} | {noise:g} | {rows:,} | {replicates} | {coefficients.mean():.3f} | {chance:.3f} "
             f"| {inside[:, -1].mean():.2f} | {error.mean():+.2f} | {error.std():.2f} | {width:.0f} |")

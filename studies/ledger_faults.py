@@ -34,7 +34,8 @@ import noisewise as nw
 from noisewise.errors import BudgetError, PrivacyError
 from noisewise.privacy.cost import Cost
 from noisewise.privacy.ledger import Ledger, book
-from noisewise.release.format import encode
+from noisewise.releases.format import encode
+from noisewise.run import ALONE
 
 EACH = 0.01
 """The epsilon of one release; all are pure, so that they add up exactly."""
@@ -65,7 +66,7 @@ def releases(place: Path, told: Path, seed: int) -> None:
     ledger.patience = 0.0
     schema = nw.Schema.from_dict(SCHEMA)
     for number in range(10**6):
-        made = nw.release(ROWS, schema, epsilon=EACH, ledger=ledger, edition=f"{seed}-{number}", progress=False, threads=1)
+        made = nw.release(ROWS, schema, epsilon=EACH, ledger=ledger, edition=f"{seed}-{number}", run=ALONE)
         with told.open("a") as file:
             file.write(hashlib.sha256(encode(made)).hexdigest() + "\n")
 
@@ -142,7 +143,7 @@ def clock_backwards(folder: Path, count: int, seed: int) -> Found:
     try:
         book._now = lambda: f"{chance.randint(1970, 2100)}-{chance.randint(1, 12):02}-01T00:00:00+00:00"
         for number in range(count):
-            made = nw.release(ROWS, schema, epsilon=EACH, ledger=ledger, edition=str(number), progress=False, threads=1)
+            made = nw.release(ROWS, schema, epsilon=EACH, ledger=ledger, edition=str(number), run=ALONE)
             with told.open("a") as file:
                 file.write(hashlib.sha256(encode(made)).hexdigest() + "\n")
     finally:

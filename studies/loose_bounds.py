@@ -14,7 +14,7 @@ import argparse
 import numpy as np
 
 from noisewise.posterior.kernels.jax_setup import double_precision
-from noisewise.posterior.methods import default_model
+from noisewise.posterior.linear.methods import default_model
 from studies.batch import sample_batch
 from studies.coverage import default_prior
 from studies.tables import INTERCEPT, SIGMA, Setting, SimulatedPart, simulated_noise

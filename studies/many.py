@@ -15,26 +15,25 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from noisewise.posterior.clt_gibbs import GibbsModel
-from noisewise.posterior.collapsed import CollapsedModel
-from noisewise.posterior.conditional import ConditionalModel, weighted_model
-from noisewise.posterior.coordinates import Coordinates
-from noisewise.posterior.fixed_moments import FIXED_S, draw_normal, fast_posterior, fixed_s_arrays
+from noisewise.literature.clt_gibbs import GibbsModel
+from noisewise.literature.fixed_moments import FIXED_S, draw_normal, fast_posterior, fixed_s_arrays
+from noisewise.literature.kernels.clt_gibbs_chain import gibbs_chain
+from noisewise.literature.kernels.metropolis import Sampler, chain
+from noisewise.literature.normal_features import FeaturePrior, assemble_all, model_arrays, normal_equations
+from noisewise.literature.normal_x import NORMAL_X, TARGET_ACCEPTANCE, gibbs_arrays
+from noisewise.literature.normal_x_nuts import log_density, start, unpacked
+from noisewise.literature.statistics import LinearProblem
 from noisewise.posterior.kernels.batch import find_modes, sample_batch
-from noisewise.posterior.kernels.clt_gibbs_chain import gibbs_chain
-from noisewise.posterior.kernels.gradients import jax_density
 from noisewise.posterior.kernels.jax_setup import double_precision
-from noisewise.posterior.kernels.metropolis import Sampler, chain
-from noisewise.posterior.kernels.mode import find_mode
+from noisewise.posterior.kernels.mode import find_mode, jax_density
 from noisewise.posterior.kernels.nuts import sample_nuts
 from noisewise.posterior.kernels.small_linear import MANY
-from noisewise.posterior.latent import LatentModel
-from noisewise.posterior.methods import needs_latent
-from noisewise.posterior.normal_features import FeaturePrior, assemble_all, model_arrays, normal_equations
-from noisewise.posterior.normal_features_gibbs import NORMAL_X, TARGET_ACCEPTANCE, gibbs_arrays
-from noisewise.posterior.normal_features_nuts import log_density, start, unpacked
+from noisewise.posterior.linear.collapsed import CollapsedModel
+from noisewise.posterior.linear.conditional import ConditionalModel, weighted_model
+from noisewise.posterior.linear.coordinates import Coordinates
+from noisewise.posterior.linear.latent import LatentModel
+from noisewise.posterior.linear.methods import needs_latent
 from noisewise.posterior.prior import ResolvedPrior
-from noisewise.posterior.statistics import LinearProblem
 
 Array = npt.NDArray[np.float64]
 Problems = Sequence[LinearProblem]

@@ -26,11 +26,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from noisewise.posterior.conditional import ConditionalModel
 from noisewise.posterior.kernels.jax_setup import double_precision
-from noisewise.posterior.latent import LatentModel
-from noisewise.posterior.methods import default_model
-from noisewise.release.model import EntryNoise
+from noisewise.posterior.linear.conditional import ConditionalModel
+from noisewise.posterior.linear.latent import LatentModel
+from noisewise.posterior.linear.methods import default_model
+from noisewise.releases.contents.gram import EntryNoise
 from studies.batch import sample_batch
 from studies.coverage import coverage_of, default_prior
 from studies.tables import SIGMA, Setting, SimulatedPart, true_coefficients, truth_in_table

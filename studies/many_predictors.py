@@ -23,9 +23,10 @@ from types import SimpleNamespace
 import numpy as np
 import numpy.typing as npt
 
-from noisewise.posterior.collapsed import CollapsedModel
+from noisewise.kinds import Gram
 from noisewise.posterior.glm.families import FAMILIES
-from noisewise.posterior.glm.fit import GlmModel, sample
+from noisewise.posterior.glm.fit import GlmModel
+from noisewise.posterior.linear.collapsed import CollapsedModel
 from noisewise.posterior.prior import COEFFICIENT_SCALE
 from noisewise.schema import Basis, Design, Schema
 from studies.coverage import default_prior
@@ -109,8 +110,8 @@ class LogisticWorld:
             a = np.column_stack([np.ones(count), x, np.where(yes, 1.0, -1.0)])
             matrix += a.T @ a
         part = SimulatedPart(matrix + simulated_noise(rng, noise, self.d + 2), rows, noise)
-        release = SimpleNamespace(kind="gram", schema=self.design.basis.schema, basis=self.design.basis, clipped_norm=None,
-                                  parts=(part,))
+        release = SimpleNamespace(kind=Gram(), schema=self.design.basis.schema, basis=self.design.basis, clipped_norm=None,
+                                  contributions=(part,))
         return GlmModel.of(release, self.design, FAMILIES["logistic"], None), beta  # type: ignore[arg-type]
 
 
@@ -124,7 +125,7 @@ def collapsed_draws(d: int, rows: int, seed: int, draws: int) -> tuple[Array, Ar
 
 def logistic_draws(d: int, rows: int, seed: int, draws: int) -> tuple[Array, Array, Array]:
     model, truth = LogisticWorld.of(d).model(np.random.default_rng([d, rows, seed]), rows)
-    found = sample(model, draws=draws, chains=1, seed=seed, tick=lambda done, total: None)
+    found = model.sample(draws=draws, chains=1, seed=seed)
     return found.samples[0], truth, model.data["prior_sd"] / np.append(1.0, np.full(d, DEVIATION))
 
 

@@ -23,10 +23,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from noisewise.posterior.fixed_moments import rough_sigma
+from noisewise.literature.fixed_moments import rough_sigma
+from noisewise.literature.statistics import LinearProblem
 from noisewise.posterior.kernels.jax_setup import double_precision
 from noisewise.posterior.request import Request
-from noisewise.posterior.statistics import LinearProblem
 from studies import many
 from studies.coverage import default_prior
 from studies.many import Length, Units
@@ -96,7 +96,7 @@ def posterior_draws(method: str, parts: list[list[Part]], d: int, seed: int, cha
 
 
 def _request(parts: list[Part], coordinates: Any, prior: Any) -> Request:
-    release: Any = SimpleNamespace(parts=parts)
+    release: Any = SimpleNamespace(contributions=parts)
     return Request(release, coordinates, prior, 1, 1, 0, lambda done, total: None)
 
 

@@ -1,8 +1,8 @@
-"""Coverage of nominal 95 % intervals from simulated `microdata` releases, with everything unknown.
+"""Coverage of nominal 95 % intervals from simulated `rows` releases, with everything unknown.
 
     python -m studies.microdata_coverage                 # the grid: minutes on a GPU, hours on two cores
     python -m studies.microdata_coverage --only p=1 --rows 500
-    python -m studies.microdata_report                   # docs/microdata-calibration.md from the results
+    python -m studies.microdata_report                   # docs/rows-calibration.md from the results
 
 Tables are those of ``studies.perturbed_rows``; every replicate has new rows and new noise. Truths are fixed; in cells ``prior``
 they are drawn from the prior, and nothing is clipped: that tests the sampler alone, and there coverage has to be 95 % whatever

@@ -1,6 +1,6 @@
 """The calibration of regressions on published rows as a page of the documentation.
 
-    python -m studies.microdata_report [--results studies/results/microdata] [-o docs/microdata-calibration.md]
+    python -m studies.microdata_report [--results studies/results/microdata] [-o docs/rows-calibration.md]
 
 The words of the page are in ``studies/microdata_calibration_page.md``; a line ``{{name}}`` there stands for what the function of
 that name makes from the files of results.
@@ -94,7 +94,7 @@ PIECES: Final = {
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--results", type=Path, default=RESULTS)
-    parser.add_argument("-o", "--output", type=Path, default=Path("docs/microdata-calibration.md"))
+    parser.add_argument("-o", "--output", type=Path, default=Path("docs/rows-calibration.md"))
     arguments = parser.parse_args()
     arguments.output.write_text(filled(WORDS.read_text(encoding="utf-8"), PIECES, arguments.results), encoding="utf-8")
 

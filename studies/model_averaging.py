@@ -15,23 +15,23 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from noisewise.privacy.mechanisms import SymmetricMechanism, SymmetricWishart, choose_mechanism
+from noisewise.literature.noise_laws import NoiseLaw, independent, wishart
+from noisewise.literature.plug_in import regularised
+from noisewise.literature.regions import Region
+from noisewise.privacy.mechanisms.gram import SymmetricMechanism, choose_mechanism
+from noisewise.privacy.mechanisms.wishart import SymmetricWishart
 from noisewise.privacy.sensitivity.gram import (
     GramSensitivity,
     frobenius_without_constant,
     gram_sensitivity,
     l1_without_constant,
 )
+from noisewise.schema.bayes_factors import CRITERIA
 from noisewise.selection.averaged import AveragedDraws, averaged_draws
 from noisewise.selection.bands import inclusion_without_noise
-from noisewise.selection.coefficient_priors import CRITERIA
 from noisewise.selection.evidence import Evidence
-from noisewise.selection.model_priors import log_prior_by_size
-from noisewise.selection.model_probabilities import Weighed
 from noisewise.selection.moments import Moments, without_leading
-from noisewise.selection.noise_laws import NoiseLaw, independent, wishart
-from noisewise.selection.plug_in import regularised
-from noisewise.selection.regions import Region
+from noisewise.selection.probabilities import Weighed, log_prior_by_size
 from noisewise.selection.subsets import memberships, sizes
 from studies import page
 

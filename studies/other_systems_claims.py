@@ -191,7 +191,7 @@ def our_delta(where: Where) -> float:
     from dp_accounting.pld import PLDAccountant
 
     problem = Problem("linear", 2_000, PREDICTORS, 1.0)
-    part = our_release(problem, table(problem, 0)).parts[0]
+    part = our_release(problem, table(problem, 0)).contributions[0]
     # The sensitivity is in the Frobenius norm, in which an entry off the diagonal counts twice and has half the variance.
     return float(PLDAccountant().compose(GaussianDpEvent(part.noise.diagonal / part.sensitivity)).get_delta(1.0)) / DELTA
 

@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from noisewise.run import QUIET
 from studies.other_systems_problem import DELTA, RESPONSE_BOUND, Array, Fit, Problem, Table, exact_fit, table, textbook_interval
 from studies.other_systems_r import NotRunError, dapper_fit
 
@@ -76,8 +77,9 @@ def our_release(problem: Problem, data: Table, mechanism: str | None = None) -> 
         "y": response, **{term: {"bounds": [-1, 1]} for term in terms}}})
     columns = {"y": data.y if linear else np.array(LEVELS)[data.y.astype(int)],
                **{term: data.x[:, place] for place, term in enumerate(terms)}}
-    return nw.release(columns, schema, epsilon=problem.epsilon, delta=None if mechanism == "laplace" else DELTA,
-                      mechanism=mechanism, progress=False)
+    return nw.release(columns, schema, nw.Gram(mechanism=mechanism), epsilon=problem.epsilon,
+                      delta=None if mechanism == "laplace" else DELTA,
+                      run=QUIET)
 
 
 def formula(problem: Problem) -> str:
@@ -100,7 +102,7 @@ def noisewise_one(mechanism: str | None) -> Callable[[Problem, int, Where], Fit]
         release = our_release(problem, table(problem, replicate), mechanism)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", nw.errors.NoisewiseWarning)  # that there is much noise is what is studied
-            return _our_fit(problem, nw.fit(formula(problem), release, family=_family(problem), seed=replicate, progress=False))
+            return _our_fit(problem, nw.fit(formula(problem), release, family=_family(problem), seed=replicate, run=QUIET))
     return one
 
 
@@ -111,7 +113,7 @@ def noisewise_many(mechanism: str | None) -> Callable[[Problem, int, Where], lis
         releases = [our_release(problem, table(problem, replicate), mechanism) for replicate in range(replicates)]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", nw.errors.NoisewiseWarning)
-            found = nw.fit_many(formula(problem), releases, family=_family(problem), seed=1, progress=False)
+            found = nw.fit_many(formula(problem), releases, family=_family(problem), seed=1, run=QUIET)
             return [_our_fit(problem, posterior) for posterior in found]
     return many
 

@@ -52,7 +52,7 @@ def read_numbers(path: Path) -> dict[str, Array]:
 
 def write_release(problem: Problem, release: Any, folder: Path, seed: int) -> None:
     """The noisy sums of products of (1, y, x…) in scaled units and the noise of each, which is 0 for the number of rows."""
-    part = release.parts[0]
+    part = release.contributions[0]
     size = problem.predictors + 2
     upper = np.triu_indices(size)
     noise = np.sqrt(part.noise.variances(size))

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from noisewise.run import QUIET
 from studies.other_systems_fits import Where, formula, our_release
 from studies.other_systems_problem import Array, Problem, table
 from studies.other_systems_r import NotRunError, bas_inclusion
@@ -53,7 +54,7 @@ def run_cell(cell: Cell) -> list[dict[str, Any]]:
 def inclusion(cell: Cell, replicate: int) -> Array:
     """The probability of each predictor."""
     import noisewise as nw
-    from noisewise.selection.compare import synthetic_rows
+    from noisewise.literature.export import synthetic_rows
 
     release = our_release(cell.problem, table(cell.problem, replicate))
     terms = [f"x{number + 1}" for number in range(cell.problem.predictors)]
@@ -64,6 +65,6 @@ def inclusion(cell: Cell, replicate: int) -> Array:
             rows = {name: np.concatenate([block[name].to_numpy() for block in blocks]) for name in blocks[0]}
             found = bas_inclusion(rows, cell.where.rscript)
             return np.array([found[term] for term in terms])
-        compared = nw.compare(formula(cell.problem), release, method=cell.method, draws=200, seed=replicate, progress=False)
+        compared = nw.compare(formula(cell.problem), release, method=cell.method, draws=200, seed=replicate, run=QUIET)
     table_of_terms = compared.inclusion()
     return np.asarray(table_of_terms.loc[terms].iloc[:, 0], dtype=float)

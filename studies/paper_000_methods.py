@@ -17,13 +17,15 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from noisewise.answers.noise import MeanNoise
-from noisewise.answers.null_law import NullRequest, null_draws
+from noisewise.answers.asked import Asked, MeanNoise
+from noisewise.answers.hypothesis_test import NullRequest, null_draws
 from noisewise.answers.probabilities import expected_mean, score_law
-from noisewise.parts.statistics import PartAnswers, transformed
-from noisewise.release.partition import Number, PartitionRelease
+from noisewise.data.parts.answers import PartAnswers
+from noisewise.kinds import Partition
+from noisewise.releases.contents.partition import Number, PartitionContribution
+from noisewise.releases.release import Release
 from noisewise.schema import Schema
-from noisewise.schema.partition import PartPrior, part_design
+from noisewise.schema.partition import PartPrior, part_design, transformed
 from noisewise.schema.questions import PosteriorProbability
 
 Array = npt.NDArray[np.float64]
@@ -184,20 +186,19 @@ def answers_of(combine: str, rows: int, parts: int, epsilon: float) -> tuple[Arr
     inner = np.sort(expected[:: len(expected) // NODES])
     outer = 0.2 * (upper - lower) * np.array([-1.0, -0.1])
     means = np.unique(np.concatenate([inner[0] + outer, inner, inner[-1] - outer[::-1]]))
-    laws = [score_law(release, question, release.numbers[0])
-            for release in (release_with(combine, rows, parts, epsilon, mean) for mean in means)]
+    laws = [score_law(asked, question, asked.contents.numbers[0])
+            for asked in (Asked.of_release(release_with(combine, rows, parts, epsilon, mean)) for mean in means)]
     return means, np.array([float(law.quantile(0.5)) for law in laws])
 
 
-def release_with(combine: str, rows: int, parts: int, epsilon: float, mean: float) -> PartitionRelease:
+def release_with(combine: str, rows: int, parts: int, epsilon: float, mean: float) -> Release:
     """A release that says this mean; without privacy, one with noise that does not matter."""
     question = question_of(combine)
     lower, upper = question.limits
     exact = math.isinf(epsilon)
-    return PartitionRelease(
-        schema=SCHEMA, rows=rows, epsilon=1.0 if exact else epsilon, delta=0.5 if exact else 0.0,
-        mechanism="gaussian" if exact else "k-norm", statement="simulated", created="2026-01-01", library="studies",
-        formula=FORMULA, prior=PartPrior(), parts=parts, balanced=False, questions=(question,),
-        noise=1e-6 if exact else 1.0 / epsilon,
-        numbers=(Number(question.numbers()[0][0], lower, upper, (mean - lower) / (upper - lower) * parts),),
-    )
+    spent = 1.0 if exact else epsilon
+    contribution = PartitionContribution(
+        rows=rows, epsilon=spent, delta=0.5 if exact else 0.0, mechanism="gaussian" if exact else "k-norm", sensitivity=1.0,
+        statement="simulated", created="2026-01-01", library="studies", balanced=False, noise=1e-6 if exact else 1.0 / epsilon,
+        noise_epsilon=spent, numbers=(Number(question.numbers()[0][0], lower, upper, (mean - lower) / (upper - lower) * parts),))
+    return Release(Partition(FORMULA, parts, question), SCHEMA, (contribution,))

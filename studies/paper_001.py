@@ -26,10 +26,11 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from noisewise.posterior.microdata.comparators import Estimate, naive, simex
-from noisewise.posterior.microdata.known_law import known_law_problem, sample_coefficients
-from noisewise.posterior.microdata.problem import RegressionPrior, RowProblem
-from noisewise.privacy.microdata import calibrate
+from noisewise.literature.known_law import known_law_problem, sample_coefficients
+from noisewise.literature.noisy_rows import Estimate, naive, simex
+from noisewise.literature.row_gibbs import gibbs
+from noisewise.posterior.rows.problem import RegressionPrior, RowProblem
+from noisewise.privacy.mechanisms.rows import calibrate
 from noisewise.results.diagnostics import ess_bulk
 from studies.rows_many import Length, sample_many
 from studies.workers import Line
@@ -141,7 +142,7 @@ def sampled(cell: Cell, repeats: int, length: Length) -> Line:
 def plain(cell: Cell, start: str, repeats: int, length: Length) -> Line:
     """The thesis' own sampler, one chain for each repeat."""
     found = sample_many([cell.problem(repeat, start) for repeat in range(repeats)], seed=1, length=length, transform=cell.to_user,
-                        chains=1, marginal=False, collapsed=False, gibbs=True, interweave=False, **cell.known)
+                        chains=1, marginal=False, collapsed=False, gibbs=gibbs, **cell.known)
     return line_of(cell, f"Algorithm 6 from {start}", found.mean, found.low, found.high, found.ess.min(axis=1))
 
 

@@ -18,14 +18,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from noisewise.posterior.coordinates import Coordinates
-from noisewise.posterior.kernels.metropolis import Sampler
-from noisewise.posterior.normal_features import FeaturePrior
-from noisewise.posterior.normal_features_gibbs import NORMAL_X
+from noisewise.literature.kernels.metropolis import Sampler
+from noisewise.literature.normal_features import FeaturePrior
+from noisewise.literature.normal_x import NORMAL_X
+from noisewise.literature.statistics import HolderStatistics, InverseGamma, LinearProblem
+from noisewise.posterior.linear.coordinates import Coordinates
 from noisewise.posterior.prior import COEFFICIENT_SCALE, SIGMA_SCALE, ResolvedPrior
-from noisewise.posterior.statistics import HolderStatistics, InverseGamma, LinearProblem
 from noisewise.privacy.calibration import analytic_gaussian_sigma
-from noisewise.release.model import EntryNoise
+from noisewise.releases.contents.gram import EntryNoise
 from studies import many, page
 from studies.many import Length, Units
 from studies.tables import SimulatedPart

@@ -20,16 +20,16 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from noisewise.kinds import Moments
 from noisewise.posterior.glm.families import FAMILIES
 from noisewise.posterior.glm.fit import GlmModel
-from noisewise.posterior.kernels.gradients import jax_density
-from noisewise.posterior.kernels.mode import find_mode
+from noisewise.posterior.kernels.mode import find_mode, jax_density
 from noisewise.posterior.kernels.nuts import sample_nuts
 from noisewise.posterior.prior import Prior
 from noisewise.privacy.calibration import analytic_gaussian_sigma
 from noisewise.privacy.sensitivity.gram import gram_sensitivity
 from noisewise.privacy.sensitivity.moments import moments_sensitivity
-from noisewise.release.model import EntryNoise
+from noisewise.releases.contents.gram import EntryNoise
 from noisewise.results.diagnostics import r_hat
 from noisewise.schema import Basis, Design, Schema
 from noisewise.schema.moment_blocks import DEFAULT_BLOCKS
@@ -113,8 +113,9 @@ def model_of(schema: Schema, part: NoisyPart, formula: str, family: str, prior: 
     variances = np.minimum(part.variances, (HIDDEN * part.rows) ** 2)
     if centred:
         variances[0, 1:-1] = variances[1:-1, 0] = part.rows
-    parts = (replace(part, variances=variances),)
-    release: Any = SimpleNamespace(kind="moments", parts=parts, schema=schema, basis=basis, terms=None, clipped_norm=None)
+    kind, contributions = Moments(formula), (replace(part, variances=variances),)
+    release: Any = SimpleNamespace(kind=kind, contributions=contributions, schema=schema, basis=basis, terms=None,
+                                   clipped_norm=None)
     design = Design.of(formula, basis)
     return GlmModel.of(release, design, FAMILIES[family], prior), design
 

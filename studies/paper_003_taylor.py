@@ -20,7 +20,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from noisewise.posterior.glm.latent import log_normal
+from noisewise.posterior.glm.densities import log_normal
 from noisewise.posterior.prior import Prior
 from studies.paper_003_models import DELTA, Rows, entry_variances, model_of, noisy_part, sample_models
 

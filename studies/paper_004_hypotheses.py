@@ -22,11 +22,12 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from noisewise.answers.noise import MeanNoise
-from noisewise.answers.null_law import NullRequest, Testable, null_draws
-from noisewise.data.split import balanced_parts
-from noisewise.parts.statistics import PartAnswers
+from noisewise.answers.asked import MeanNoise
+from noisewise.answers.hypothesis_test import NullRequest, Testable, null_draws
+from noisewise.data.parts.answers import PartAnswers
+from noisewise.data.splitting.parts import balanced_parts
 from noisewise.privacy.calibration import analytic_gaussian_sigma
+from noisewise.run import QUIET
 from noisewise.schema import Design, Schema
 from noisewise.schema.partition import PartPrior, part_design
 from noisewise.schema.questions import BayesFactor, Criterion, PosteriorProbability
@@ -171,7 +172,7 @@ def null_of(hypothesis: Hypothesis, question: Testable, count: int | None, parts
 
 
 def rejects(null: Array, values: Array, level: float, two_sided: bool = False) -> npt.NDArray[np.bool_]:
-    """By the calibrated p-value, as `noisewise.test` computes it."""
+    """By the calibrated p-value, as `noisewise.hypothesis_test` computes it."""
     above = (1 + len(null) - np.searchsorted(null, values, "left")) / (len(null) + 1)
     below = (1 + np.searchsorted(null, values, "right")) / (len(null) + 1)
     return np.asarray((2 * np.minimum(above, below) if two_sided else above) <= level)
@@ -274,9 +275,9 @@ def releases(directory: str, count: int, parts: int = 10) -> list[Line]:
     for hypothesis in HYPOTHESES:
         question = hypothesis.questions()["bayes-factor"]
         table = {name: table_in(directory)[name] for name in (RESPONSE, *hypothesis.predictors)}
-        found = [nw.release(table, hypothesis.schema, kind="partition", formula=hypothesis.formula, parts=parts, epsilon=EPSILON,
-                            questions=[question], progress=False) for _ in range(count)]
-        values = expit(np.array([one.numbers[0].mean(parts) for one in found]))
+        kind = nw.Partition(hypothesis.formula, parts=parts, ask=[question])
+        found = [nw.release(table, hypothesis.schema, kind, epsilon=EPSILON, run=QUIET) for _ in range(count)]
+        values = expit(np.array([one.contents.numbers[0].mean(parts) for one in found]))
         lines.append({"hypothesis": hypothesis.name, "parts": parts, "epsilon": EPSILON, "releases": count} | _quartiles(values))
     return lines
 

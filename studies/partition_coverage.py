@@ -25,9 +25,9 @@ import numpy.typing as npt
 from scipy.special import ndtr, ndtri, stdtr
 
 import noisewise as nw
-from noisewise.answers.noise import MeanNoise
+from noisewise.answers.asked import MeanNoise
 from noisewise.answers.probabilities import score_law
-from noisewise.parts.statistics import PartAnswers
+from noisewise.data.parts.answers import PartAnswers
 from noisewise.schema.partition import PartPrior
 from noisewise.schema.questions import BayesFactor, Criterion, PosteriorProbability, PosteriorQuantile, Question
 from studies.partition_world import CORRELATION, Moments, Plan, design_of, draw, slopes_of
@@ -119,7 +119,7 @@ def answers_of(moments: Moments) -> PartAnswers:
 
 
 def noise_of(plan: Plan, number: int, size: int, rng: np.random.Generator) -> Array:
-    return MeanNoise.of(plan.blank, plan.blank.numbers[number]).draws(size, rng)
+    return MeanNoise.of(plan.asked, plan.asked.contents.numbers[number]).draws(size, rng)
 
 
 def probabilities(cell: Cell, replicates: int, seed: int) -> list[Line]:
@@ -156,9 +156,10 @@ def probabilities(cell: Cell, replicates: int, seed: int) -> list[Line]:
 def intervals(plan: Plan, question: PosteriorProbability, means: Array) -> tuple[Array, Array, Array]:
     """Lower ends, medians and upper ends of Z for released means."""
     knots = np.linspace(means.min(), means.max(), KNOTS)
-    number = plan.blank.numbers[0]
-    scaled = [replace(number, sum=float((knot - number.lower) / number.width * plan.blank.parts)) for knot in knots]
-    ends = np.array([score_law(plan.blank, question, one).central(0.95) for one in scaled])
+    asked = plan.asked
+    number = asked.contents.numbers[0]
+    scaled = [replace(number, sum=float((knot - number.lower) / number.width * asked.parts)) for knot in knots]
+    ends = np.array([score_law(asked, question, one).central(0.95) for one in scaled])
     return tuple(np.interp(means, knots, ends[:, place]) for place in range(3))  # type: ignore[return-value]
 
 
@@ -174,7 +175,7 @@ def quantiles(cell: Cell, replicates: int, seed: int) -> list[Line]:
         release = plan.release(moments, rng)
         [one] = nw.answer(release)
         sd = moments.whole()[1][1]
-        limits = release.numbers[0]
+        limits = release.contents.numbers[0]
         found.append((one.lower <= truth <= one.upper, abs(one.point - truth) / sd, (one.upper - one.lower) / (2 * 1.96 * sd),
                       limits.lower < truth < limits.upper, "missed" in one.sentence))
     covered, errors, widths, held, warned = np.array(found, dtype=float).T
@@ -211,11 +212,11 @@ def rejection_rates(cell: Cell, replicates: int, seed: int) -> list[Line]:
     lines = []
     for name, question in TESTED.items():
         plan = Plan.of(PREDICTORS, cell.parts, cell.rows, (question,), cell.epsilon)
-        number = plan.blank.numbers[0]
+        number = plan.asked.contents.numbers[0]
         values = np.clip(own.answers(question, {})[0], number.lower, number.upper).reshape(replicates, cell.parts).mean(axis=1)
         released = values + noise_of(plan, 0, replicates, rng)
         clipped = np.clip(released, number.lower, number.upper)
-        [free], [censored] = (nw.test(plan.blank, levels=LEVELS, censored=kept) for kept in (False, True))
+        [free], [censored] = (nw.hypothesis_test(plan.blank, levels=LEVELS, censored=kept) for kept in (False, True))
         for level in LEVELS:
             plain = "" if free.uncalibrated is None else (released >= free.uncalibrated[level]).mean()
             lines.append({**cell.columns(), "test": name, "level": level, "rejected": rejected(released, free.critical[level]),

@@ -14,7 +14,7 @@ import statistics
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from noisewise.parts.limits import centre_candidates
+from noisewise.schema.search_grid import centre_candidates
 from studies.page import filled, table
 from studies.partition_coverage import COMBINE, EPSILONS, LEVELS, RELEASES, RESULTS, TESTED
 from studies.report import LOW, NOMINAL, percent

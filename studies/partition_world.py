@@ -13,11 +13,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from noisewise.holder.partition import _blank, _filled, plan_partition
-from noisewise.parts.statistics import PartAnswers
-from noisewise.privacy.partition import STEPS, PartitionMechanism
+from noisewise.answers.asked import Asked
+from noisewise.data.parts.answers import PartAnswers
+from noisewise.holder.partition import PartitionPlan
+from noisewise.holder.plan import plan_of
+from noisewise.kinds import Partition
+from noisewise.privacy.mechanisms.partition import STEPS, PartitionMechanism
 from noisewise.privacy.sensitivity.bounds import rank_scores
-from noisewise.release.partition import PartitionRelease
+from noisewise.releases.release import Release
 from noisewise.schema import Design, Schema
 from noisewise.schema.partition import PartPrior, part_design
 from noisewise.schema.questions import Question
@@ -141,21 +144,31 @@ class Seeded:
 class Plan:
     """A release that could be made of any table of this kind: everything but its numbers."""
 
-    blank: PartitionRelease
-    mechanism: PartitionMechanism
+    planned: PartitionPlan
     design: Design
 
     @classmethod
     def of(cls, predictors: int, parts: int, rows: int, questions: tuple[Question, ...], epsilon: float, *,
            mechanism: str = "k-norm", prior: PartPrior | None = None) -> Plan:
-        schema = schema_of(predictors)
-        chosen = plan_partition(schema, questions, epsilon, DELTA if mechanism == "gaussian" else None, mechanism)
-        blank = _blank(schema, formula_of(predictors), prior or PartPrior(), parts, questions, chosen)
-        return cls(replace(blank, rows=parts * rows), chosen, design_of(predictors))
+        kind = Partition(formula_of(predictors), parts, questions, prior, mechanism)
+        made = plan_of(kind, schema_of(predictors), epsilon, DELTA if mechanism == "gaussian" else None)
+        assert isinstance(made, PartitionPlan)
+        blank = made.filled(replace(made.blank.contents, rows=parts * rows))
+        return cls(replace(made, blank=blank), design_of(predictors))
+
+    @property
+    def blank(self) -> Release:
+        return self.planned.blank
+
+    @property
+    def asked(self) -> Asked:
+        """What is asked, with zeros for answers."""
+        return Asked.of_release(self.blank)
 
     def answers(self, moments: Moments) -> PartAnswers:
-        return PartAnswers(moments.counts, moments.products, moments.shift, self.design, self.blank.prior)
+        return PartAnswers(moments.counts, moments.products, moments.shift, self.design, self.asked.kind.part_prior)
 
-    def release(self, moments: Moments, rng: np.random.Generator) -> PartitionRelease:
-        seeded: Any = Seeded(self.mechanism, rng)
-        return _filled(self.blank, self.answers(moments), seeded)
+    def release(self, moments: Moments, rng: np.random.Generator) -> Release:
+        seeded: Any = Seeded(self.planned.mechanism, rng)
+        plan = replace(self.planned, mechanism=seeded)
+        return plan.filled(plan.answered(self.blank.contents, self.answers(moments)))

@@ -1,4 +1,4 @@
-"""Simulated tables in scaled units, perturbed as a `microdata` release perturbs them: problems for the sampler, with their truth.
+"""Simulated tables in scaled units, perturbed as a `rows` release perturbs them: problems for the sampler, with their truth.
 
 Numbers have a standard deviation of a quarter and bounds at −1 and 1, four standard deviations away, and are clipped there. The
 noise is the one that the product's own calibration asks for at ε; it comes from a seeded generator, which a release must not do.
@@ -12,8 +12,8 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from noisewise.posterior.microdata.problem import Answers, RegressionPrior, RowProblem
-from noisewise.privacy.microdata import MicrodataMechanism, calibrate
+from noisewise.posterior.rows.problem import Answers, RegressionPrior, RowProblem
+from noisewise.privacy.mechanisms.rows import RowsMechanism, calibrate
 
 Array = npt.NDArray[np.float64]
 
@@ -47,7 +47,7 @@ class Table:
             found["y"] = None
         return found | ({"b": 2} if self.binary else {})
 
-    def mechanism(self, epsilon: float, copies: int) -> MicrodataMechanism:
+    def mechanism(self, epsilon: float, copies: int) -> RowsMechanism:
         columns = self.perturbed
         return calibrate(columns, epsilon=epsilon, delta=None, mechanism=None, copies=copies,
                          weights=dict.fromkeys(columns, Fraction(1)))

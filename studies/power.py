@@ -29,7 +29,8 @@ import pandas as pd
 import noisewise as nw
 from noisewise.errors import NoisewiseWarning
 from noisewise.planning.intervals import FastFit
-from noisewise.results.power_plan import PowerPlan
+from noisewise.planning.power import PowerPlan
+from noisewise.run import QUIET
 from noisewise.schema import Design
 from studies import page
 
@@ -129,20 +130,20 @@ def adult(directory: Path) -> World:
 def predicted(world: World, rows: int, epsilon: float, repeats: int) -> PowerPlan:
     """The plan of one cell."""
     return nw.plan_power(world.schema, world.formula, rows=rows, epsilon=epsilon, delta=DELTA, effects=world.effects,
-                         family=world.family, columns=world.columns, sigma=world.sigma, repeats=repeats, progress=False)
+                         family=world.family, columns=world.columns, sigma=world.sigma, repeats=repeats, run=QUIET)
 
 
 def happened(world: World, rows: int, epsilon: float, repeats: int, seed: int, method: str = "conditional") -> dict[str, Array]:
     """For each effect the ends of the intervals of so many releases, with real noise: (repeats, 2)."""
     random = np.random.default_rng(seed)
-    releases = [nw.release(world.draw(rows, random), world.schema, epsilon=epsilon, delta=DELTA, progress=False)
+    releases = [nw.release(world.draw(rows, random), world.schema, epsilon=epsilon, delta=DELTA, run=QUIET)
                 for _ in range(repeats)]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NoisewiseWarning)
         if method == "conditional":
-            fits = nw.fit_many(world.formula, releases, family=world.family, draws=500, seed=seed, progress=False)
+            fits = nw.fit_many(world.formula, releases, family=world.family, draws=500, seed=seed, run=QUIET)
         else:
-            fits = [nw.fit(world.formula, release, family=world.family, method=method, seed=seed, progress=False)
+            fits = [nw.fit(world.formula, release, family=world.family, method=method, seed=seed, run=QUIET)
                     for release in releases]
     ends = np.array([[np.quantile(fit.samples[..., fit.terms.index(term)], [0.025, 0.975]) for term in world.effects]
                      for fit in fits])
@@ -171,16 +172,16 @@ def compared(world: World, plan: PowerPlan, found: dict[str, Array]) -> list[dic
 def methods_compared(world: World, rows: int, epsilon: float, repeats: int) -> dict[str, Any]:
     """How wide the fast method and the normal approximation are, relative to the default sampler, on the same releases."""
     random = np.random.default_rng(2)
-    releases = [nw.release(world.draw(rows, random), world.schema, epsilon=epsilon, delta=DELTA, progress=False)
+    releases = [nw.release(world.draw(rows, random), world.schema, epsilon=epsilon, delta=DELTA, run=QUIET)
                 for _ in range(repeats)]
     fast = FastFit(Design.of(world.formula, releases[0].basis), world.family, None, 0.95)
     found = [fast(release, number) for number, release in enumerate(releases)]
     widths = {"fast": np.array([ends.upper - ends.lower for ends, _ in found])}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NoisewiseWarning)
-        fits = {"sampled": nw.fit_many(world.formula, releases, family=world.family, draws=500, seed=1, progress=False)}
+        fits = {"sampled": nw.fit_many(world.formula, releases, family=world.family, draws=500, seed=1, run=QUIET)}
         if world.family == "gaussian":
-            fits["laplace"] = [nw.fit(world.formula, release, method="laplace", seed=1, progress=False) for release in releases]
+            fits["laplace"] = [nw.fit(world.formula, release, method="laplace", seed=1, run=QUIET) for release in releases]
     terms = widths["fast"].shape[1]
     for method, posteriors in fits.items():
         draws = [fit.samples[..., :terms].reshape(-1, terms) for fit in posteriors]

@@ -25,13 +25,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from noisewise.posterior.conditional import weighted_model
 from noisewise.posterior.kernels.batch import sample_batch
-from noisewise.posterior.kernels.gradients import jax_density
 from noisewise.posterior.kernels.jax_setup import double_precision
-from noisewise.posterior.site_information import Reference, SiteInformation, SiteModels, look_at, to_user
-from noisewise.posterior.site_moments import SiteMoments
-from noisewise.posterior.sites import Population, log_density_population, mixing_matrix
+from noisewise.posterior.kernels.mode import jax_density
+from noisewise.posterior.linear.conditional import weighted_model
+from noisewise.posterior.sites.information import Reference, SiteInformation, SiteModels, look_at, to_user
+from noisewise.posterior.sites.moments import SiteMoments
+from noisewise.posterior.sites.population import Population, log_density_population, mixing_matrix
 from studies.coverage import default_prior
 from studies.tables import _MEAN, Setting, SimulatedPart, feature_kinds, simulate_rows, simulated_noise, truth_in_table
 
@@ -92,7 +92,7 @@ def random_fits(replicates: list[list[SimulatedPart]], seed: int, draws: int, lo
     references = [Reference.prior(model.start) for model in models]
     mixing, scales = mixing_matrix(prior)
     for look in range(looks):
-        information = look_at(data, [reference for reference in references for _ in range(sites)], seed=seed + look)
+        information = look_at(data, [reference for reference in references for _ in range(sites)], seed + look)
         populations = [Population(SiteInformation(information.precision[index : index + sites],
                                                   information.shift[index : index + sites]), mixing)
                        for index in range(0, len(information.shift), sites)]

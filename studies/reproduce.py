@@ -26,10 +26,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from noisewise import __version__
-from noisewise.cli.talk import Talk
+from noisewise.cli.output import Output
+from noisewise.cli.program import WORDS, why_stopped, work_begins
 from noisewise.errors import DataError, NoisewiseError, ResultError
-from noisewise.progress import PATIENCE_SECONDS, progress_bar
-from noisewise_program import WORDS, why_stopped, work_begins
+from noisewise.progress import PATIENCE_SECONDS
 from studies import page, reproduce_page, reproduce_quick
 from studies.registry import DATA, PAPERS, Cell, Lines, Paper, Study, Task, paper_of, perform
 from studies.verdicts import Target
@@ -40,22 +40,22 @@ TIMEOUT_SECONDS: Final = 6 * 3600.0
 
 def main(given: Sequence[str] | None = None) -> None:
     arguments = _arguments(given)
-    talk = Talk(json=arguments.json, quiet=arguments.quiet)
+    out = Output(json=arguments.json, quiet=arguments.quiet)
     work_begins()
     try:
-        _serve(arguments, talk)
+        _serve(arguments, out)
     except NoisewiseError as error:
-        talk.fail(error.rule, *[(label, words) for label, words in (("found", error.found), ("remedy", error.remedy)) if words])
-        talk.document({"error": {"kind": type(error).__name__, "rule": error.rule, "found": error.found, "remedy": error.remedy}})
+        out.fail(error.rule, *[(label, words) for label, words in (("found", error.found), ("remedy", error.advice)) if words])
+        out.document({"error": {"kind": type(error).__name__, "rule": error.rule, "found": error.found, "remedy": error.advice}})
         sys.exit(1)
     except OSError as error:
-        talk.fail("a file or folder cannot be read or written", ("found", str(error)))
-        talk.document({"error": {"kind": "OSError", "rule": "a file or folder cannot be read or written", "found": str(error),
-                                 "remedy": None}})
+        out.fail("a file or folder cannot be read or written", ("found", str(error)))
+        out.document({"error": {"kind": "OSError", "rule": "a file or folder cannot be read or written", "found": str(error),
+                                "remedy": None}})
         sys.exit(1)
     except KeyboardInterrupt:
         code = why_stopped()
-        talk.fail(f"{WORDS[code]}; finished cells are kept", ("remedy", "the same command goes on from there"))
+        out.fail(f"{WORDS[code]}; finished cells are kept", ("remedy", "the same command goes on from there"))
         sys.exit(code)
 
 
@@ -76,17 +76,17 @@ def _arguments(given: Sequence[str] | None) -> argparse.Namespace:
     return parser.parse_args(given)
 
 
-def _serve(arguments: argparse.Namespace, talk: Talk) -> None:
+def _serve(arguments: argparse.Namespace, out: Output) -> None:
     if arguments.page:
         reproduce_page.write_pages(Path("docs"))
         return
     if arguments.paper is None:
-        talk.document({"papers": [reproduce_page.described(paper) for paper in PAPERS]})
+        out.document({"papers": [reproduce_page.described(paper) for paper in PAPERS]})
         for paper in PAPERS:
-            talk.line(reproduce_page.heading(paper), style="bold")
-            talk.result(reproduce_page.listing(paper))
-        talk.text("* of one processor; measured where we know, otherwise about.")
-        talk.text("noisewise reproduce PAPER [TABLE] --quick runs one, by number or name; --stored shows our full runs at once.")
+            out.line(reproduce_page.heading(paper), style="bold")
+            out.result(reproduce_page.listing(paper))
+        out.text("* of one processor; measured where we know, otherwise about.")
+        out.text("noisewise reproduce PAPER [TABLE] --quick runs one, by number or name; --stored shows our full runs at once.")
         return
     if arguments.stored and arguments.quick:
         raise ResultError("what is stored are full runs", found="--stored and --quick", remedy="leave one of them out")
@@ -96,11 +96,11 @@ def _serve(arguments: argparse.Namespace, talk: Talk) -> None:
         if arguments.stored:
             results = page.RESULTS / f"paper_{paper.number}"
         else:
-            results = run(paper, studies, arguments, directory, talk)
+            results = run(paper, studies, arguments, directory, out)
             if arguments.store:
                 _store(paper, results, arguments)
-        found.append(_shown(paper, studies, results, arguments, talk))
-    talk.document({"quick": arguments.quick, "stored": arguments.stored, "papers": found})
+        found.append(_shown(paper, studies, results, arguments, out))
+    out.document({"quick": arguments.quick, "stored": arguments.stored, "papers": found})
 
 
 def _chosen(name: str, table: str | None) -> list[tuple[Paper, tuple[Study, ...]]]:
@@ -120,7 +120,7 @@ def _chosen(name: str, table: str | None) -> list[tuple[Paper, tuple[Study, ...]
     return [(paper, studies)]
 
 
-def run(paper: Paper, studies: Sequence[Study], arguments: argparse.Namespace, directory: str, talk: Talk) -> Path:
+def run(paper: Paper, studies: Sequence[Study], arguments: argparse.Namespace, directory: str, out: Output) -> Path:
     """All cells that are not there yet; the folder of the results."""
     folder: Path = _folder(paper, arguments)
     results, cells = folder / "results" / f"paper_{paper.number}", folder / "cells"
@@ -130,9 +130,9 @@ def run(paper: Paper, studies: Sequence[Study], arguments: argparse.Namespace, d
               for group in study.task_groups(arguments.quick, directory)]
     missing = [one for one in groups if not (arguments.resume and one.path.exists())]
     if len(missing) < len(groups):
-        talk.note(f"{len(groups) - len(missing)} of {len(groups)} cells are there already ({folder}).")
+        out.note(f"{len(groups) - len(missing)} of {len(groups)} cells are there already ({folder}).")
     failed: list[str] = []
-    with progress_bar(talk.progress, f"Paper {paper.number}", "cells") as tick:
+    with out.run().bar(f"Paper {paper.number}", "cells") as tick:
         done = 0
         begun = threading.Timer(PATIENCE_SECONDS + 0.1, lambda: tick(done, len(missing)))  # a bar hears nothing before
         begun.daemon = True
@@ -154,7 +154,7 @@ def run(paper: Paper, studies: Sequence[Study], arguments: argparse.Namespace, d
     for study in studies:
         _assemble(study, [one.path for one in groups if one.study == study.name], results, arguments)
     for name, count in Counter(failed).items():
-        talk.warn(f"{count} cells of {name} have no result, so that it is not judged", ("remedy", "the same command tries again"))
+        out.warn(f"{count} cells of {name} have no result, so that it is not judged", ("remedy", "the same command tries again"))
     return results
 
 
@@ -185,23 +185,23 @@ def _assemble(study: Study, cells: Sequence[Path], results: Path, arguments: arg
     _write_whole(path, json.dumps(before, indent=1, ensure_ascii=False) + "\n")
 
 
-def _shown(paper: Paper, studies: Sequence[Study], results: Path, arguments: argparse.Namespace, talk: Talk) -> dict[str, Any]:
+def _shown(paper: Paper, studies: Sequence[Study], results: Path, arguments: argparse.Namespace, out: Output) -> dict[str, Any]:
     """The table, and the page with its pictures; what JSON says of the paper."""
     names = {study.name for study in studies}
     ready = {study.name for study in studies if page.measured(results, study.name)}
     targets = [one for one in paper.report.targets(results) if one.study in names and (one.study in ready or one.measured == "–")]
-    talk.line(reproduce_page.heading(paper), style="bold")
-    talk.result(reproduce_page.terminal_table(targets))
+    out.line(reproduce_page.heading(paper), style="bold")
+    out.result(reproduce_page.terminal_table(targets))
     missing = [study.name for study in studies if study.name not in ready]
     if missing:
-        talk.line(f"Not run: {', '.join(missing)}")
-    talk.line(reproduce_page.counted(targets))
+        out.line(f"Not run: {', '.join(missing)}")
+    out.line(reproduce_page.counted(targets))
     said: dict[str, Any] = {"paper": paper.number, "name": paper.name, "targets": [_json(one) for one in targets],
                             "not_run": missing, "verdicts": Counter(str(one.verdict) for one in targets)}
     if not arguments.stored:
         folder = _folder(paper, arguments)
         files = reproduce_page.write_folder(paper, targets, results, folder, arguments.quick)
-        talk.line(f"Page, pictures and files of results: {folder}")
+        out.line(f"Page, pictures and files of results: {folder}")
         said |= {"folder": folder, "files": files}
     return said
 

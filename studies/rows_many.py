@@ -11,10 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from noisewise.posterior.kernels.jax_setup import double_precision
-from noisewise.posterior.microdata.chain import chain
-from noisewise.posterior.microdata.problem import RowProblem
-from noisewise.posterior.microdata.regressions import Variant
-from noisewise.posterior.microdata.sampler import arrays, start, variant_of
+from noisewise.posterior.rows.chain import chain
+from noisewise.posterior.rows.problem import RowProblem, Variant
+from noisewise.posterior.rows.sampler import arrays, start, variant_of
 from noisewise.results.diagnostics import ess_bulk, r_hat
 
 Array = npt.NDArray[np.float64]

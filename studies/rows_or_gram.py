@@ -19,9 +19,10 @@ from typing import Final
 import numpy as np
 
 from noisewise.errors import NoisewiseWarning
+from noisewise.literature.noisy_rows import naive
 from noisewise.posterior.fit import fit
-from noisewise.posterior.microdata.comparators import naive
 from noisewise.posterior.prior import COEFFICIENT_SCALE
+from noisewise.run import QUIET
 from noisewise.schema import Schema
 from studies.page import filled, table
 from studies.perturbed_rows import Cells, Table, make_cells, perturb
@@ -83,7 +84,7 @@ def gram_part(replicates: int, epsilons: Sequence[float], draws: int) -> list[Li
             release = simulated_release(rows, SCHEMA, noise, epsilon=epsilon)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", NoisewiseWarning)  # that a release says little: the figure shows it
-                found = fit("y ~ x1 + x2", release, draws=draws, chains=2, seed=replicate, progress=False).summary().loc["x1"]
+                found = fit("y ~ x1 + x2", release, draws=draws, chains=2, seed=replicate, run=QUIET).summary().loc["x1"]
             lines.append(line_of(epsilon, "gram", replicate, truth, *found[["mean", "2.5%", "97.5%"]].to_numpy(dtype=float)))
         design = np.column_stack([np.ones(ROWS), cells.x])
         inverse = np.linalg.inv(design.T @ design)

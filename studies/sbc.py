@@ -31,12 +31,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from noisewise.posterior.collapsed import CollapsedModel
-from noisewise.posterior.conditional import ConditionalModel
 from noisewise.posterior.kernels.jax_setup import double_precision
+from noisewise.posterior.linear.collapsed import CollapsedModel
+from noisewise.posterior.linear.conditional import ConditionalModel
+from noisewise.posterior.linear.coordinates import RowBasis
 from noisewise.posterior.prior import COEFFICIENT_SCALE, SIGMA_SCALE
-from noisewise.posterior.row_basis import RowBasis
-from noisewise.release.model import EntryNoise
+from noisewise.releases.contents.gram import EntryNoise
 from studies.batch import sample_batch
 from studies.coverage import default_prior
 from studies.tables import Setting, SimulatedPart, exact_matrices, simulated_noise

@@ -9,23 +9,23 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from noisewise.holder.gram import blank_gram, plan_gram
-from noisewise.release.model import Release
-from noisewise.schema import Basis, Numeric, Schema
+from noisewise.holder.plan import plan_of
+from noisewise.kinds import Gram
+from noisewise.releases.release import Release
+from noisewise.schema import Numeric, Schema
 from studies.tables import simulated_noise
 
 
 def simulated_release(rows: Mapping[str, npt.NDArray[Any]], schema: Schema, rng: np.random.Generator, *, epsilon: float,
                       delta: float | None = None) -> Release:
     """What ``noisewise.release`` would give, kind gram, with noise of the same law from a generator that can be repeated."""
-    basis = Basis.of(schema)
-    blank = blank_gram(schema, None, basis, plan_gram(basis, epsilon, delta))
+    blank = plan_of(Gram(), schema, epsilon, delta).blank
     values = {name: np.clip(cells, *(float(end) for end in (column.lower, column.upper)))
               if isinstance(column := schema.column(name), Numeric) else cells for name, cells in rows.items()}
-    a = basis.evaluate(values)
-    part = blank.parts[0]
-    matrix = a.T @ a + simulated_noise(rng, part.noise, basis.size)
+    a = blank.basis.evaluate(values)
+    one = blank.contents
+    matrix = a.T @ a + simulated_noise(rng, one.noise, one.size)
     count = len(a) if schema.rows_are_public else None
     if count is not None:
         matrix[0, 0] = count
-    return replace(blank, parts=(replace(part, matrix=matrix, rows=count),))
+    return blank.with_contributions((replace(one, matrix=matrix, rows=count),))

@@ -16,8 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from noisewise.schema import Schema
-from noisewise.synthetic.combining import RULES, combine_synthetic
-from noisewise.synthetic.sets import synthesize
+from noisewise.synthetic.sets import RULES, combine_synthetic, synthesize
 from studies.page import table
 from studies.simulated_release import simulated_release
 

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from noisewise.privacy.calibration import analytic_gaussian_sigma, laplace_scale
 from noisewise.privacy.sensitivity.gram import gram_sensitivity
-from noisewise.release.model import Distribution, EntryNoise
+from noisewise.releases.contents.gram import Distribution, EntryNoise
 
 Array = npt.NDArray[np.float64]
 DELTA = 1e-6

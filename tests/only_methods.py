@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from noisewise.posterior.methods import METHODS
+from noisewise.posterior.methods import METHODS, Method
 
 
 @contextmanager
@@ -14,7 +14,8 @@ def only_methods(methods: Mapping[str, Any]) -> Iterator[None]:
     """These methods and no others; then all of them in their order, which messages and tables follow."""
     before = dict(METHODS)
     METHODS.clear()
-    METHODS.update(methods)
+    METHODS.update({name: given if isinstance(given, Method) else Method(name, "for a test", given)
+                    for name, given in methods.items()})
     try:
         yield
     finally:

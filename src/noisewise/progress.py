@@ -7,11 +7,9 @@ there is no remaining time.
 
 from __future__ import annotations
 
-import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 if TYPE_CHECKING:
@@ -23,28 +21,6 @@ WIDE: Final = 100
 
 Tick: TypeAlias = Callable[[int, int | None], None]
 """Told how much is done, and of how much in all if that is known."""
-
-
-@contextmanager
-def progress_bar(progress: Tick | bool | None, description: str, unit: str) -> Iterator[Tick]:
-    """Who is told about progress: a callback; a bar (True, or None if standard error is a terminal); or nobody (False).
-
-    Work that cannot tell how far it is has no unit: what is done is shown then, and for how long.
-    """
-    if callable(progress):
-        yield progress
-    elif progress is False or (progress is None and not sys.stderr.isatty()):
-        yield _nobody
-    else:
-        bar = Bar(description, unit)
-        try:
-            yield bar
-        finally:
-            bar.close()
-
-
-def _nobody(done: int, total: int | None) -> None:
-    """Progress that nobody asked for."""
 
 
 class Bar:

@@ -7,7 +7,7 @@ import pytest
 from studies.audit import PIECES, requests
 from studies.audit_misprints import OUTPUT, other_library, run, variants
 
-from noisewise.privacy.audit.trial import draw_many, judge
+from noisewise.audits.trial import draw_many, judge
 
 CONFIDENCE = 1 - 1e-6
 

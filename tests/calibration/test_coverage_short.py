@@ -13,8 +13,8 @@ from studies.coverage import GRID, coverage_of, run_cell, settings, simulated_mo
 from studies.sbc import mistold
 from studies.tables import Setting, truth_in_table
 
-from noisewise.posterior.conditional import ConditionalModel
 from noisewise.posterior.kernels.jax_setup import double_precision
+from noisewise.posterior.linear.conditional import ConditionalModel
 
 LEVEL = 1e-4
 REPLICATES = 75

@@ -12,7 +12,8 @@ from scipy.stats import binom, kstest
 from tests.unit.posterior.seeded_release import seeded_release
 
 import noisewise as nw
-from noisewise.release.model import EntryNoise
+from noisewise.releases.contents.gram import EntryNoise
+from noisewise.run import QUIET
 
 pytestmark = pytest.mark.filterwarnings("ignore::noisewise.errors.ConvergenceWarning")
 Array = npt.NDArray[np.float64]
@@ -36,14 +37,14 @@ def made(family: str, truth: Array, seed: int, rows: int, epsilon: float) -> nw.
 
 def without_noise(release: nw.Release) -> nw.Release:
     """As if the released sums were almost exact."""
-    [part] = release.parts
-    said = EntryNoise("gaussian", *(0.05 * sd for sd in (part.noise.diagonal, part.noise.off_diagonal, part.noise.corner)))
-    return replace(release, parts=(replace(part, noise=said),))
+    one = release.contents
+    said = EntryNoise("gaussian", *(0.05 * sd for sd in (one.noise.diagonal, one.noise.off_diagonal, one.noise.corner)))
+    return release.with_contributions((replace(one, noise=said),))
 
 
 def ranks(family: str, releases: list[nw.Release], truths: Array, draws: int) -> Array:
     """The share of draws below the truth (releases, coefficients)."""
-    found = nw.fit_many(FORMULAS[family], releases, family=family, draws=draws, chains=2, seed=1, progress=False)
+    found = nw.fit_many(FORMULAS[family], releases, family=family, draws=draws, chains=2, seed=1, run=QUIET)
     return np.array([(posterior.samples < truth).mean(axis=(0, 1)) for posterior, truth in zip(found, truths, strict=True)])
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from studies import large_d
 
-from noisewise.posterior import conditional
+from noisewise.posterior.linear import conditional
 
 
 def mean_error(line: str) -> tuple[float, float]:

@@ -28,7 +28,7 @@ from studies.paper_000_methods import (
 from studies.paper_000_report import PIECES, RESULTS
 
 import noisewise as nw
-from noisewise.parts.statistics import PartAnswers
+from noisewise.data.parts.answers import PartAnswers
 from noisewise.schema.partition import PartPrior
 from noisewise.schema.questions import PosteriorProbability
 

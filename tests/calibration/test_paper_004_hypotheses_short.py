@@ -29,6 +29,8 @@ from studies.paper_004_hypotheses import (
 from studies.paper_004_report import PIECES
 from studies.workers import read, write
 
+from noisewise.run import QUIET
+
 SMALL_PARTS = (5,)
 
 
@@ -104,15 +106,15 @@ def test_quartiles_and_critical_values_of_a_small_run(directory: str, monkeypatc
 
 def test_the_decision_is_that_of_noisewise_test(directory: str) -> None:
     import noisewise as nw
-    from noisewise.answers.noise import MeanNoise
+    from noisewise.answers.asked import Asked, MeanNoise
 
     hypothesis = HYPOTHESES[1]
     question = hypothesis.questions()["likelihood-ratio"]
     table = {name: table_in(directory)[name] for name in ("math", *hypothesis.predictors)}
-    release = nw.release(table, hypothesis.schema, kind="partition", formula=hypothesis.formula, parts=5, epsilon=1.0,
-                         questions=[question], progress=False)
-    tested = next(iter(nw.test(release, censored=False)))
-    null = null_of(hypothesis, question, 200, 5, MeanNoise.of(release, release.numbers[0]), False)
+    release = nw.release(table, hypothesis.schema, nw.Partition(hypothesis.formula, parts=5, ask=[question]), epsilon=1.0,
+                         run=QUIET)
+    tested = next(iter(nw.hypothesis_test(release, censored=False)))
+    null = null_of(hypothesis, question, 200, 5, MeanNoise.of(Asked.of_release(release), release.contents.numbers[0]), False)
     for level in np.linspace(0.02, 0.98, 25):
         assert bool(rejects(null, np.array([tested.statistic]), level)[0]) == (tested.p_value <= level)
 

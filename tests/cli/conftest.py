@@ -10,27 +10,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
-from tests.cli.command_line import make_release, rows
+from tests.cli.command_line import WARDS, declare, make_release, rows, write_rows
 from typer.testing import CliRunner
 
 from noisewise.cli.app import app
-
-SCHEMA = """\
-adjacency = "replace-one"
-unit = "row"
-
-[columns.stay]
-bounds = [0, 60]
-
-[columns.age]
-bounds = [18, 98]
-
-[columns.ward]
-levels = ["A", "B", "C"]
-"""
 
 
 class Command:
@@ -55,7 +39,7 @@ def process() -> Callable[..., subprocess.CompletedProcess[str]]:
     """Runs ``noisewise ARGS`` as a program of its own; ``before`` is Python that runs first."""
 
     def run(*args: object, before: str = "", **environment: str) -> subprocess.CompletedProcess[str]:
-        program = f"{before}\nfrom noisewise.cli import main; main()"
+        program = f"{before}\nfrom noisewise.cli.program import main; main()"
         unwanted = ("FORCE_COLOR", "COLUMNS", "NOISEWISE_TRACEBACK")
         clean = {name: value for name, value in os.environ.items() if name not in unwanted}
         return subprocess.run(
@@ -68,16 +52,12 @@ def process() -> Callable[..., subprocess.CompletedProcess[str]]:
 
 @pytest.fixture
 def schema(tmp_path: Path) -> Path:
-    path = tmp_path / "schema.toml"
-    path.write_text(SCHEMA)
-    return path
+    return declare(tmp_path / "schema.toml", stay=(0, 60), age=(18, 98), ward=WARDS)
 
 
 @pytest.fixture
 def table(tmp_path: Path) -> Path:
-    path = tmp_path / "patients.parquet"
-    pq.write_table(pa.table(rows(5)), path)
-    return path
+    return write_rows(tmp_path / "patients.parquet", rows(5))
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ def interrupted(before: str, word: str, *args: object, by: signal.Signals = sign
 
     ``before`` is Python that runs first, and has the word said in the middle of the work. ``by``: another signal.
     """
-    program = f"{HEEDS_CTRL_C}\n{before}\nfrom noisewise.cli import main; main()"
+    program = f"{HEEDS_CTRL_C}\n{before}\nfrom noisewise.cli.program import main; main()"
     process = subprocess.Popen([sys.executable, "-c", program, *map(str, args)],
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert process.stderr is not None
@@ -44,7 +44,7 @@ def on_a_terminal(*args: object, before: str = "", columns: int = 80, stop_at: s
     clean = {name: value for name, value in os.environ.items() if name not in unwanted}
     # The terminal is taken over by the program itself: what runs between fork and exec would need a fork, which JAX warns of.
     program = (f"import fcntl, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0)\n{HEEDS_CTRL_C}\n{before}\n"
-               "from noisewise.cli import main; main()")
+               "from noisewise.cli.program import main; main()")
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
     process = subprocess.Popen([sys.executable, "-c", program, *map(str, args)], stdin=theirs, stdout=theirs, stderr=theirs,

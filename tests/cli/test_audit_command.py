@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import noisewise
-from noisewise.privacy.audit import AuditReport, Finding
-from noisewise.privacy.audit.report import Released
+from noisewise.audits import AuditReport, Finding
+from noisewise.audits.report import Released
 
 
 def test_a_planned_release_is_audited(nw, schema) -> None:
@@ -25,11 +25,11 @@ def test_json_has_the_claim_and_the_bounds(nw, schema) -> None:
 def test_a_partition_release_is_audited(nw, tmp_path) -> None:
     declared = tmp_path / "open.toml"
     declared.write_text('adjacency = "add-remove"\n[columns.income]\nbounds = "unknown"\n[columns.age]\nbounds = "unknown"\n')
-    asked = ("--kind", "partition", "--formula", "income ~ age", "--parts", 30, "--ask", "posterior-probability of=age at=0")
-    (finding,) = nw.json("audit", "-s", declared, "-e", 1, *asked, "--draws", 400)["findings"]
+    asked = ("--formula", "income ~ age", "--parts", 30, "--ask", "posterior-probability of=age at=0")
+    (finding,) = nw.json("audit", "partition", "-s", declared, "-e", 1, *asked, "--draws", 400)["findings"]
     assert (finding["kind"], finding["mechanism"], finding["flagged"]) == ("partition, 30 parts", "k-norm", False)
     assert 0 < finding["epsilon_law"] <= 1
-    assert nw("audit", "-s", declared, "-e", 1, "--kind", "partition").exit_code != 0
+    assert nw("audit", "partition", "-s", declared, "-e", 1).exit_code != 0
 
 
 def test_one_run(nw) -> None:

@@ -16,21 +16,19 @@ import pytest
 import shellingham
 from tests.cli.command_line import one_error
 
-from noisewise.answers.test import ALTERNATIVES
+from noisewise.answers.hypothesis_test import ALTERNATIVES
 from noisewise.cli import completion
-from noisewise.holder.audit_kinds import KINDS as AUDITED_KINDS
-from noisewise.holder.release import SINGLE_KINDS
-from noisewise.posterior.adassp import METHOD as ADASSP
-from noisewise.posterior.methods import METHODS
-from noisewise.posterior.microdata.fit import METHODS as ROW_METHODS
+from noisewise.posterior.methods import LITERATURE, METHODS
 from noisewise.posterior.sums.families import FAMILIES as SUM_FAMILIES
 from noisewise.posterior.sums.fit import METHODS as SUM_METHODS
 from noisewise.privacy.accounting import RULES
-from noisewise.privacy.mechanisms import MECHANISMS
-from noisewise.release.model import KINDS
+from noisewise.privacy.mechanisms.gram import LITERATURE as LITERATURE_MECHANISMS
+from noisewise.privacy.mechanisms.gram import MECHANISMS
+from noisewise.privacy.mechanisms.partition import MECHANISMS as PARTITION_MECHANISMS
 from noisewise.results.families import RESULT_FAMILIES
+from noisewise.selection.methods import METHODS as SELECTION_METHODS
 
-HEAVY = ("jax", "pandas", "pyarrow", "matplotlib", "opendp", "scipy", "formulaic")
+HEAVY = ("jax", "numpy", "pandas", "pyarrow", "matplotlib", "opendp", "scipy", "formulaic")
 REPORT = f"import atexit, sys; atexit.register(lambda: print(sorted(set(sys.modules) & set({HEAVY})), file=sys.stderr))"
 
 
@@ -41,9 +39,14 @@ def completed(process, words: str, before: str = "") -> subprocess.CompletedProc
 
 
 def test_the_names_are_those_of_the_library() -> None:
-    assert set(completion.KINDS) == {*KINDS, *SINGLE_KINDS} and set(completion.AUDITED_KINDS) == set(AUDITED_KINDS)
-    assert completion.MECHANISMS == MECHANISMS and completion.RULES == RULES and completion.ALTERNATIVES == ALTERNATIVES
-    assert completion.FIT_METHODS == (*METHODS, ADASSP, *ROW_METHODS) and completion.SUM_METHODS == SUM_METHODS
+    assert set(completion.PARTITION_MECHANISMS) == set(PARTITION_MECHANISMS)
+    assert (*completion.MECHANISMS, *completion.LITERATURE_MECHANISMS) == MECHANISMS
+    assert completion.LITERATURE_MECHANISMS == LITERATURE_MECHANISMS
+    assert completion.RULES == RULES and completion.ALTERNATIVES == ALTERNATIVES
+    for own, papers, methods in ((completion.FIT_METHODS, completion.LITERATURE_METHODS, METHODS),
+                                 (completion.SELECTION_METHODS, completion.LITERATURE_SELECTION, SELECTION_METHODS)):
+        assert (*own, *papers) == tuple(methods) and papers == tuple(name for name, one in methods.items() if one.literature)
+    assert completion.SUM_METHODS == tuple(SUM_METHODS) and completion.LITERATURE == LITERATURE
     assert completion.FAMILIES == tuple(RESULT_FAMILIES) and completion.SUM_FAMILIES == tuple(SUM_FAMILIES)
 
 
@@ -54,7 +57,8 @@ def test_commands_and_options_without_heavy_imports(process) -> None:
 
 @pytest.mark.parametrize(("words", "offered"), [
     ("noisewise fit x.nwr --family l", ["logistic"]),
-    pytest.param("noisewise release x.parquet --kind m", ["moments", "microdata"], marks=pytest.mark.slow),
+    ("noisewise release m", ["moments"]),
+    pytest.param("noisewise release partition x.parquet --par", ["--parts"], marks=pytest.mark.slow),
     pytest.param("noisewise release x.parquet --mechanism wish", ["wishart", "wishart-paper"], marks=pytest.mark.slow),
     pytest.param("noisewise ledger ver", ["verify"], marks=pytest.mark.slow),
     pytest.param("noisewise fit x.nw", [], marks=pytest.mark.slow),  # the shell completes names of files
@@ -96,7 +100,7 @@ def _as_run_by(shell: str) -> str:
 
 def program_in(folder: Path) -> Path:
     program = folder / "noisewise"
-    program.write_text(f"#!/bin/sh\nexec {sys.executable} -c 'from noisewise.cli import main; main()' \"$@\"\n")
+    program.write_text(f"#!/bin/sh\nexec {sys.executable} -c 'from noisewise.cli.program import main; main()' \"$@\"\n")
     program.chmod(0o755)
     return program
 

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from tests.cli.command_line import make_release, one_error, rows
+from tests.cli.command_line import change, make_release, one_error, rows
 
 import noisewise
-import noisewise.posterior.fit as fit_module
 from noisewise.posterior.request import Sampled
 from noisewise.results.sites import LOG_SIGMA, SiteEffects
+from noisewise.run import QUIET
 
 FORMULA = "stay ~ age + ward"
 QUICK = ("-m", "laplace", "--seed", "1")
@@ -33,7 +33,7 @@ def sites(tmp_path: Path, schema: Path, monkeypatch: pytest.MonkeyPatch) -> list
         if number == 2:
             table["ward"] = np.where(table["ward"] == "C", "A", table["ward"])
         path = tmp_path / f"site-{number}.nwr"
-        noisewise.release(table, declared, epsilon=epsilon, delta=delta, progress=False).save(path)
+        noisewise.release(table, declared, epsilon=epsilon, delta=delta, run=QUIET).save(path)
         made.append(path)
     return made
 
@@ -81,7 +81,7 @@ def test_show_compares_files(nw, sites, schema) -> None:
 
 
 def test_noisy_numbers_of_rows_are_shown_with_their_noise(nw, schema, tmp_path) -> None:
-    schema.write_text(schema.read_text().replace("replace-one", "add-remove"))
+    change(schema, "replace-one", "add-remove")
     made = [make_release(tmp_path / f"{name}.nwr", schema, seed) for seed, name in enumerate("ab")]
     assert "±" in nw("show", *made).stdout
     assert nw.json("fit", *made, FORMULA, *QUICK)["sites"][0]["rows"] is None
@@ -105,7 +105,7 @@ def test_repeated_releases_are_told_by_their_files(nw, sites, tmp_path) -> None:
     assert "site-1.nwr is given twice" in one_error(nw("fit", sites[0], sites[1], sites[0], FORMULA))
     copy = shutil.copy(sites[0], tmp_path / "copy.nwr")
     said = one_error(nw("fit", *sites, copy, FORMULA))
-    assert "site-1.nwr and" in said and "copy.nwr hold the same part" in said
+    assert "site-1.nwr and" in said and "copy.nwr hold the same contribution" in said
 
 
 def test_check_says_that_agreeing_sites_agree(nw, sites) -> None:
@@ -121,7 +121,7 @@ def test_check_says_that_agreeing_sites_agree(nw, sites) -> None:
 def test_check_names_the_site_that_does_not_fit(nw, sites, schema, tmp_path) -> None:
     odd = {**rows(9, 3000)}
     odd["stay"] = odd["stay"] + 0.3 * (odd["age"] - 58)
-    noisewise.release(odd, noisewise.Schema.load(schema), epsilon=50, delta=1e-6, progress=False).save(tmp_path / "site-4.nwr")
+    noisewise.release(odd, noisewise.Schema.load(schema), epsilon=50, delta=1e-6, run=QUIET).save(tmp_path / "site-4.nwr")
     files = [*sites, tmp_path / "site-4.nwr"]
     nw("fit", *files, FORMULA, *QUICK, "--save", "fit.npz")
     result = nw("check", "fit.npz", *files)
@@ -135,7 +135,7 @@ def test_check_of_many_sites_shows_those_that_matter(nw, schema, tmp_path, monke
     for number in range(15):
         table = rows(number, 500)
         table["stay"] = table["stay"] + (1.5 if number == 7 else 0)
-        noisewise.release(table, declared, epsilon=100, delta=1e-6, progress=False).save(f"s{number:02}.nwr")
+        noisewise.release(table, declared, epsilon=100, delta=1e-6, run=QUIET).save(f"s{number:02}.nwr")
     nw("fit", "s*.nwr", FORMULA, *QUICK, "--save", "fit.npz")
     result = nw("check", "fit.npz", "s*.nwr")
     assert "s07.nwr" in result.stdout and "are not shown" in result.stdout
@@ -159,7 +159,7 @@ def quick_sites(monkeypatch: pytest.MonkeyPatch) -> SiteEffects:
     effects = SiteEffects(terms, (*terms[:-1], LOG_SIGMA), between, own)
     population = np.abs(5 + generator.normal(size=(4, 1000, 5)))
     sampled = Sampled(population, np.zeros((4, 1000), dtype=bool), sites=effects)
-    monkeypatch.setattr(fit_module, "random_sites", lambda *arguments: sampled)
+    monkeypatch.setattr("noisewise.posterior.kinds.gram.random_sites", lambda *arguments: sampled)
     return effects
 
 
@@ -180,7 +180,7 @@ def test_random_effects_say_how_much_sites_differ(nw, sites, quick_sites) -> Non
 
 def test_check_refuses_other_kinds_and_other_files(nw, sites, schema, table) -> None:
     nw("fit", *sites, FORMULA, *QUICK, "--save", "fit.npz")
-    made = nw("release", table, "--schema", schema, "--epsilon", 5, "--delta", 1e-6, "--kind", "adassp", "--formula", FORMULA,
+    made = nw("release", "adassp", table, "--schema", schema, "--epsilon", 5, "--delta", 1e-6, "--formula", FORMULA,
               "-o", "ada.nwr")
     assert made.exit_code == 0, made.stderr
     said = one_error(nw("check", "fit.npz", "ada.nwr"))
@@ -203,7 +203,7 @@ def _other_schema(schema: Path, old: str, new: str, **more: float) -> Path:
     changed.write_text(schema.read_text().replace(old, new))
     table = {**rows(8), **{name: np.full(2000, value) for name, value in more.items()}}
     path = schema.parent / "other.nwr"
-    noisewise.release(table, noisewise.Schema.load(changed), epsilon=100, delta=1e-6, progress=False).save(path)
+    noisewise.release(table, noisewise.Schema.load(changed), epsilon=100, delta=1e-6, run=QUIET).save(path)
     return path
 
 
@@ -228,4 +228,4 @@ def test_pooled_files_are_fitted_alike_and_have_no_sites(nw, sites, tmp_path: Pa
     for wrong in (("--sites",), ("--site", "random")):
         assert "--pool" in nw("fit", tmp_path, FORMULA, "--pool", *wrong).stderr
     shutil.copy(sites[0], tmp_path / "site-4.nwr")
-    assert "hold the same part" in one_error(nw("fit", tmp_path, FORMULA, "--pool"))
+    assert "hold the same contribution" in one_error(nw("fit", tmp_path, FORMULA, "--pool"))

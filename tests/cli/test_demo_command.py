@@ -10,7 +10,7 @@ import pytest
 from tests.cli.command_line import one_error
 
 import noisewise
-from noisewise.cli.demo_table import FORMULA, SCHEMA, TRUTH, WARDS, made_up_patients
+from noisewise.cli.demo import FORMULA, SCHEMA, TRUTH, WARDS, made_up_patients
 
 QUICK = ("--rows", 3000, "--epsilon", 200)
 """With so little noise the sampler is soon done; more noise is in the examples of the documentation."""
@@ -52,7 +52,7 @@ def test_it_runs_again_in_its_own_folder_but_replaces_nobody_elses_files(nw, tmp
 def test_the_seed_is_for_the_table_and_never_for_the_noise(nw, tmp_path) -> None:
     first, again = (nw.json("demo", "-o", tmp_path / name, *QUICK, "--seed", 5) for name in "ab")
     assert [row["least_squares_estimate"] for row in first["terms"]] == [row["least_squares_estimate"] for row in again["terms"]]
-    one, two = (noisewise.load(tmp_path / name / "patients.nwr").parts[0].matrix for name in "ab")
+    one, two = (noisewise.load(tmp_path / name / "patients.nwr").contributions[0].matrix for name in "ab")
     assert not np.array_equal(one, two)
 
 

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from noisewise.cli import doctor_checks
-from noisewise.privacy.mechanisms import SymmetricLaplace
+from noisewise.cli import doctor as doctor_checks
+from noisewise.privacy.mechanisms.gram import SymmetricLaplace
 
 
 def found(name: str, ledger: str | None = None) -> doctor_checks.Finding:

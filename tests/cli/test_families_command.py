@@ -11,6 +11,7 @@ import pytest
 from tests.cli.command_line import one_error
 
 import noisewise
+from noisewise.run import QUIET
 
 SCHEMA: dict[str, Any] = {"adjacency": "replace-one", "columns": {
     "back": {"levels": ["no", "yes"]}, "visits": {"bounds": [0, 8]}, "age": {"bounds": [18, 98]},
@@ -27,7 +28,7 @@ def hospital(seed: int, shift: float = 0.0, rows: int = 3000) -> noisewise.Relea
     eta = 0.04 * (age - 58) + 0.8 * (ward == "B") + shift
     table = {"back": np.where(random.random(rows) < 1 / (1 + np.exp(0.5 - eta)), "yes", "no"),
              "visits": np.minimum(random.poisson(np.exp(0.5 * eta)), 8), "age": age, "ward": ward}
-    return noisewise.release(table, noisewise.Schema.from_dict(SCHEMA), epsilon=50, delta=1e-6, progress=False)
+    return noisewise.release(table, noisewise.Schema.from_dict(SCHEMA), epsilon=50, delta=1e-6, run=QUIET)
 
 
 @pytest.fixture(scope="module")

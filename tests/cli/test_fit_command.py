@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from tests.cli.command_line import make_release, one_error
+from tests.cli.command_line import change, make_release, one_error
 from tests.only_methods import only_methods
 
 import noisewise
@@ -87,8 +87,8 @@ def many_predictors(tmp_path: Path) -> Path:
     random, names = np.random.default_rng(1), [f"x{number}" for number in range(14)]
     columns = {name: {"bounds": [-1, 1]} for name in ["y", *names]}
     declared = noisewise.Schema.from_dict({"adjacency": "replace-one", "columns": columns})
-    made = noisewise.release({name: random.uniform(-1, 1, 500) for name in columns}, declared, epsilon=1, delta=1e-6,
-                             terms="(" + " + ".join(names) + ")**2")
+    made = noisewise.release({name: random.uniform(-1, 1, 500) for name in columns}, declared,
+                             noisewise.Gram(terms="(" + " + ".join(names) + ")**2"), epsilon=1, delta=1e-6)
     return made.save(tmp_path / "many.nwr")
 
 
@@ -129,16 +129,11 @@ def test_bad_options_are_refused_before_the_work(nw, release, monkeypatch, optio
     assert release.read_bytes() == before
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "said"),
-    [
-        ("[0, 60]", "[0, 90]", "bounds"),
-        ('["A", "B", "C"]', '["A", "C", "B"]', "levels"),
-        ("replace-one", "add-remove", "adjacency"),
-    ],
-)
+@pytest.mark.parametrize(("old", "new", "said"), [
+    ("[0, 60]", "[0, 90]", "bounds"), ('["A", "B", "C"]', '["A", "C", "B"]', "levels"),
+    ("replace-one", "add-remove", "adjacency")])
 def test_releases_that_do_not_belong_together(nw, release, schema, tmp_path, old, new, said) -> None:
-    schema.write_text(schema.read_text().replace(old, new))
+    change(schema, old, new)
     other = make_release(tmp_path / "other.nwr", schema, seed=6)
     assert said in one_error(nw("fit", release, other, FORMULA))
 
@@ -149,10 +144,11 @@ def test_the_same_release_twice_is_refused(nw, release) -> None:
 
 def test_a_noisy_matrix_that_is_not_positive_definite_still_fits(nw, release, tmp_path) -> None:
     made = noisewise.load(release)
-    matrix = made.parts[0].matrix.copy()
+    matrix = made.contributions[0].matrix.copy()
     matrix[1, 1] = -20.0  # a sum of squares that noise has made negative
     assert np.linalg.eigvalsh(matrix).min() < 0
-    dataclasses.replace(made, parts=(dataclasses.replace(made.parts[0], matrix=matrix),)).save(tmp_path / "odd.nwr")
+    odd = dataclasses.replace(made.contributions[0], matrix=matrix)
+    dataclasses.replace(made, contributions=(odd,)).save(tmp_path / "odd.nwr")
     assert len(nw.json("fit", tmp_path / "odd.nwr", FORMULA, "-m", "laplace")["terms"]) == 5
 
 

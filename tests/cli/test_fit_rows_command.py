@@ -10,6 +10,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from noisewise.kinds import Rows
+from noisewise.run import QUIET
+
 SCHEMA = """adjacency = "replace-one"
 unit = "row"
 
@@ -30,8 +33,8 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
     age = random.normal(50, 10, 500)
     pq.write_table(pa.table({"stay": 5 + 0.4 * (age - 50) + random.normal(0, 3, 500), "age": age}), folder / "table.parquet")
     (folder / "schema.toml").write_text(SCHEMA)
-    release(folder / "table.parquet", Schema.load(folder / "schema.toml"), kind="microdata", epsilon=2000.0,
-            output=folder / "rows.nwr", progress=False)
+    release(folder / "table.parquet", Schema.load(folder / "schema.toml"), Rows(), epsilon=2000.0,
+            to=folder / "rows.nwr", run=QUIET)
     return folder / "rows.nwr"
 
 

@@ -1,4 +1,4 @@
-"""``--help``: what matters first, by who needs it, and no value for what takes none."""
+"""``--help``: what matters first, and no value for what takes none."""
 
 from __future__ import annotations
 
@@ -8,30 +8,67 @@ import pytest
 import typer
 
 from noisewise.cli.app import app
-from noisewise.cli.help import COMMANDS, ORDER
+from noisewise.cli.commands import COMMANDS, ORDER
+from noisewise.kinds import kinds
 
 PROGRAM: Any = typer.main.get_command(app)
-ALL = [(name,) for name, command in PROGRAM.commands.items() if not hasattr(command, "commands")] + [
-    (name, inner) for name, command in PROGRAM.commands.items() for inner in getattr(command, "commands", ())]
+ROOT = typer.Context(PROGRAM)
+ALL = [(name,) for name, command in PROGRAM.commands.items() if not hasattr(command, "list_commands")] + [
+    (name, inner) for name, command in PROGRAM.commands.items() if hasattr(command, "list_commands")
+    for inner in command.list_commands(ROOT)]
+MOST_OPTIONS = 20
 
 
 def panels(text: str) -> list[str]:
     return [line.strip("╭╮─ ") for line in text.splitlines() if line.startswith("╭")]
 
 
-def test_commands_are_grouped_by_who_needs_them(nw: Any) -> None:
+def test_the_first_panel_has_the_commands_that_everyone_needs(nw: Any) -> None:
+    text = nw("--help").stdout
+    first = text[text.index("╭─ Start here"):text.index("╭─ More for data holders")]
+    names = [line.split()[1] for line in first.splitlines() if line.startswith("│ ") and line[2] != " "]
+    assert names == ["demo", "schema", "plan", "release", "show", "fit", "compare", "answer", "report", "ledger", "audit"]
+
+
+def test_every_command_has_a_panel(nw: Any) -> None:
     text = nw("--help").stdout
     assert panels(text)[1:] == [panel for panel, names in COMMANDS.items() if set(names) & set(PROGRAM.commands)]
     assert set(PROGRAM.commands) <= set(ORDER) and "Commands" not in panels(text)
 
 
-def test_what_a_release_needs_comes_first_and_every_kind_has_its_panel(nw: Any) -> None:
+def test_what_a_release_needs_comes_first_and_the_kinds_last(nw: Any) -> None:
     text = nw("release", "--help").stdout
     found = panels(text)
-    assert found[:3] == ["Arguments", "Options", "What is released"] and found[-1] == "Output and help"
+    assert found[:4] == ["Arguments", "Options", "What is released", "Budget"]
+    assert found[-2:] == ["Output and help", "Kinds, each with a page of its own"]
     first = text[text.index("╭─ Options"):text.index("╭─ What is released")]
-    assert all(name in first for name in ("--schema", "--epsilon", "--delta", "--output")) and "--parts" not in first
-    assert {"Budget", "With --kind partition", "With --kind moments", "With --kind microdata"} <= set(found)
+    assert all(name in first for name in ("--schema", "--epsilon", "--delta", "--output")) and "--parts" not in text
+    last = text[text.index("╭─ Kinds"):]
+    assert all(kind.name in last for kind in kinds())
+
+
+OWN = {"gram": ("--terms", "--mechanism", "--average", "--append", "--delta"),
+       "moments": ("--formula", "--terms", "--block", "--append"),
+       "partition": ("--formula", "--parts", "--ask", "--prior", "--mechanism"), "rows": ("--copies", "--share", "--mechanism"),
+       "bounds": ("--column", "--tail", "--digits"), "binary": ("--column", "--rows", "--copies"),
+       "adassp": ("--formula", "--terms", "--append")}
+
+
+@pytest.mark.parametrize("kind", OWN)
+def test_a_kind_has_its_own_options_and_no_others(nw: Any, kind: str) -> None:
+    text = nw("release", kind, "--help").stdout
+    assert set(OWN) == {one.name for one in kinds()}
+    every = {option for options in OWN.values() for option in options}
+    assert {option for option in every if f" {option} " in text} - {"--delta"} == set(OWN[kind]) - {"--delta"}
+    assert (" --delta " in text) is (kind not in ("bounds", "binary"))
+
+
+@pytest.mark.parametrize("command", ALL, ids=" ".join)
+def test_no_command_has_more_options_than_one_can_read(command: tuple[str, ...]) -> None:
+    found = PROGRAM
+    for name in command:
+        found = found.get_command(ROOT, name)
+    assert 0 < len([one for one in found.params if one.opts[0].startswith("-")]) <= MOST_OPTIONS
 
 
 def test_fit_shows_formula_family_and_method_first(nw: Any) -> None:

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals")
 
 SLOWLY = """
 import os, time
-from noisewise.data.progress import RowCounter
+from noisewise.data.reading import RowCounter
 usual = RowCounter.add
 def slowly(self, rows):
     usual(self, rows)
@@ -64,13 +64,13 @@ bounds = [18, 98]
 """
 FORMULA = ("--formula", "visits ~ age")
 KINDS: dict[str, tuple[str, ...]] = {
-    "gram": (),
-    "averaged": ("--delta", "1e-7", "--average", "5"),
-    "moments": ("--delta", "1e-7", "--kind", "moments", *FORMULA),
-    "adassp": ("--delta", "1e-7", "--kind", "adassp", *FORMULA),
-    "partition": ("--kind", "partition", *FORMULA, "--parts", "20", "--ask", "posterior-probability of=age at=0"),
-    "microdata": ("--kind", "microdata"),
-    "unit": (),
+    "gram": ("gram",),
+    "averaged": ("gram", "--delta", "1e-7", "--average", "5"),
+    "moments": ("moments", "--delta", "1e-7", *FORMULA),
+    "adassp": ("adassp", "--delta", "1e-7", *FORMULA),
+    "partition": ("partition", *FORMULA, "--parts", "20", "--ask", "posterior-probability of=age at=0"),
+    "rows": ("rows",),
+    "unit": ("gram",),
 }
 
 
@@ -93,13 +93,13 @@ def schema_in(folder: Path, kind: str) -> Path:
 def test_while_reading_nothing_is_spent_and_nothing_is_written(kind: str, big: Path, tmp_path: Path) -> None:
     schema, output, budget = schema_in(tmp_path, kind), tmp_path / "out.nwr", tmp_path / "budget.db"
     force = ()
-    if kind != "microdata":  # which replaces no file
+    if kind != "rows":  # which replaces no file
         output.write_bytes(b"of an earlier day")
         force = ("--force",)
     Ledger.open(budget, epsilon=3.0, delta=1e-6)
     before = {path.name for path in tmp_path.iterdir()}
-    code, said = interrupted(SLOWLY, "reading", "release", big, "-s", schema, "-e", 1, "-o", output, "--ledger", budget, *force,
-                             *KINDS[kind])
+    code, said = interrupted(SLOWLY, "reading", "release", *KINDS[kind], big, "-s", schema, "-e", 1, "-o", output,
+                             "--ledger", budget, *force)
     assert (code, said) == (130, ["Error: stopped by Ctrl-C; files are written whole or not at all"])
     assert [entry.what for entry in Ledger.open(budget).entries()] == ["opened"]
     assert {path.name for path in tmp_path.iterdir()} == before
@@ -108,14 +108,14 @@ def test_while_reading_nothing_is_spent_and_nothing_is_written(kind: str, big: P
 
 HOLDERS: dict[str, tuple[object, ...]] = {
     "bounds": ("bounds", "--column", "visits", "--adjacency", "replace-one", "--lower", 0),
-    "synthesize-binary": ("synthesize-binary", "--column", "smoker", "--rows", 20, "-s", "schema.toml", "-o", "out.nwb"),
+    "binary": ("release", "binary", "--column", "smoker", "--rows", 20, "-s", "schema.toml", "-o", "out.nwr"),
 }
 """The other commands that are charged to a ledger."""
 
 
 def holder_command(name: str, table: Path, folder: Path) -> tuple[object, ...]:
     (folder / "schema.toml").write_text(SCHEMA.format(unit="") + '\n[columns.smoker]\nlevels = ["no", "yes"]\n')
-    return (*(folder / word if word in ("schema.toml", "out.nwb") else word for word in HOLDERS[name]), table, "-e", 1,
+    return (*(folder / word if word in ("schema.toml", "out.nwr") else word for word in HOLDERS[name]), table, "-e", 1,
             "--ledger", folder / "budget.db")
 
 
@@ -136,15 +136,15 @@ def small_table(folder: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize("kind", ["gram", pytest.param("microdata", marks=pytest.mark.slow), *HOLDERS])
+@pytest.mark.parametrize("kind", ["gram", pytest.param("rows", marks=pytest.mark.slow), *HOLDERS])
 def test_after_the_charge_the_release_is_kept_and_asking_again_is_free(kind: str, nw: Any, tmp_path: Path) -> None:
     rows, output, budget = small_table(tmp_path), tmp_path / "out.nwr", tmp_path / "budget.db"
     Ledger.open(budget, epsilon=3.0, delta=1e-6)
     command: tuple[object, ...]
     if kind in HOLDERS:
-        command, output = holder_command(kind, rows, tmp_path), tmp_path / "out.nwb"
+        command, output = holder_command(kind, rows, tmp_path), tmp_path / "out.nwr"
     else:
-        command = ("release", rows, "-s", schema_in(tmp_path, kind), "-e", 1, "-o", output, "--ledger", budget, *KINDS[kind])
+        command = ("release", *KINDS[kind], rows, "-s", schema_in(tmp_path, kind), "-e", 1, "-o", output, "--ledger", budget)
     code, said = interrupted(CHARGED, "charged", *command)
     assert (code, said) == (130, ["Error: stopped by Ctrl-C; the ledger keeps the release; ask for it again, which costs "
                                   "nothing"])
@@ -190,15 +190,15 @@ AT_ONCE = """
 import os, signal, sys
 class Now:
     def find_spec(self, name, path=None, target=None):
-        if name == "noisewise":
+        if name == "noisewise.cli.app":
             os.kill(os.getpid(), signal.SIGINT)
 sys.meta_path.insert(0, Now())
 """
-"""The signal comes when the library is about to be imported."""
+"""The signal comes when the commands are about to be imported."""
 
 
-def test_before_anything_is_imported() -> None:
-    program = f"{HEEDS_CTRL_C}\n{AT_ONCE}\nfrom noisewise_program import main; main()"
+def test_before_anything_that_takes_a_moment_is_imported() -> None:
+    program = f"{HEEDS_CTRL_C}\n{AT_ONCE}\nfrom noisewise.cli.program import main; main()"
     finished = subprocess.run([sys.executable, "-c", program, "--help"], capture_output=True, text=True, timeout=60)
     assert (finished.returncode, finished.stdout, finished.stderr) == (130, "", "Error: stopped by Ctrl-C\n")
 
@@ -260,7 +260,7 @@ import noisewise.cli.reproduce as command
 command.SECONDS = 0.2
 command.START = '''
 import os, time
-noisewise_program.work_begins()
+program.work_begins()
 os.write(2, b"working\\\\n")
 try:
     time.sleep(60)

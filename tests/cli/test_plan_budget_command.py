@@ -7,11 +7,12 @@ from tests.cli.command_line import one_error
 
 import noisewise
 from noisewise.errors import PrivacyError
+from noisewise.planning.budget import Intended, solved, together
 from noisewise.privacy.accounting import compose, fits
-from noisewise.privacy.adassp import AdasspMechanism
 from noisewise.privacy.cost import Cost
-from noisewise.privacy.intended import Intended, solved, together
+from noisewise.privacy.mechanisms.adassp import AdasspMechanism
 from noisewise.privacy.sensitivity.adassp import adassp_sensitivity
+from noisewise.run import QUIET
 
 
 def test_what_epsilon_may_each_of_five_have(nw) -> None:
@@ -28,9 +29,9 @@ def test_the_plan_can_be_carried_out(tmp_path, nw) -> None:
     ledger = noisewise.Ledger.open(tmp_path / "budget.db", epsilon=1, delta=1e-6)
     schema = noisewise.Schema.from_dict({"adjacency": "replace-one", "columns": {"age": {"bounds": [18, 98]}}})
     for edition in "abc":
-        noisewise.release({"age": [30.0, 40.0]}, schema, epsilon=each, delta=1e-7, ledger=ledger, edition=edition, progress=False)
+        noisewise.release({"age": [30.0, 40.0]}, schema, epsilon=each, delta=1e-7, ledger=ledger, edition=edition, run=QUIET)
     with pytest.raises(noisewise.NoisewiseError, match="budget"):
-        noisewise.release({"age": [30.0, 40.0]}, schema, epsilon=each, delta=1e-7, ledger=ledger, edition="d", progress=False)
+        noisewise.release({"age": [30.0, 40.0]}, schema, epsilon=each, delta=1e-7, ledger=ledger, edition="d", run=QUIET)
 
 
 def test_parts_of_the_population_are_planned_beside_one_another(nw) -> None:

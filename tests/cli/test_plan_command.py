@@ -18,8 +18,8 @@ def test_every_mechanism_is_compared_with_the_noise_that_a_release_would_have(nw
     document = nw.json("plan", "gram", "--schema", schema, *BUDGET, "--rows", 2000)
     assert [one["mechanism"] for one in document["mechanisms"]] == NAMES
     for planned in document["mechanisms"]:
-        [part] = noisewise.release(table, noisewise.Schema.load(schema), epsilon=1, delta=1e-6,
-                                   mechanism=planned["mechanism"]).parts
+        [part] = noisewise.release(table, noisewise.Schema.load(schema), noisewise.Gram(mechanism=planned["mechanism"]),
+                                   epsilon=1, delta=1e-6).contributions
         sd = planned["noise_sd"]
         assert (sd["diagonal"], sd["off_diagonal"]) == (part.noise.diagonal, part.noise.off_diagonal)
         assert planned["degrees_of_freedom"] == part.noise.degrees and planned["delta"] == part.delta
@@ -61,7 +61,7 @@ def test_wrong_use_is_exit_code_2(nw: Any, schema: Path) -> None:
 def test_a_release_by_the_command_line(nw: Any, schema: Path, table: Path, tmp_path: Path) -> None:
     target = tmp_path / "w.nwr"
     document = nw.json("release", table, "-s", schema, *BUDGET, "--mechanism", "wishart", "-o", target)
-    [part] = document["parts"]
-    assert (document["format_version"], part["mechanism"]) == ("1.2", "wishart")
+    [part] = document["contributions"]
+    assert (document["format_version"], part["mechanism"]) == ("1.0", "wishart")
     assert part["noise_sd"]["diagonal"] == pytest.approx(part["scale"] * (2 * part["degrees_of_freedom"]) ** 0.5)
     assert "degrees of freedom" in nw("show", target).stdout

@@ -10,14 +10,15 @@ import pytest
 from tests.cli.command_line import one_error
 
 FORMULA = "stay ~ age + ward"
-GIVEN = ("-d", "1e-6", "--effect", "age=0.1", "--effect", "ward[T.B]=3", "--sigma", 6, "--repeats", 20, "--method", "fast")
+GIVEN = ("-d", "1e-6", "--effect", "age=0.1", "--effect", "ward[T.B]=3", "--assume", "sigma=6", "--repeats", 20,
+         "--method", "fast")
 
 
 def test_widths_and_powers_for_every_reader(nw: Any, schema: Path, tmp_path: Path) -> None:
     picture, table = tmp_path / "plan.png", tmp_path / "plan.csv"
     result = nw("plan", "power", FORMULA, "-s", schema, "-n", "2000,1e4", "-e", "3", "-e", 10, *GIVEN, "--plot", picture,
-                "--csv", table, "--column", "ward: A=0.5 B=0.3 C=0.2", "--column", "age: mean=60 sd=12 shape=uniform",
-                "--correlation", "age,ward=0.2")
+                "--csv", table, "--assume", "ward: A=0.5 B=0.3 C=0.2", "--assume", "age: mean=60 sd=12 shape=uniform",
+                "--assume", "age,ward=0.2")
     assert result.exit_code == 0, result.output
     for words in ("10,000", "power", "privacy", "age: uniform, mean 60, sd 12\n", "ward: A 0.5, B 0.3, C 0.2\n",
                   "correlation of age and ward: 0.2", "Nothing was read and nothing was spent"):
@@ -38,7 +39,7 @@ def test_the_document_and_the_least_epsilon(nw: Any, schema: Path) -> None:
 
 @pytest.mark.parametrize("wrong", [
     ("-n", "many", "-e", 1), ("-n", 100, "-e", "x"), ("-n", 100, "-e", 1, "--effect", "age"),
-    ("-n", 100, "-e", 1, "--column", "age"), ("-n", 100, "-e", 1, "--correlation", "age=1"),
+    ("-n", 100, "-e", 1, "--assume", "age"), ("-n", 100, "-e", 1, "--assume", "age=1"),
     ("-n", 100, "-e", 1, "--repeats", 2)])
 def test_wrong_use_is_exit_code_2(nw: Any, schema: Path, wrong: tuple[object, ...]) -> None:
     assert nw("plan", "power", FORMULA, "-s", schema, "-d", "1e-6", *wrong).exit_code == 2

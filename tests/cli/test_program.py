@@ -22,7 +22,7 @@ def test_help_is_fast_and_lists_the_commands_in_order(process) -> None:
     report = f"import atexit, sys; atexit.register(lambda: print(sorted(set(sys.modules) & set({HEAVY})), file=sys.stderr))"
     finished = process("--help", before=report)
     assert finished.returncode == 0 and finished.stderr.strip() == "[]"
-    places = [finished.stdout.index(f"│ {name} ") for name in ("demo", "schema", "release", "fit", "show")]
+    places = [finished.stdout.index(f"│ {name} ") for name in ("demo", "schema", "release", "show", "fit")]
     assert places == sorted(places)
 
 
@@ -113,6 +113,6 @@ def test_a_warning_is_a_readable_note(nw, release, monkeypatch) -> None:
 def test_a_reader_that_goes_away_is_no_error(release, tmp_path) -> None:
     import subprocess
 
-    command = f"{sys.executable} -m noisewise.cli show {release} --json | head -c 1"
+    command = f"{sys.executable} -m noisewise show {release} --json | head -c 1"
     finished = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=60)
     assert finished.stdout == "{" and "Traceback" not in finished.stderr

@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from tests.cli.command_line import one_error, rows
+from tests.cli.command_line import change, one_error, rows
 from tests.databases import duckdb_table, postgres_table
 
 import noisewise
@@ -30,7 +30,7 @@ def test_a_query_is_released_like_a_table(nw: Any, database: str, schema: Path, 
     result = nw("release", database, "--query", SELECT, "-s", schema, *BUDGET, "-o", target)
     assert result.exit_code == 0, result.output
     made = noisewise.load(target)
-    assert isinstance(made, noisewise.Release) and made.parts[0].rows == 2000
+    assert isinstance(made, noisewise.Release) and made.contributions[0].rows == 2000
     assert "SELECT" not in target.read_text() and "rows.duckdb" not in target.read_text()
 
 
@@ -60,7 +60,7 @@ def test_what_is_refused_spends_nothing_and_names_the_remedy(nw: Any, database: 
 
 
 def test_a_filter_goes_with_add_remove(nw: Any, database: str, schema: Path, tmp_path: Path) -> None:
-    schema.write_text(schema.read_text().replace("replace-one", "add-remove"))
+    change(schema, "replace-one", "add-remove")
     result = nw("release", database, "--query", f"{SELECT} WHERE age > 50", "-s", schema, *BUDGET, "-o", tmp_path / "a.nwr")
     assert result.exit_code == 0, result.output
 
@@ -82,10 +82,10 @@ def test_bounds_and_binary_rows_of_a_query(nw: Any, schema: Path, tmp_path: Path
     address = duckdb_table(pa.table({**rows(5), "smoker": ["no", "yes"] * 1000}), tmp_path)
     asked = ("--column", "age", "--adjacency", "replace-one", "--lower", 0, "--epsilon", 1)
     found = nw.json("bounds", address, "--query", "SELECT age FROM patients", *asked)
-    assert 90 < found["columns"][0]["upper"] < 105
+    assert 90 < found["contributions"][0]["columns"][0]["upper"] < 105
     assert "--query" in one_error(nw("bounds", address, *asked))
     assert "LIMIT" in one_error(nw("bounds", address, "--query", "SELECT age FROM patients LIMIT 5", *asked))
     schema.write_text(schema.read_text() + '\n[columns.smoker]\nlevels = ["no", "yes"]\n')
-    result = nw("synthesize-binary", address, "--query", "SELECT smoker FROM patients", "-s", schema, "-c", "smoker", "-e", 1,
-                "--rows", 20, "-o", tmp_path / "smokers.nwb")
-    assert result.exit_code == 0 and "made from 2,000 rows" in result.stdout, result.output
+    result = nw("release", "binary", address, "--query", "SELECT smoker FROM patients", "-s", schema, "-c", "smoker", "-e", 1,
+                "--rows", 20, "-o", tmp_path / "smokers.nwr")
+    assert result.exit_code == 0 and "2000 (public)" in result.stdout, result.output

@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from tests.cli.command_line import one_error, rows
+from tests.cli.command_line import change, one_error, rows
 
 import noisewise
 import noisewise.data
@@ -40,7 +40,7 @@ def test_a_batch_is_added_and_the_message_says_what_matters(nw, batch, schema, r
     result = nw(*appending(batch, schema, release))
     assert result.exit_code == 0, result.stderr
     after = noisewise.load(release)
-    assert after.parts[:1] == before.parts and [part.rows for part in after.parts] == [2000, 300]
+    assert after.contributions[:1] == before.contributions and [one.rows for one in after.contributions] == [2000, 300]
     words = " ".join(result.stdout.split())
     assert "now holds 2" in words and "one batch only" in words and "add up" in words and "may be erased" in words
     assert nw("fit", release, "stay ~ age", "--method", "laplace").exit_code == 0
@@ -63,7 +63,7 @@ def test_quiet_says_nothing(nw, batch, schema, release) -> None:
 ])
 def test_another_schema_is_refused_before_rows_are_read(nw, batch, schema, release, unread, old, new, said) -> None:
     before = release.read_bytes()
-    schema.write_text(schema.read_text().replace(old, new))
+    change(schema, old, new)
     message = one_error(nw(*appending(batch, schema, release)))
     assert said in message and "nothing was released" in message
     assert not unread and release.read_bytes() == before
@@ -107,16 +107,14 @@ def test_one_of_output_and_append_is_needed(nw, batch, schema, unread) -> None:
 
 @pytest.mark.parametrize("error", [ReleaseWriteError("it could not be written", found="No space left"), KeyboardInterrupt()])
 def test_a_batch_that_cannot_be_added_is_rescued(nw, batch, schema, release, monkeypatch, error) -> None:
-    import noisewise.cli.release as command
-
     def fail(*_: object) -> None:
         raise error
 
     before = release.read_bytes()
-    monkeypatch.setattr(command, "add_to_file", fail)
+    monkeypatch.setattr("noisewise.releases.batches.append", fail)
     message = one_error(nw(*appending(batch, schema, release)))
     rescued = Path(message.split("move it to a safe place: ")[1].strip())
-    assert noisewise.load(rescued).parts[0].rows == 300 and release.read_bytes() == before
+    assert noisewise.load(rescued).contributions[0].rows == 300 and release.read_bytes() == before
     noisewise.combine([noisewise.load(release), noisewise.load(rescued)])
     rescued.unlink()
     rescued.parent.rmdir()
@@ -142,18 +140,18 @@ def test_averaged_rows_are_said_to_be(nw, table, schema, tmp_path) -> None:
     result = nw("release", table, "-s", schema, "-e", 1, "-d", 1e-6, "--average", 10, "-o", output)
     assert result.exit_code == 0, result.stderr
     assert "averaged in 200 random groups of 10" in " ".join(result.stdout.split())
-    [part] = nw.json("show", output)["parts"]
+    [part] = nw.json("show", output)["contributions"]
     assert (part["rows"], part["average"], part["groups"]) == (2000, 10, 200)
 
 
 def test_an_average_of_one_is_none(nw, table, schema, tmp_path) -> None:
     found = nw.json("release", table, "-s", schema, "-e", 1, "-d", 1e-6, "--average", 1, "-o", tmp_path / "out.nwr")
-    assert found["format_version"] == "1.0" and "average" not in found["parts"][0]
+    assert found["format_version"] == "1.0" and "average" not in found["contributions"][0]
 
 
 def test_an_averaged_batch_may_join_others(nw, batch, schema, release) -> None:
     found = nw.json(*appending(batch, schema, release), "--average", 3)
-    assert [part.get("average") for part in found["parts"]] == [None, 3] and found["format_version"] == "1.1"
+    assert [part.get("average") for part in found["contributions"]] == [None, 3] and found["format_version"] == "1.0"
 
 
 @pytest.mark.parametrize(("given", "said"), [
@@ -167,6 +165,6 @@ def test_laplace_noise_is_refused_before_rows_are_read(nw, table, schema, tmp_pa
 
 @pytest.mark.parametrize(("old", "new"), [('"replace-one"', '"add-remove"'), ('"row"', '{column = "person", max_rows = 1}')])
 def test_other_neighbours_are_refused_before_rows_are_read(nw, table, schema, tmp_path, unread, old, new) -> None:
-    schema.write_text(schema.read_text().replace(old, new))
+    change(schema, old, new)
     message = one_error(nw("release", table, "-s", schema, "-e", 1, "-d", 1e-6, "--average", 2, "-o", tmp_path / "out.nwr"))
     assert "replace-one with a row as the unit" in message and not unread

@@ -7,11 +7,11 @@ import os
 from pathlib import Path
 
 import pytest
-from tests.cli.command_line import one_error
+from tests.cli.command_line import change, one_error
 
 import noisewise
 from noisewise.errors import ReleaseWriteError
-from noisewise.release.model import Release
+from noisewise.releases.release import Release
 
 
 @pytest.fixture
@@ -30,7 +30,7 @@ def test_it_writes_a_release_and_says_so_in_words(nw, table, schema, tmp_path) -
     output = tmp_path / "out.nwr"
     result = nw(*arguments(table, schema, output))
     assert result.exit_code == 0, result.stderr
-    assert noisewise.load(output).parts[0].rows == 2000
+    assert noisewise.load(output).contributions[0].rows == 2000
     assert "Wrote" in result.stdout and "epsilon 1, delta 1e-06" in result.stdout
     assert f"noisewise fit {output} 'stay ~ age'" in result.stdout
 
@@ -47,8 +47,8 @@ def test_json_and_show_agree(nw, table, schema, tmp_path) -> None:
     made = nw.json(*arguments(table, schema, output), "--terms", "age:ward", "--threads", 1)
     assert made == nw.json("show", output)
     assert made["columns"] == ["stay", "age", "ward[B]", "ward[C]", "age:ward[B]", "age:ward[C]"]
-    assert made["parts"][0]["rows"] == 2000
-    assert made["parts"][0]["noise_sd"]["rows"] == 0
+    assert made["contributions"][0]["rows"] == 2000
+    assert made["contributions"][0]["noise_sd"]["rows"] == 0
 
 
 def test_show_is_in_words(nw, release) -> None:
@@ -59,7 +59,7 @@ def test_show_is_in_words(nw, release) -> None:
 
 def test_without_delta_the_noise_is_laplace_and_a_note_says_so(nw, table, schema, tmp_path) -> None:
     result = nw("release", table, "--schema", schema, "--epsilon", 1, "-o", tmp_path / "out.nwr")
-    assert noisewise.load(tmp_path / "out.nwr").parts[0].mechanism == "laplace"
+    assert noisewise.load(tmp_path / "out.nwr").contributions[0].mechanism == "laplace"
     assert "pure epsilon" in result.stderr and "instead of" not in result.stderr  # with few columns Laplace noise is smaller
     wide = ("-o", tmp_path / "wide.nwr", "--terms", "(age + ward + stay)**3")
     result = nw("release", table, "--schema", schema, "--epsilon", 1, *wide)
@@ -105,7 +105,7 @@ def test_a_release_whose_file_cannot_be_written_is_rescued(nw, table, schema, tm
     message = one_error(nw(*arguments(table, schema, tmp_path / "out.nwr")))
     assert "No space left" in message
     rescued = Path(message.split("move it to a safe place: ")[1].strip())
-    assert noisewise.load(rescued).parts[0].rows == 2000
+    assert noisewise.load(rescued).contributions[0].rows == 2000
     rescued.unlink()
 
 
@@ -140,20 +140,17 @@ def test_requests_that_cannot_be_granted(nw, table, schema, tmp_path, given, sai
     assert not (tmp_path / "out.nwr").exists()
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "said"),
-    [
-        ("bounds = [0, 60]", "", "exactly one of bounds and levels"),
-        ("bounds = [0, 60]", "bounds = [60, 0]", "lower bound must be below"),
-        ("bounds = [0, 60]", "bounds = [0, inf]", "finite"),
-        ("bounds = [0, 60]", 'bounds = ["?", "?"]', "not been filled in"),
-        ("columns.stay", "columns.beds", "no column 'beds'"),
-        ("bounds = [0, 60]", "bounds = [0, 60", "not valid TOML"),
-        ('"replace-one"', '"?"', "adjacency"),
-    ],
-)
+@pytest.mark.parametrize(("old", "new", "said"), [
+    ("bounds = [0, 60]", "", "exactly one of bounds and levels"),
+    ("bounds = [0, 60]", "bounds = [60, 0]", "lower bound must be below"),
+    ("bounds = [0, 60]", "bounds = [0, inf]", "finite"),
+    ("bounds = [0, 60]", 'bounds = ["?", "?"]', "not been filled in"),
+    ("columns.stay", "columns.beds", "no column 'beds'"),
+    ("bounds = [0, 60]", "bounds = [0, 60", "not valid TOML"),
+    ('"replace-one"', '"?"', "adjacency"),
+])
 def test_bad_schemas(nw, table, schema, tmp_path, old, new, said) -> None:
-    schema.write_text(schema.read_text().replace(old, new))
+    change(schema, old, new)
     assert said in one_error(nw(*arguments(table, schema, tmp_path / "out.nwr")))
     assert not (tmp_path / "out.nwr").exists()
 
@@ -171,7 +168,7 @@ def test_a_csv_without_a_header_is_refused_without_quoting_it(nw, schema, tmp_pa
 
 def test_a_release_from_csv(nw, schema, tmp_path) -> None:
     (tmp_path / "t.csv").write_text("age,ward,stay\n31,A,7\n44,B,9\n")
-    assert nw.json(*arguments(tmp_path / "t.csv", schema, tmp_path / "out.nwr"))["parts"][0]["rows"] == 2
+    assert nw.json(*arguments(tmp_path / "t.csv", schema, tmp_path / "out.nwr"))["contributions"][0]["rows"] == 2
 
 
 def test_an_unexpected_error_does_not_quote_rows(nw, table, schema, tmp_path, monkeypatch) -> None:
@@ -203,7 +200,7 @@ def test_a_release_of_a_newer_version_is_refused(nw, release) -> None:
 
 def test_a_hostile_release_cannot_play_tricks_on_a_terminal(nw, release) -> None:
     text = release.read_text()
-    statement = json.loads(text)["parts"][0]["privacy"]["statement"]
+    statement = json.loads(text)["contributions"][0]["privacy"]["statement"]
     release.write_text(text.replace(json.dumps(statement), json.dumps("all is \x1b]0;owned\x07 well")))
     result = nw("show", release)
     assert result.output and "\x1b" not in result.output and "\x07" not in result.output

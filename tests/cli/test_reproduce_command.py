@@ -1,4 +1,4 @@
-"""``noisewise reproduce`` as a program: the list, errors, stored verdicts, a quick run, Ctrl-C, and an installed wheel."""
+"""``noisewise reproduce`` as a program: the list, errors, stored verdicts, a quick run, Ctrl-C, and installed wheels."""
 
 from __future__ import annotations
 
@@ -8,20 +8,23 @@ import signal
 import subprocess
 import sys
 import time
+import tomllib
 import zipfile
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from noisewise import __version__
 from noisewise.cli.reproduce import PROGRAM, studies_root
+from noisewise.errors import ResultError
 
 ROOT = Path(__file__).parents[2]
 PAPERS = ["000", "001", "002", "003", "004"]
 
 
 def reproduce(*given: object, code: int = 0, environment: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run([sys.executable, "-m", "noisewise.cli", "reproduce", *map(str, given)], capture_output=True, text=True,
+    done = subprocess.run([sys.executable, "-m", "noisewise", "reproduce", *map(str, given)], capture_output=True, text=True,
                           env=environment, check=False)
     assert done.returncode == code, done.stderr
     assert "Traceback" not in done.stderr
@@ -113,7 +116,7 @@ def test_a_quick_run_from_end_to_end_and_again(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_ctrl_c_keeps_what_is_finished(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "noisewise.cli", "reproduce", "000", "--quick", "-o", str(tmp_path), "--workers", "1"]
+    command = [sys.executable, "-m", "noisewise", "reproduce", "000", "--quick", "-o", str(tmp_path), "--workers", "1"]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True)
     cells = tmp_path / "000-summaries-quick" / "cells"
     while not list(cells.glob("*.json")):
@@ -128,7 +131,7 @@ def test_ctrl_c_keeps_what_is_finished(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="processes are watched as Linux shows them")
 def test_ctrl_c_while_the_studies_are_imported_prints_no_traceback(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "noisewise.cli", "reproduce", "000", "--quick", "-o", str(tmp_path), "--workers", "1"]
+    command = [sys.executable, "-m", "noisewise", "reproduce", "000", "--quick", "-o", str(tmp_path), "--workers", "1"]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True)
     started = Path(f"/proc/{process.pid}/task/{process.pid}/children")
     while not started.read_text():
@@ -139,22 +142,46 @@ def test_ctrl_c_while_the_studies_are_imported_prints_no_traceback(tmp_path: Pat
     assert process.returncode == 130 and words.startswith("Error: stopped by Ctrl-C") and "Traceback" not in words
 
 
-@pytest.mark.slow
-def test_an_installed_wheel_brings_its_studies(tmp_path: Path) -> None:
-    subprocess.run([sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "-w", tmp_path, ROOT],
-                   check=True)
-    (wheel,) = tmp_path.glob("*.whl")
+def built(source: Path, folder: Path) -> list[str]:
+    """The names in a wheel, which is unpacked beside others as an installation would have it."""
+    subprocess.run([sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "-w", folder / source.name, source], check=True)
+    (wheel,) = (folder / source.name).glob("*.whl")
     with zipfile.ZipFile(wheel) as file:
-        names = file.namelist()
-        file.extractall(tmp_path / "installed")
-    inside = "noisewise/reproductions/studies/"
-    needed = ("reproduce.py", "registry.py", "paper_002_page.md", "results/paper_002/table.csv", "results/quick.json")
-    assert {inside + name for name in needed} <= set(names)
-    assert not [name for name in names if "__pycache__" in name or name.startswith("studies/")]
+        file.extractall(folder / "installed")
+        return file.namelist()
+
+
+@pytest.mark.slow
+def test_studies_come_with_a_wheel_of_their_own(tmp_path: Path) -> None:
+    names = built(ROOT, tmp_path)
+    assert "noisewise/literature/normal_x.py" in names
+    assert not [name for name in names if "__pycache__" in name or "studies" in name]
     environment = os.environ | {"PYTHONPATH": str(tmp_path / "installed")}
-    done = subprocess.run([sys.executable, "-m", "noisewise.cli", "reproduce", "002", "--stored", "--json"], capture_output=True,
-                          text=True, cwd=tmp_path, env=environment, check=True)
+    alone = [sys.executable, "-m", "noisewise", "reproduce", "002", "--stored", "--json"]
+    done = subprocess.run(alone, capture_output=True, text=True, cwd=tmp_path, env=environment, check=False)
+    assert done.returncode == 1 and 'pip install "noisewise[studies]"' in json.loads(done.stdout)["error"]["remedy"]
+
+    names = built(ROOT / "studies", tmp_path)
+    inside = "noisewise_studies/studies/"
+    needed = ("__init__.py", "reproduce.py", "registry.py", "paper_002_page.md", "results/paper_002/table.csv",
+              "results/quick.json", "other_systems.R")
+    assert {inside + name for name in needed} <= set(names)
+    assert all(name.startswith(inside) for name in names if ".dist-info/" not in name)
+    assert not [name for name in names if "__pycache__" in name]
+    done = subprocess.run(alone, capture_output=True, text=True, cwd=tmp_path, env=environment, check=True)
     assert len(json.loads(done.stdout)["papers"][0]["targets"]) > 50
     where = subprocess.run([sys.executable, "-c", "from noisewise.cli.reproduce import studies_root; print(studies_root())"],
                            capture_output=True, text=True, cwd=tmp_path, env=environment, check=True).stdout.strip()
-    assert Path(where) == tmp_path / "installed" / "noisewise" / "reproductions"
+    assert Path(where) == tmp_path / "installed" / "noisewise_studies"
+
+
+def test_without_studies_one_sentence_says_how_to_get_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("noisewise.cli.reproduce.PROGRAM", Path("studies", "nowhere.py"))
+    with pytest.raises(ResultError, match=r'from a checkout of noisewise, or install them: pip install "noisewise\[studies\]"'):
+        studies_root()
+
+
+def test_both_distributions_have_one_version() -> None:
+    with (ROOT / "studies" / "pyproject.toml").open("rb") as file:
+        declared = tomllib.load(file)["project"]
+    assert declared["version"] == __version__ and declared["dependencies"] == [f"noisewise=={__version__}"]

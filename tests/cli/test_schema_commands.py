@@ -111,7 +111,7 @@ def test_check_for_machines(nw, schema, table) -> None:
 
 def test_the_noise_that_check_announces_is_the_noise_of_a_release(nw, schema, table, tmp_path) -> None:
     made = nw.json("release", table, "--schema", schema, "--epsilon", 1, "--delta", 1e-6, "-o", tmp_path / "out.nwr")
-    assert nw.json("schema", "check", schema)["noise"]["sd"] == made["parts"][0]["noise_sd"]
+    assert nw.json("schema", "check", schema)["noise"]["sd"] == made["contributions"][0]["noise_sd"]
 
 
 @pytest.mark.parametrize(

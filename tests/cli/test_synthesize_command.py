@@ -1,4 +1,4 @@
-"""``noisewise synthesize``, ``synthesize-binary`` and ``estimate``: files, words, JSON and refusals."""
+"""``noisewise synthesize``, ``release binary`` and ``estimate``: files, words, JSON and refusals."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import pytest
 from tests.cli.command_line import one_error
 
 import noisewise
+from noisewise.run import QUIET
 
 DECLARED = """\
 adjacency = "replace-one"
@@ -34,11 +35,11 @@ def people(tmp_path: Path) -> tuple[Path, Path]:
 
 @pytest.fixture
 def smokers(nw: Any, people: tuple[Path, Path], tmp_path: Path) -> Path:
-    path = tmp_path / "smokers.nwb"
-    result = nw("synthesize-binary", people[0], "-s", people[1], "-c", "smoker", "-e", 1, "--rows", 200, "--copies", 2,
+    path = tmp_path / "smokers.nwr"
+    result = nw("release", "binary", people[0], "-s", people[1], "-c", "smoker", "-e", 1, "--rows", 200, "--copies", 2,
                 "-o", path)
     assert result.exit_code == 0, result.output
-    assert "2 copies of 200, made from 1,000 rows" in result.stdout
+    assert "2 copies of 200 synthetic rows" in result.stdout
     return path
 
 
@@ -56,7 +57,7 @@ def test_tables_of_a_release(nw: Any, release: Path, tmp_path: Path) -> None:
 
 
 def test_binary_rows_as_tables_and_their_proportion(nw: Any, smokers: Path, tmp_path: Path) -> None:
-    made = noisewise.BinarySynthesis.load(smokers)
+    made = noisewise.load(smokers).contents
     found = nw.json("synthesize", smokers, "--out", tmp_path / "made")
     tables = [pq.read_table(file) for file in found["files"]]
     assert [table["smoker"].to_pylist().count("yes") for table in tables] == list(made.counts)
@@ -69,26 +70,26 @@ def test_binary_rows_as_tables_and_their_proportion(nw: Any, smokers: Path, tmp_
 
 
 def test_an_older_file_is_not_replaced(nw: Any, people: tuple[Path, Path], smokers: Path) -> None:
-    asked = ("synthesize-binary", people[0], "-s", people[1], "-c", "smoker", "-e", 1, "--rows", 200)
+    asked = ("release", "binary", people[0], "-s", people[1], "-c", "smoker", "-e", 1, "--rows", 200)
     assert "--force" in one_error(nw(*asked, "-o", smokers))
     assert nw(*asked, "-o", smokers, "--force").exit_code == 0
-    assert ".nwb" in one_error(nw(*asked, "-o", smokers.with_suffix(".txt")))
-    assert "two levels" in one_error(nw(*asked[:5], "visits", *asked[6:], "-o", smokers, "--force"))
+    assert ".nwr" in one_error(nw(*asked, "-o", smokers.with_suffix(".csv")))
+    assert "two levels" in one_error(nw(*asked[:6], "visits", *asked[7:], "-o", smokers, "--force"))
 
 
 def test_binary_rows_with_a_ledger(nw: Any, people: tuple[Path, Path], tmp_path: Path) -> None:
     ledger = tmp_path / "people.ledger"
     assert nw("ledger", "open", ledger, "-e", 1).exit_code == 0
-    asked = ("synthesize-binary", people[0], "-s", people[1], "-c", "smoker", "-e", 0.6, "--rows", 100, "--ledger", ledger)
-    first = nw.json(*asked, "-o", tmp_path / "a.nwb")
-    assert nw.json(*asked, "-o", tmp_path / "b.nwb")["counts"] == first["counts"]
-    assert "budget" in one_error(nw(*asked, "--edition", "2", "-o", tmp_path / "c.nwb"))
-    assert not (tmp_path / "c.nwb").exists()
+    asked = ("release", "binary", people[0], "-s", people[1], "-c", "smoker", "-e", 0.6, "--rows", 100, "--ledger", ledger)
+    first = nw.json(*asked, "-o", tmp_path / "a.nwr")
+    assert nw.json(*asked, "-o", tmp_path / "b.nwr")["contributions"] == first["contributions"]
+    assert "budget" in one_error(nw(*asked, "--edition", "2", "-o", tmp_path / "c.nwr"))
+    assert not (tmp_path / "c.nwr").exists()
 
 
 def test_a_rate_and_a_mean(nw: Any, people: tuple[Path, Path], tmp_path: Path) -> None:
     path = tmp_path / "people.nwr"
-    noisewise.release(str(people[0]), noisewise.Schema.load(people[1]), epsilon=10, progress=False).save(path)
+    noisewise.release(str(people[0]), noisewise.Schema.load(people[1]), epsilon=10, run=QUIET).save(path)
     result = nw("estimate", path, "--column", "visits", "--family", "poisson", "--csv", tmp_path / "visits.csv")
     assert result.exit_code == 0 and result.stdout.startswith("visits: rate, if the column is Poisson: ")
     assert (tmp_path / "visits.csv").read_text().startswith("term,mean,sd")

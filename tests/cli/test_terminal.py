@@ -16,7 +16,7 @@ CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 COLOUR = re.compile(r"\x1b\[[0-9;]*3[1-6]m")
 SLOW_READING = """
 import time
-from noisewise.data.progress import RowCounter
+from noisewise.data.reading import RowCounter
 usual = RowCounter.add
 def slowly(self, rows):
     time.sleep(1.3)

@@ -1,4 +1,4 @@
-"""What every mechanism of a Gram release keeps, whatever its noise."""
+"""What every mechanism of a Gram release keeps, whatever its noise; and what those of one regression refuse."""
 
 from __future__ import annotations
 
@@ -11,8 +11,14 @@ import pytest
 from numpy.typing import NDArray
 
 from noisewise.errors import PrivacyError
-from noisewise.privacy.mechanisms import MECHANISMS, SymmetricMechanism, SymmetricWishart, choose_mechanism
-from noisewise.privacy.sensitivity import GramSensitivity, gram_sensitivity
+from noisewise.privacy.mechanisms.adassp import AdasspMechanism
+from noisewise.privacy.mechanisms.gram import MECHANISMS, SymmetricMechanism, choose_mechanism
+from noisewise.privacy.mechanisms.moments import MomentsMechanism
+from noisewise.privacy.mechanisms.wishart import SymmetricWishart
+from noisewise.privacy.sensitivity.adassp import adassp_sensitivity
+from noisewise.privacy.sensitivity.gram import GramSensitivity, gram_sensitivity
+from noisewise.privacy.sensitivity.moments import moments_sensitivity
+from noisewise.schema.moment_blocks import DEFAULT_BLOCKS
 
 SIZE = 5
 ADJACENCIES = ("replace-one", "add-remove")
@@ -100,10 +106,27 @@ def test_what_is_no_exact_symmetric_matrix_is_refused(name: str, wrong: Any) -> 
 def test_wrong_budgets_are_refused(name: str, epsilon: float, delta: float) -> None:
     with pytest.raises(PrivacyError) as refused:
         choose_mechanism(sensitivity("replace-one"), epsilon, delta, name)
-    assert refused.value.found and refused.value.remedy
+    assert refused.value.found and refused.value.advice
 
 
 @every_mechanism
 def test_noise_that_cannot_be_drawn_is_refused_when_it_is_planned(name: str) -> None:
     with pytest.raises(PrivacyError):
         choose_mechanism(sensitivity("replace-one"), 1e-20, 1e-16, name)
+
+
+@pytest.mark.parametrize("kind", ["adassp", "moments"])
+@pytest.mark.parametrize(("epsilon", "delta", "rule"), [
+    (1.0, None, "needs a delta"), (0.0, 1e-6, "epsilon must be positive"), (1.0, 1.5, "delta must lie"),
+    ("1", 1e-6, "epsilon must be positive"), (1e-30, 1e-16, "64-bit grid"), (1.0, 1e-101, "delta must be at least"),
+])
+def test_budgets_are_refused_with_rule_value_and_remedy(kind: str, epsilon: Any, delta: Any, rule: str) -> None:
+    with pytest.raises(PrivacyError, match=rule) as refused:
+        if kind == "adassp":
+            AdasspMechanism.calibrate(
+                adassp_sensitivity(scalars=2, blocks=0, predictors=3, norm_bound=None, adjacency="replace-one"), epsilon, delta)
+        else:
+            MomentsMechanism.calibrate(
+                moments_sensitivity(weights=DEFAULT_BLOCKS, scalars=2, groups=0, predictors=2, norm_bound=None,
+                                    adjacency="replace-one"), epsilon, delta)
+    assert refused.value.found and refused.value.remedy

@@ -18,6 +18,7 @@ from tests.databases import duckdb_connection_query, duckdb_parquet_query, duckd
 from noisewise.data import GramSum, gram_sum, open_source
 from noisewise.data.sources.base import Wanted
 from noisewise.errors import DataError
+from noisewise.run import ALONE, QUIET, Run
 from noisewise.schema import Basis, Schema
 
 SCHEMA: dict[str, Any] = {
@@ -195,9 +196,9 @@ SOURCES: dict[str, Callable[[pa.Table, Path], Any]] = {
 }
 
 
-def statistic(data: Any, **options: Any) -> GramSum:
+def statistic(data: Any, run: Run = QUIET) -> GramSum:
     schema = Schema.from_dict(SCHEMA)
-    return gram_sum(data, schema, Basis.of(schema, TERMS), progress=False, **options)
+    return gram_sum(data, schema, Basis.of(schema, TERMS), run=run)
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -205,7 +206,7 @@ def statistic(data: Any, **options: Any) -> GramSum:
 def test_the_same_rows_give_the_identical_statistic(source: str, case: str, tmp_path: Path) -> None:
     table = CASES[case]
     found = statistic(SOURCES[source](table, tmp_path))
-    assert found == statistic(table, threads=1)
+    assert found == statistic(table, ALONE)
     assert found.rows == table.num_rows
 
 
@@ -240,7 +241,7 @@ def test_tasks_hand_out_only_what_is_wanted(source: str, tmp_path: Path) -> None
 def test_threads_do_not_change_the_statistic(threads: int, tmp_path: Path) -> None:
     table = rows(300_000, holes=False)
     pq.write_table(table, tmp_path / "rows.parquet", row_group_size=40_000)
-    assert statistic(tmp_path / "rows.parquet", threads=threads) == statistic(table, threads=1)
+    assert statistic(tmp_path / "rows.parquet", Run(threads, progress=False)) == statistic(table, ALONE)
 
 
 def test_a_reader_can_be_read_once() -> None:

@@ -30,7 +30,7 @@ SLOW = {
     "03-doctor-visits": "two more Poisson regressions to compile; tutorial-glm has the same calls",
     "07-published-rows": "a sampler of rows to compile; test_rows_fit.py has the same calls",
     "11-too-little": "samples the predictors' moments; no call that other pages do not have",
-    "microdata": "a sampler of rows to compile; test_rows_fit.py has the same calls",
+    "rows": "a sampler of rows to compile; test_rows_fit.py has the same calls",
     "moments": "one more Poisson regression to compile; test_moments_fit.py has the same calls",
 }
 """Pages that are left to `make slow`, and why: compiling takes many seconds of one core."""

@@ -29,3 +29,32 @@ def test_nothing_is_loaded_from_another_server() -> None:
     for page in (*DOCS.rglob("*.md"), DOCS / "style.css", ROOT / "mkdocs.yml"):
         text = page.read_text(encoding="utf-8")
         assert not re.search(r"!\[[^\]]*\]\(https?:|src=[\"']https?:|url\([\"']?https?:|@import", text), page
+
+
+MEASURED = {
+    "`normal-x`": "`normal-x`", "`normal-x-nuts`": "`normal-x-nuts`", "`fixed-s`": "`fixed-s`", "`fast`": "`fast`",
+    "`clt-gibbs`": "`clt-gibbs`", "`simex`": "`simex`", "`gibbs`": "`fit_sum`, `gibbs`",
+    "*default* of `nw.fit`": "`conditional` (default)", "*default* of `nw.fit`, releases of kind `rows`":
+    "`rows` (default), one to three predictors", "*default* of `nw.fit_sum`": "`fit_sum`, `exact` (default)",
+    "`naive` of `nw.fit`, releases of kind `rows`": "`naive`", "`naive` of `nw.fit_sum`": "`fit_sum`, `naive`",
+    "– of `nw.fit_binary`, releases of kind `binary`": "`fit_binary`",
+}
+"""Lines of the page on the papers' methods, and those of the summary of calibrations that they repeat."""
+
+
+def test_the_page_of_the_literature_has_the_figures_that_were_measured() -> None:
+    measured = (DOCS / "calibration-summary.md").read_text(encoding="utf-8")
+    summary = {found[1]: (float(found[2]), float(found[3])) for found in re.finditer(
+        r"^\| \[(.+?)\]\([^)]*\) \| ([\d.]+) to [\d.]+ \| ([\d.]+) ±", measured, re.MULTILINE)}
+    call, shown = "", {}
+    for line in (DOCS / "literature.md").read_text(encoding="utf-8").splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        figures = re.fullmatch(r"\*?([\d.]+) % \(([\d.]+) %\)\*?", cells[3]) if len(cells) == 5 else None
+        call = cells[0] or call if len(cells) == 5 else call
+        if figures:
+            name = f"{cells[1]} of {call}" if cells[1] in ("*default*", "`naive`", "–") else cells[1]
+            shown[name] = (float(figures[2]), float(figures[1]))
+    assert set(shown) == set(MEASURED)
+    for name, (lowest, pooled) in shown.items():
+        expected = summary[MEASURED[name]]
+        assert abs(lowest - expected[0]) < 0.06 and abs(pooled - expected[1]) < 0.06, (name, expected)

@@ -27,10 +27,10 @@ COMPARISON: dict[type, tuple[type, ...]] = {
 FUNCTIONS = {
     "min": "max", "max": "min", "any": "all", "all": "any", "ceil": "floor", "floor": "ceil", "maximum": "minimum",
     "minimum": "maximum", "zeros": "ones", "ones": "zeros", "gammainc": "gammaincc", "gammaincc": "gammainc", "expm1": "exp",
-    "log1p": "log", "triu_indices": "tril_indices", "round_up": "float", "sqrt_round_up": "sqrt", "gaussian_integers":
-    "laplace_integers", "laplace_integers": "gaussian_integers", "nanmax": "nanmin", "nanmin": "nanmax",
+    "log1p": "log", "triu_indices": "tril_indices", "round_up": "float", "round_down": "float", "sqrt_round_up": "sqrt",
+    "gaussian_integers": "laplace_integers", "laplace_integers": "gaussian_integers", "nanmax": "nanmin", "nanmin": "nanmax",
 }
-"""Functions and what a wrong choice would be; `round_up` becomes rounding to the nearest."""
+"""Functions and what a wrong choice would be; `round_up` and `round_down` become rounding to the nearest."""
 SYMMETRIC = ("min", "max", "maximum", "minimum", "array_equal", "hypot")
 """The order of their arguments is of no consequence."""
 WORDS = {"left": "right", "right": "left", "lower": "upper", "upper": "lower"}

@@ -121,7 +121,7 @@ class _Mapper(_Quick):
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> Iterator[None]:
         self.coverage.switch_context(f"file {item.path}")  # what a fixture of a module does is for all of its tests
-        _forget_in("".join(Path(self.options.source).parts[-1:]))
+        _forget_in("".join(Path(self.options.source).contributions[-1:]))
         return (yield)
 
     @pytest.hookimpl(wrapper=True)
@@ -355,7 +355,7 @@ def _end_after(seconds: float) -> None:
 
 
 def _module(path: Path, root: Path) -> str:
-    parts = path.resolve().relative_to(root.resolve()).with_suffix("").parts
+    parts = path.resolve().relative_to(root.resolve()).with_suffix("").contributions
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 

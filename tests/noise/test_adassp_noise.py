@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from tests.noise.scale_tests import assert_scale, assert_shape, has_scale
 
-from noisewise.privacy.adassp import AdasspMechanism
+from noisewise.privacy.mechanisms.adassp import AdasspMechanism
 from noisewise.privacy.sensitivity.adassp import adassp_sensitivity
 
 SIZE = 11

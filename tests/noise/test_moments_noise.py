@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from tests.noise.scale_tests import assert_scale, assert_shape, has_scale
 
-from noisewise.privacy.moments import MomentsMechanism
+from noisewise.privacy.mechanisms.moments import MomentsMechanism
 from noisewise.privacy.sensitivity.moments import moments_sensitivity
 from noisewise.schema.moment_blocks import MomentBlock
 

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from scipy import stats
 from tests.noise.scale_tests import LEVEL, Distribution, assert_scale, assert_shape, has_scale, power
 
-from noisewise.privacy.mechanisms import SymmetricGaussian, SymmetricMechanism, choose_mechanism
+from noisewise.privacy.mechanisms.gram import SymmetricGaussian, SymmetricMechanism, choose_mechanism
 from noisewise.privacy.noise import gaussian_integers, laplace_integers
-from noisewise.privacy.sensitivity import gram_sensitivity
+from noisewise.privacy.sensitivity.gram import gram_sensitivity
 
 DRAWS = 20_000
 SIZE = 12

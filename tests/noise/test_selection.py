@@ -12,8 +12,8 @@ from tests.noise.scale_tests import LEVEL
 from tests.noise.selection_law import exponential_law, permute_and_flip_law
 
 from noisewise.errors import PrivacyError
-from noisewise.privacy.mechanisms import Selection
-from noisewise.privacy.noise import _selection, noisy_max
+from noisewise.privacy.mechanisms.bounds import Selection
+from noisewise.privacy.noise import _measurement, noisy_max
 from noisewise.privacy.sensitivity.bounds import BoundSensitivity, rank_scores
 
 DRAWS = 12_000
@@ -67,8 +67,8 @@ def test_another_mechanism_is_noticed() -> None:
 def test_opendp_promises_no_more_than_we_do(max_rows: int, epsilon: float) -> None:
     """Its own privacy map, which rounds up, gives our epsilon for the sensitivity, and more for a larger one."""
     found = Selection.calibrate(BoundSensitivity(adjacency="add-remove", unit_is_row=False, max_rows=max_rows), epsilon)
-    assert _selection(found.scale).map(max_rows) <= epsilon * (1 + 1e-12)
-    assert _selection(found.scale).map(max_rows + 1) > epsilon
+    assert _measurement("selection", found.scale).map(max_rows) <= epsilon * (1 + 1e-12)
+    assert _measurement("selection", found.scale).map(max_rows + 1) > epsilon
 
 
 def test_two_draws_differ() -> None:

@@ -11,9 +11,9 @@ from scipy import stats
 from tests.noise.scale_tests import LEVEL, has_scale
 from tests.noise.scale_tests import power as scale_power
 
-from noisewise.privacy.mechanisms import SymmetricWishart
+from noisewise.privacy.mechanisms.wishart import SymmetricWishart
 from noisewise.privacy.noise import NORMAL_VARIANCE, wishart_integers
-from noisewise.privacy.sensitivity import gram_sensitivity
+from noisewise.privacy.sensitivity.gram import gram_sensitivity
 
 Array = NDArray[np.float64]
 SIZE, DEGREES, MATRICES = 4, 20, 700

@@ -12,12 +12,13 @@ import pyarrow as pa
 import pyarrow.csv as pc
 import pyarrow.parquet as pq
 
-from noisewise.data import part_grams
-from noisewise.data.split import GivenSplit
-from noisewise.parts.statistics import PartAnswers, on_scale
-from noisewise.privacy.partition import STEPS
+from noisewise.data.parts.answers import PartAnswers
+from noisewise.data.splitting.parts import GivenSplit
+from noisewise.data.statistics.partition import PartMoments, part_moments
+from noisewise.privacy.mechanisms.partition import STEPS
+from noisewise.run import QUIET
 from noisewise.schema import Schema
-from noisewise.schema.partition import PartPrior, part_design
+from noisewise.schema.partition import PartPrior, on_scale, part_design
 from noisewise.schema.questions import (
     BAYES_PRIORS,
     COMBINATIONS,
@@ -46,13 +47,13 @@ def questions_about(*tested: str) -> list[Question]:
     ]
 
 
-def moments(source: Any, schema: Schema, formula: str, belongs: Parts, parts: int) -> part_grams.PartMoments:
+def moments(source: Any, schema: Schema, formula: str, belongs: Parts, parts: int) -> PartMoments:
     """The moments of the parts of a table by a given split."""
     design = part_design(schema, formula, ())
-    return part_grams.part_moments(source, schema, design, parts, split=GivenSplit(belongs), progress=False)
+    return part_moments(source, schema, design, parts, split=GivenSplit(belongs), run=QUIET)
 
 
-def answers_of(found: part_grams.PartMoments, schema: Schema, formula: str, questions: Sequence[Question],
+def answers_of(found: PartMoments, schema: Schema, formula: str, questions: Sequence[Question],
                prior: PartPrior) -> tuple[list[npt.NDArray[np.float64]], list[npt.NDArray[np.int64]]]:
     """What the parts answer, before they are clipped and on the grid; each with the parts last."""
     design = part_design(schema, formula, questions)
@@ -69,7 +70,7 @@ def answers_of(found: part_grams.PartMoments, schema: Schema, formula: str, ques
     return plain, on_grid
 
 
-def bits(found: part_grams.PartMoments, schema: Schema, formula: str, questions: Sequence[Question]) -> Bits:
+def bits(found: PartMoments, schema: Schema, formula: str, questions: Sequence[Question]) -> Bits:
     """One line for each part: the bytes of everything that is computed of it, with every prior."""
     count = len(found.counts)
     lines = [found.counts[:, None], found.products.reshape(count, -1), found.shift]

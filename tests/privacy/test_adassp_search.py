@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from tests.privacy.adassp_search import Pair, largest
 
+from noisewise.privacy.mechanisms.adassp import integer_below_smallest_eigenvalue
 from noisewise.privacy.sensitivity.adassp import AdasspSensitivity, adassp_sensitivity, sums_without_constant
-from noisewise.privacy.smallest_eigenvalue import integer_below_smallest_eigenvalue
 
 ROUNDING = 1 + 1e-12
 TIGHT = 0.99

@@ -16,19 +16,20 @@ import pytest
 from scipy import stats
 
 import noisewise
-from noisewise.errors import DeclarationError, PrivacyError
-from noisewise.holder import audit_kinds as kinds
-from noisewise.holder import partition as holder_partition
-from noisewise.holder.audit import audit_one_run, audit_requests, partition_request, standard_requests
-from noisewise.holder.audit_kinds import Request, subject_of
+from noisewise.audits.audit import audit_one_run, audit_requests, partition_request, standard_requests
+from noisewise.audits.request import Request, subject_of
+from noisewise.audits.trial import LESS_NOISE, draw_many
+from noisewise.errors import DeclarationError, PrivacyError, ReleaseError
+from noisewise.holder import gram as holder_gram
 from noisewise.holder.gram import plan_gram
-from noisewise.privacy.audit.trial import LESS_NOISE, draw_many
-from noisewise.privacy.mechanisms import MECHANISMS, SymmetricMechanism
+from noisewise.kinds import AdaSSP, Bounds, Gram, Moments, kinds
+from noisewise.kinds.registry import has_room
+from noisewise.privacy.mechanisms.gram import MECHANISMS
+from noisewise.privacy.mechanisms.partition import PartitionMechanism
 from noisewise.privacy.noise import laplace_integers
-from noisewise.privacy.partition import PartitionMechanism
-from noisewise.privacy.sensitivity import gram_sensitivity
-from noisewise.release.model import KINDS as RELEASE_KINDS
-from noisewise.schema import Basis, Schema
+from noisewise.privacy.sensitivity.gram import gram_sensitivity
+from noisewise.run import QUIET
+from noisewise.schema import Schema
 from noisewise.schema.basis import STATISTIC_GRID
 
 STRICT = {"draws": 6000, "confidence": 1 - 1e-7}
@@ -46,12 +47,12 @@ SHORT = [
     Request(schema(), 0.1),
     Request(schema("add-remove"), 4.0),
     Request(schema("add-remove", unit=PEOPLE), 1.0, 1e-6),
-    Request(schema(), 4.0, 1e-6, mechanism="wishart"),
-    Request(schema("add-remove"), 4.0, 1e-6, mechanism="wishart"),
-    Request(schema(columns="ab"), 1.0, 1e-6, kind="adassp", formula="b ~ a"),
-    Request(schema(columns="ab"), 1.0, 1e-6, average=4),
-    Request(schema("add-remove", columns="ab"), 1.0, 1e-6, kind="moments", formula="b ~ a"),
-    Request(schema(), 1.0, kind="bounds"),
+    Request(schema(), 4.0, 1e-6, Gram(mechanism="wishart")),
+    Request(schema("add-remove"), 4.0, 1e-6, Gram(mechanism="wishart")),
+    Request(schema(columns="ab"), 1.0, 1e-6, AdaSSP("b ~ a")),
+    Request(schema(columns="ab"), 1.0, 1e-6, Gram(average=4)),
+    Request(schema("add-remove", columns="ab"), 1.0, 1e-6, Moments("b ~ a")),
+    Request(schema(), 1.0, kind=Bounds("a")),
     partition_request("replace-one", 4.0, None),
     partition_request("add-remove", 1.0, None, [0.0]),
     partition_request("replace-one", 0.1, None),
@@ -61,7 +62,8 @@ SHORT = [
 
 
 def named(request: Request) -> str:
-    return f"{request.kind}-{request.mechanism or ('gaussian' if request.delta else 'pure')}-{request.schema.adjacency}"
+    mechanism = getattr(request.kind, "mechanism", None) or ("gaussian" if request.delta else "pure")
+    return f"{request.kind.name}-{mechanism}-{request.schema.adjacency}"
 
 
 @pytest.mark.parametrize("request_", SHORT, ids=named)
@@ -75,55 +77,60 @@ def test_a_release_keeps_its_promise_and_less_noise_would_be_noticed(request_: R
 
 def test_the_standard_audit_has_every_mechanism_and_every_kind() -> None:
     every = list(standard_requests())
-    assert {request.kind for request in every} == set(kinds.KINDS) >= set(RELEASE_KINDS)
+    audited = {kind.name for kind in kinds() if has_room(kind, "audit")}
+    assert {request.kind.name for request in every} == audited == {kind.name for kind in kinds()} - {"binary"}
     for adjacency in ("replace-one", "add-remove"):
         for epsilon in (0.1, 1.0, 4.0):
             own = [request for request in every if request.schema.adjacency == adjacency and request.epsilon == epsilon]
-            assert {request.mechanism for request in own} >= set(MECHANISMS)
+            assert {request.kind.mechanism for request in own if isinstance(request.kind, Gram)} >= set(MECHANISMS)
             assert any(not request.schema.unit.is_row for request in own)
-    assert any(request.average for request in every)
+    assert any(isinstance(request.kind, Gram) and request.kind.average for request in every)
 
 
-def lessened(plan: Callable[..., SymmetricMechanism], name: str) -> Callable[..., Any]:
-    """A mechanism whose own noise is too small: it is what draws, and what says how much it draws."""
-    def planned(*args: Any) -> Any:
-        mechanism = plan(*args)
-        if name == "wishart":
-            smaller = replace(mechanism.sensitivity, spectral=LESS_NOISE * mechanism.sensitivity.spectral)
-            return replace(mechanism, sensitivity=smaller)
-        field = {"gaussian": "sd", "laplace": "scale"}[name]
-        return replace(mechanism, **{field: LESS_NOISE * getattr(mechanism, field)})
+def planned_wrongly(monkeypatch: pytest.MonkeyPatch, wrong: Callable[[Any], Any]) -> None:
+    """Let every plan have a wrong mechanism: it is what draws, and what says how much it draws."""
+    plan = Request.plan
+    monkeypatch.setattr(Request, "plan", lambda self: replace(made := plan(self), mechanism=wrong(made.mechanism)))
 
-    return planned
+
+def lessened(mechanism: Any) -> Any:
+    """With noise of its own that is too small."""
+    if mechanism.name == "wishart":
+        smaller = replace(mechanism.sensitivity, spectral=LESS_NOISE * mechanism.sensitivity.spectral)
+        return replace(mechanism, sensitivity=smaller)
+    field = "sd" if hasattr(mechanism, "sd") else "scale"
+    return replace(mechanism, **{field: LESS_NOISE * getattr(mechanism, field)})
 
 
 @pytest.mark.parametrize(("name", "epsilon"), [
     ("gaussian", 0.1), ("laplace", 1.0), pytest.param("wishart", 4.0, marks=pytest.mark.slow)])
 def test_a_mechanism_with_less_noise_is_flagged(monkeypatch: pytest.MonkeyPatch, name: str, epsilon: float) -> None:
-    monkeypatch.setattr(kinds, "plan_gram", lessened(kinds.plan_gram, name))
-    request = Request(schema("add-remove"), epsilon, None if name == "laplace" else 1e-6, mechanism=name)
+    planned_wrongly(monkeypatch, lessened)
+    request = Request(schema("add-remove"), epsilon, None if name == "laplace" else 1e-6, Gram(mechanism=name))
     (finding,) = audit_requests([request], **(WITH_DELTA if request.delta else STRICT)).findings
     assert finding.flagged and finding.epsilon_law > epsilon
 
 
-def test_the_sensitivity_of_the_other_adjacency_is_flagged(monkeypatch: pytest.MonkeyPatch) -> None:
-    def planned(basis: Basis, epsilon: float, delta: float, *_: Any) -> Any:
-        right = plan_gram(basis, epsilon, delta)
-        wrong = gram_sensitivity(scalars=1, blocks=0, size=2, radius=1.0, norm_clipped=False, adjacency="add-remove")
-        return right.calibrate(replace(right.sensitivity, frobenius=wrong.frobenius), epsilon, delta)
+@pytest.mark.parametrize("delta", [None, 1e-6])
+def test_and_a_plan_that_states_so_is_refused(monkeypatch: pytest.MonkeyPatch, delta: float | None) -> None:
+    monkeypatch.setattr(holder_gram, "plan_gram", lambda *asked: lessened(plan_gram(*asked)))
+    with pytest.raises(ReleaseError, match="too small"):
+        Request(schema(), 1.0, delta).plan()
 
-    monkeypatch.setattr(kinds, "plan_gram", planned)
+
+def test_the_sensitivity_of_the_other_adjacency_is_flagged(monkeypatch: pytest.MonkeyPatch) -> None:
+    def planned(right: Any) -> Any:
+        wrong = gram_sensitivity(scalars=1, blocks=0, size=2, radius=1.0, norm_clipped=False, adjacency="add-remove")
+        return right.calibrate(replace(right.sensitivity, frobenius=wrong.frobenius), right.epsilon, right.delta)
+
+    planned_wrongly(monkeypatch, planned)
     (finding,) = audit_requests([Request(schema(), 1.0, 1e-6)], **WITH_DELTA).findings
     assert finding.flagged
 
 
 def test_a_number_without_noise_that_differs_is_flagged(monkeypatch: pytest.MonkeyPatch) -> None:
     """As if the number of rows were public where rows are added and removed."""
-    def planned(*args: Any) -> Any:
-        mechanism = plan_gram(*args)
-        return replace(mechanism, sensitivity=replace(mechanism.sensitivity, corner_is_public=True))
-
-    monkeypatch.setattr(kinds, "plan_gram", planned)
+    planned_wrongly(monkeypatch, lambda right: replace(right, sensitivity=replace(right.sensitivity, corner_is_public=True)))
     (finding,) = audit_requests([Request(schema("add-remove"), 1.0, 1e-6)], draws=200).findings
     assert finding.flagged and finding.epsilon_any == np.inf == finding.epsilon_law and finding.noise_at_most == 0.0
 
@@ -144,9 +151,7 @@ def test_releases_from_beginning_to_end_are_like_those_of_the_mechanism(request_
 
 def test_a_partition_release_with_less_noise_is_flagged(monkeypatch: pytest.MonkeyPatch) -> None:
     """For several numbers the midrange of k-norm noise has the law of Laplace noise."""
-    plan = holder_partition.plan_partition
-    monkeypatch.setattr(holder_partition, "plan_partition",
-                        lambda *asked: replace(made := plan(*asked), scale=LESS_NOISE * made.scale))
+    planned_wrongly(monkeypatch, lessened)
     for request in (partition_request("add-remove", 1.0, None), partition_request("replace-one", 1.0, 1e-6)):
         (finding,) = audit_requests([request], **(WITH_DELTA if request.delta else STRICT)).findings
         assert finding.flagged and finding.epsilon_law > 1.0
@@ -166,14 +171,12 @@ def test_a_partition_release_of_bounded_columns_is_audited_as_far_as_a_row_reach
     """No row within bounds makes a part certain of the opposite: the bounds stay below the claim."""
     declared = {"a": {"bounds": [-1, 1]}, "b": {"bounds": [0, 10]}, "c": {"levels": ["x", "y", "z"]}}
     asked = [{"ask": "bayes-factor", "of": "c"}, {"ask": "posterior-probability", "of": "a", "at": [0, 0.5]}]
-    report = noisewise.audit(Schema.from_dict({"adjacency": "replace-one", "columns": declared}), epsilon=1.0, kind="partition",
-                             formula="b ~ a + c", parts=12, questions=asked, draws=300)
+    bounded = Schema.from_dict({"adjacency": "replace-one", "columns": declared})
+    report = noisewise.audit(bounded, noisewise.Partition("b ~ a + c", parts=12, ask=asked), epsilon=1.0, draws=300)
     assert report.flagged == () and "partition, 12 parts" in str(report)
     with pytest.raises(DeclarationError, match="audited as bounds"):
-        noisewise.audit(schema(columns="ab"), epsilon=1.0, kind="partition", formula="b ~ a", parts=9,
-                        questions={"ask": "posterior-quantile", "of": "a"})
-    with pytest.raises(DeclarationError, match="parts"):
-        noisewise.audit(schema(columns="ab"), epsilon=1.0, kind="partition", formula="b ~ a", questions=asked)
+        quantile = noisewise.Partition("b ~ a", parts=9, ask={"ask": "posterior-quantile", "of": "a"})
+        noisewise.audit(schema(columns="ab"), quantile, epsilon=1.0)
 
 
 def test_one_run() -> None:
@@ -188,10 +191,11 @@ def test_the_function_of_the_library() -> None:
     assert report.flagged == () and len(report.rows()) == 1 and "laplace" in str(report)
     with pytest.raises(PrivacyError, match="epsilon"):
         noisewise.audit(schema())
+    answers = Schema.from_dict({"adjacency": "replace-one", "columns": {"a": {"levels": ["no", "yes"]}}})
     with pytest.raises(DeclarationError, match="cannot be audited"):
-        noisewise.audit(schema(), epsilon=1.0, kind="nonsense")
-    with pytest.raises(DeclarationError, match="formula"):
-        noisewise.audit(schema(), epsilon=1.0, delta=1e-6, kind="adassp")
+        noisewise.audit(answers, noisewise.Binary("a", rows=10), epsilon=1.0)
+    with pytest.raises(DeclarationError, match="an object with its options"):
+        noisewise.audit(schema(), "gram", epsilon=1.0)  # type: ignore[arg-type]
     with pytest.raises(PrivacyError, match="draws"):
         noisewise.audit(schema(), epsilon=1.0, draws=10)
     with pytest.raises(PrivacyError, match="power of two"):
@@ -200,6 +204,6 @@ def test_the_function_of_the_library() -> None:
 
 @pytest.mark.slow
 def test_the_whole_audit() -> None:
-    report = noisewise.audit(confidence=1 - 1e-4, progress=False)
+    report = noisewise.audit(confidence=1 - 1e-4, run=QUIET)
     assert not report.flagged
     assert all(finding.notices_less for finding in report.findings if finding.draws >= 4000)  # fewer where a draw takes long

@@ -14,7 +14,8 @@ import pytest
 from numpy.typing import NDArray
 from tests.privacy.neighbour_search import Array, Rows, frobenius, largest_change
 
-from noisewise.privacy.sensitivity import GramSensitivity, averaged_sensitivity, gram_sensitivity
+from noisewise.privacy.sensitivity.averaged import averaged_sensitivity
+from noisewise.privacy.sensitivity.gram import GramSensitivity, gram_sensitivity
 
 TIGHT = 0.99
 

@@ -9,7 +9,7 @@ from fractions import Fraction
 import pytest
 
 from noisewise.errors import PrivacyError
-from noisewise.privacy.binary import smallest_alpha, suffices
+from noisewise.privacy.mechanisms.binary import smallest_alpha, suffices
 
 
 def pmf(x: int, n: int, rows: int, alpha: int) -> list[Fraction]:

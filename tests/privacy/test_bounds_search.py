@@ -11,9 +11,8 @@ import pytest
 from numpy.typing import NDArray
 from tests.noise.selection_law import permute_and_flip_law
 
-from noisewise.data.counts import grid_counts
-from noisewise.privacy.bounds import SIDES, Side, cells_beyond
-from noisewise.privacy.mechanisms import Selection
+from noisewise.data.statistics.bounds import grid_counts
+from noisewise.privacy.mechanisms.bounds import SIDES, Selection, Side, cells_beyond
 from noisewise.privacy.sensitivity.bounds import BoundSensitivity, rank_scores, target
 from noisewise.schema import Unit
 

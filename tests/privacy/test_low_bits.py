@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.stats import binomtest
 
-from noisewise.privacy.mechanisms import SymmetricGaussian, SymmetricLaplace
+from noisewise.privacy.mechanisms.gram import SymmetricGaussian, SymmetricLaplace
 from noisewise.privacy.sensitivity.gram import gram_sensitivity
 from noisewise.schema.basis import STATISTIC_GRID
 

@@ -16,11 +16,11 @@ import pyarrow as pa
 import pytest
 from tests.privacy.partition_parts import SOURCES, Bits, as_source, bits, changed, moments, questions_about
 
-import noisewise.parts.fits as fits
-import noisewise.parts.statistics as statistics
-from noisewise.data import part_grams
-from noisewise.data.part_grams import PartMoments
+from noisewise.data.parts import answers, fits
+from noisewise.data.statistics import partition_sums
+from noisewise.data.statistics.partition import PartMoments
 from noisewise.schema import Schema
+from noisewise.schema import partition as answers_of_parts
 
 Rows = dict[str, npt.NDArray[Any]]
 Change = Callable[[Rows, np.random.Generator], Rows]
@@ -120,7 +120,7 @@ def test_sources_and_batches_make_no_difference(source: str, batch: int, tmp_pat
 def test_buffers_that_fill_up_several_times() -> None:
     """Parts have more rows than a buffer holds, and the victim fills it up more or less often than before."""
     rng = np.random.default_rng(6)
-    parts = [made(part_grams.LARGEST_BUFFER + 30 * place, rng) for place in range(PARTS)]
+    parts = [made(partition_sums.LARGEST_BUFFER + 30 * place, rng) for place in range(PARTS)]
     before = found_in(parts, rng)
     for change in ("none", "many", "largest", "other rows"):
         assert changed(before, found_in(with_victim(parts, change, rng), rng)) == {VICTIM}
@@ -198,7 +198,7 @@ def unlike(value: float, prior: str, parts: int = 8200) -> set[int]:
     other = unexplained.copy()
     other[7] = value
     with np.errstate(all="ignore"):
-        before, after = (statistics.log_bayes_factors(own, rows, 1, 2, prior) for own in (unexplained, other))
+        before, after = (answers_of_parts.log_bayes_factors(own, rows, 1, 2, prior) for own in (unexplained, other))
     return set(np.flatnonzero(before.view(np.int64) != after.view(np.int64)).tolist())
 
 
@@ -207,7 +207,7 @@ def test_nothing_is_interpolated_between_many_parts(prior: str, monkeypatch: pyt
     """A grid of models up to the best of them is fine in a model comparison; among parts it would be a leak."""
     for value in (1e-300, 0.1, np.nan):  # NaN: a part that cannot be fitted
         assert unlike(value, prior) == {7}
-    monkeypatch.setattr(statistics, "PARTS_AT_ONCE", 10**9)
+    monkeypatch.setattr(answers_of_parts, "PARTS_AT_ONCE", 10**9)
     assert len(unlike(0.1, prior)) > 1000
     with pytest.raises(ValueError, match="finite"):
         unlike(np.nan, prior)
@@ -226,10 +226,10 @@ def test_a_part_whose_eigenvalues_are_not_found_is_unusable_and_no_error(monkeyp
             raise np.linalg.LinAlgError("Eigenvalues did not converge")
         return original(matrices)
 
-    assert fits.fit_parts(found.counts, found.products, found.shift, terms, statistics.FLAT).usable[VICTIM]
+    assert fits.fit_parts(found.counts, found.products, found.shift, terms, answers.FLAT).usable[VICTIM]
     monkeypatch.setattr(np.linalg, "eigh", eigh)
     assert changed(before, bits(found, OPEN, "y ~ x + z", questions_about("x", "z"))) == {VICTIM}
-    assert not fits.fit_parts(found.counts, found.products, found.shift, terms, statistics.FLAT).usable[VICTIM]
+    assert not fits.fit_parts(found.counts, found.products, found.shift, terms, answers.FLAT).usable[VICTIM]
 
 
 def test_a_split_by_position_would_be_noticed() -> None:
@@ -254,21 +254,21 @@ def test_buffers_that_parts_share_would_be_noticed(monkeypatch: pytest.MonkeyPat
     """If all parts were multiplied whenever one is full, sums of others would be rounded at other places."""
     rng = np.random.default_rng(14)
     parts = [made(300, rng) for _ in range(PARTS)]
-    monkeypatch.setattr(part_grams, "LARGEST_BUFFER", 64)
+    monkeypatch.setattr(partition_sums, "LARGEST_BUFFER", 64)
 
     def found() -> tuple[Bits, Bits]:
         return tuple(found_in(table, rng, source="reader", batch=50)  # type: ignore[return-value]
                      for table in (parts, with_victim(parts, "other rows", rng)))
 
     assert changed(*found()) == {VICTIM}
-    own = part_grams.PartSums._multiply
+    own = partition_sums.PartSums._multiply
 
     def all_at_once(self: Any, part: int) -> None:
         for one, waiting in enumerate(self._filled):
             if waiting:
                 own(self, one)
 
-    monkeypatch.setattr(part_grams.PartSums, "_multiply", all_at_once)
+    monkeypatch.setattr(partition_sums.PartSums, "_multiply", all_at_once)
     assert len(changed(*found())) > 1
 
 
@@ -277,7 +277,7 @@ def test_statistics_of_whole_batches_would_be_noticed(monkeypatch: pytest.Monkey
     rng = np.random.default_rng(15)
     parts = split_table(rng)
     firsts: list[npt.NDArray[np.float64]] = []
-    add = part_grams.PartSums.add
+    add = partition_sums.PartSums.add
 
     def relative(self: Any, values: npt.NDArray[np.float64], belongs: npt.NDArray[np.int64]) -> None:
         firsts.append(values[0, 1:].copy())
@@ -293,5 +293,5 @@ def test_statistics_of_whole_batches_would_be_noticed(monkeypatch: pytest.Monkey
 
     one, other = (made(1, rng) for _ in range(2))
     assert changed(found(one), found(other)) == {0}
-    monkeypatch.setattr(part_grams.PartSums, "add", relative)
+    monkeypatch.setattr(partition_sums.PartSums, "add", relative)
     assert len(changed(found(one), found(other))) > 1

@@ -15,7 +15,7 @@ import pytest
 from tests.privacy.partition_parts import PRIORS, answers_of, moments, questions_about
 
 from noisewise.privacy.calibration import log_delta_of_gaussian
-from noisewise.privacy.partition import STEPS, PartitionMechanism
+from noisewise.privacy.mechanisms.partition import STEPS, PartitionMechanism
 from noisewise.privacy.sensitivity.partition import PartitionSensitivity
 from noisewise.schema import Schema
 from noisewise.schema.partition import PartPrior

@@ -14,10 +14,12 @@ import pyarrow as pa
 import pytest
 from scipy import stats
 
-from noisewise.data import part_grams, split
-from noisewise.data.part_grams import part_moments
-from noisewise.data.split import BalancedSplit, GivenSplit, RowSplit, UnitSplit, balanced_parts, independent_parts
+from noisewise.data.splitting import parts as split
+from noisewise.data.splitting.parts import BalancedSplit, GivenSplit, RowSplit, UnitSplit, balanced_parts, independent_parts
+from noisewise.data.statistics import partition
+from noisewise.data.statistics.partition import part_moments
 from noisewise.errors import DataError
+from noisewise.run import QUIET
 from noisewise.schema import Schema
 from noisewise.schema.partition import part_design
 
@@ -146,13 +148,13 @@ def declared(adjacency: str, unit: Any = "row") -> Schema:
 def test_equal_parts_only_where_the_number_of_rows_is_public(
     adjacency: str, unit: Any, rows: int, kind: type, monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(part_grams, "LARGEST_BALANCED", 10)
+    monkeypatch.setattr(partition, "LARGEST_BALANCED", 10)
     used: list[Any] = []
-    choose = part_grams._split
-    monkeypatch.setattr(part_grams, "_split", lambda *asked: used.append(choose(*asked)) or used[-1])
+    choose = partition._split
+    monkeypatch.setattr(partition, "_split", lambda *asked: used.append(choose(*asked)) or used[-1])
     schema = declared(adjacency, unit)
     table: dict[str, npt.NDArray[Any]] = {"y": np.arange(rows) % 5.0, "x": np.arange(rows) % 7.0, "who": np.arange(rows) // 3}
-    found = part_moments(table, schema, part_design(schema, "y ~ x", ()), 4, progress=False)
+    found = part_moments(table, schema, part_design(schema, "y ~ x", ()), 4, run=QUIET)
     assert type(used[-1]) is kind and found.balanced == (kind is BalancedSplit)
     expected = rows if unit == "row" else 27  # of 13 persons two rows, of one a single row
     assert found.counts.sum() == expected and found.rows == rows
@@ -165,14 +167,14 @@ def test_the_values_are_not_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
     schema = Schema.from_dict({"adjacency": "replace-one", "columns": {
         "y": {"bounds": "unknown", "missing": 0}, "x": {"bounds": "unknown", "missing": 0}}})
     splits: list[list[int]] = []
-    add = part_grams.PartSums.add
+    add = partition.PartSums.add
 
     def noted(self: Any, rows: npt.NDArray[np.float64], belongs: npt.NDArray[np.int64]) -> None:
         splits.append(belongs.tolist())
         add(self, rows, belongs)
 
     monkeypatch.setattr(split, "balanced_parts", lambda rows, parts: balanced_parts(rows, parts, seeded(9)))
-    monkeypatch.setattr(part_grams.PartSums, "add", noted)
+    monkeypatch.setattr(partition.PartSums, "add", noted)
     for values in (np.zeros(30), np.full(30, np.nan), np.arange(30.0)):
-        part_moments({"y": values, "x": values[::-1]}, schema, part_design(schema, "y ~ x", ()), 3, progress=False)
+        part_moments({"y": values, "x": values[::-1]}, schema, part_design(schema, "y ~ x", ()), 3, run=QUIET)
     assert splits[0] == splits[1] == splits[2]

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from noisewise.privacy.sensitivity import gram_sensitivity
-from noisewise.privacy.wishart import smallest_degrees
+from noisewise.privacy.mechanisms.wishart import smallest_degrees
+from noisewise.privacy.sensitivity.gram import gram_sensitivity
 
 Array = NDArray[np.float64]
 DRAWS = 300_000

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from html.parser import HTMLParser
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from noisewise.release import EntryNoise, GramPart, Release
-from noisewise.report.write import Report, report
+import noisewise
+from noisewise.kinds import AdaSSP, Binary, Bounds, Gram, Kind, Moments, Partition, Rows
+from noisewise.releases import Release
+from noisewise.releases.contents.gram import EntryNoise, GramContribution
+from noisewise.reports.write import Report, report
 from noisewise.results import Comparison, FitInfo, Posterior, PriorSummary
-from noisewise.results.model_comparison import Question
+from noisewise.results.comparison import Question
+from noisewise.run import QUIET
 from noisewise.schema import Basis, Design, Schema
+from noisewise.schema.questions import PosteriorProbability, PosteriorQuantile
 
 DECLARED: dict[str, Any] = {
     "adjacency": "replace-one",
@@ -44,13 +50,39 @@ def made_release(table: dict[str, Any] | None = None, declared: dict[str, Any] |
         "epsilon": 1.0, "delta": 1e-6, "mechanism": "gaussian", "sensitivity": 2.5,
         "statement": "Replacing any one row changes little.", "created": "2026-11-15", "library": "noisewise 0.1.0",
     }
-    return Release("gram", schema, None, (GramPart(**{**fields, **changes}),))
+    return Release(Gram(), schema, (GramContribution(**{**fields, **changes}),))
+
+
+KINDS: dict[str, tuple[Kind, float | None]] = {
+    "gaussian": (Gram(), 1e-6),
+    "laplace": (Gram(), None),
+    "wishart": (Gram(mechanism="wishart"), 1e-6),
+    "averaged": (Gram(average=3), 1e-6),
+    "moments": (Moments("visits ~ age + ward"), 1e-6),
+    "adassp": (AdaSSP("visits ~ age + ward"), 1e-6),
+    "partition": (Partition("visits ~ age", parts=20, ask=[PosteriorProbability("age", at=(0.0,)), PosteriorQuantile("age")]),
+                  None),
+    "rows": (Rows(copies=2), 1e-6),
+    "bounds": (Bounds({"age": (0, None)}), None),
+    "binary": (Binary("sick", rows=40, copies=2), None),
+}
+"""At least one of every kind of release, and its delta."""
+
+
+def real_release(name: str, folder: Path) -> Release:
+    """What a data holder makes: its noise is another in each run. It is in a file of that name."""
+    columns = {"visits": {"bounds": [0, 10]}, **{name: DECLARED["columns"][name] for name in ("age", "ward", "sick")}}
+    kind, delta = KINDS[name]
+    short = {"norm_bound": 1.2} if kind.has_columns else {}
+    schema = Schema.from_dict({"adjacency": "replace-one", "columns": columns, **short})
+    table = {**{column: rows(count=600)[column] for column in ("age", "ward", "sick")}, "visits": np.arange(600) % 7.0}
+    return noisewise.release(table, schema, kind, epsilon=2.0, delta=delta, to=folder / f"{name}.nwr", run=QUIET)
 
 
 def made_fit(release: Release, formula: str = FORMULA, **changes: Any) -> Posterior:
     """Normal draws around the least-squares solution of the released sums: what a fit comes to where there is little noise."""
     design = Design.of(formula, release.basis, release.terms)
-    gram = sum(part.matrix for part in release.parts)
+    gram = sum(one.matrix for one in release.contributions)
     count = float(gram[0, 0])
     inner = design.features.T @ gram @ design.features
     theta = np.linalg.solve(inner, design.features.T @ gram @ design.target)

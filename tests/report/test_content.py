@@ -18,10 +18,10 @@ from tests.report.made_for_reports import FORMULA, NOISE, Reader, made_compariso
 
 import noisewise
 from noisewise.errors import ResultError
-from noisewise.release import EntryNoise
-from noisewise.report.declared import bound_notes, column_moments
-from noisewise.report.redo import AUTHORS, TITLE
-from noisewise.report.write import report
+from noisewise.releases.contents.gram import EntryNoise
+from noisewise.reports.declared import bound_notes, column_moments
+from noisewise.reports.redo import AUTHORS, TITLE
+from noisewise.reports.write import report
 
 ROOT = Path(__file__).parents[2]
 NOISE_PER_ROW = NOISE / 4000
@@ -84,7 +84,7 @@ def test_the_privacy_statement_names_the_unit_the_odds_and_what_is_left(page: Re
     ({"adjacency": "add-remove"}, "guesses right about one row: at most 88.1 % ."),
     ({"adjacency": "add-remove"}, "at most 88.1 % of the time with it"),
     ({"unit": {"column": "person", "max_rows": 3}}, "guesses right about one person: at most 73.2 % ."),
-    ({"partition": {"year": "2024"}}, "one part of a population (year 2024)"),
+    ({"stratum": {"year": "2024"}}, "one stratum of a population (year 2024)"),
 ])
 def test_other_units_and_adjacencies(changes: dict[str, object], words: str) -> None:
     declared = {"adjacency": "replace-one", "columns": {"stay": {"bounds": [0, 40]}, "age": {"bounds": [18, 98]}}, **changes}
@@ -121,7 +121,8 @@ def test_a_row_counts_for_one_unless_rows_were_averaged(page: Reader) -> None:
 
 
 def test_pure_epsilon_is_told_as_a_change_of_belief() -> None:
-    text = Reader(report(made_release(delta=0.0, epsilon=0.5, noise=EntryNoise("laplace", 8.0, 8.0, 0.0))).html).text
+    pure = made_release(delta=0.0, epsilon=0.5, mechanism="laplace", noise=EntryNoise("laplace", 8.0, 8.0, 0.0))
+    text = Reader(report(pure).html).text
     assert "δ = 0" in text and "one of 50 % at most 62.3 %" in text and "e^0.5 ≈ 1.65" in text
 
 
@@ -142,7 +143,8 @@ def test_bounds_that_the_sums_show_to_be_tight_or_loose_are_told() -> None:
 
     def notes(values: Any, bounds: list[float]) -> list[str]:
         declared = {"adjacency": "replace-one", "columns": {**usual, "age": {"bounds": bounds}}}
-        return bound_notes(made_release({**table, "age": np.clip(values, *bounds)}, declared))
+        release = made_release({**table, "age": np.clip(values, *bounds)}, declared)
+        return bound_notes(release.schema, column_moments(release))
 
     age = np.asarray(table["age"])
     assert notes(age, [18, 98]) == []
@@ -222,7 +224,7 @@ def test_the_citation_is_that_of_the_repository(page: Reader) -> None:
 
 
 def test_papers_are_those_of_the_documentation() -> None:
-    from noisewise.report import papers
+    from noisewise.reports import papers
 
     known = " ".join(" ".join(page.read_text(encoding="utf-8").replace("*", "").split()) for page in (ROOT / "docs").glob("*.md"))
     named = [value for name, value in vars(papers).items() if name.isupper() and isinstance(value, str)]
@@ -232,14 +234,14 @@ def test_papers_are_those_of_the_documentation() -> None:
 
 def test_the_same_input_gives_the_same_bytes_and_reaches_no_rows() -> None:
     """In another process. What import-linter proves of all imports is at least true of those that a report makes."""
-    program = ("import sys, noisewise; from tests.report.made_for_reports import whole_report; before = set(sys.modules)\n"
+    program = ("import sys, noisewise; before = set(sys.modules); from tests.report.made_for_reports import whole_report\n"
                "sys.stdout.write(whole_report().html)\n"
                "sys.stderr.write(' '.join(sorted(name for name in set(sys.modules) - before if name.startswith('noisewise'))))")
     again = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True, timeout=120, cwd=ROOT,
                            env={**os.environ, "PYTHONHASHSEED": "7", "PYTHONIOENCODING": "utf-8"})
     assert whole_report().html.encode() == again.stdout
     reached = again.stderr.decode().split()
-    assert "noisewise.report.fits" in reached
+    assert "noisewise.reports.fits" in reached
     assert not [name for name in reached if name.startswith(("noisewise.data", "noisewise.privacy"))]
 
 

@@ -8,7 +8,7 @@ import math
 import numpy as np
 import pytest
 
-from noisewise.report.guarantee import Guarantee, chances, detections, largest_belief, of_several, protected, right_guesses
+from noisewise.reports.guarantee import Guarantee, chances, detections, largest_belief, of_several, protected, right_guesses
 from noisewise.schema import Schema
 
 BUDGETS = [(0.1, 0.0), (1.0, 0.0), (1.0, 1e-6), (0.5, 0.1), (3.0, 0.01), (8.0, 1e-3)]

@@ -16,18 +16,17 @@ from typing import Any
 import numpy as np
 import pytest
 from matplotlib.image import imread
-from tests.report.made_for_reports import made_comparison, made_fit, made_release, rows, whole_report
+from tests.report.made_for_reports import made_comparison, made_fit, made_release, real_release, rows, whole_report
 from tests.report.test_strangers import hostile_html
 
 import noisewise
-from noisewise.report.write import report
+from noisewise.reports.write import report
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable"))), None)
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: pip install '.[test]'")
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium: apt-get install chromium, as root, or another way")
 
 PHONE, DESK = {"width": 360, "height": 740}, {"width": 1280, "height": 900}
-GOLDEN = Path(__file__).parents[1] / "golden"
 
 
 @dataclass
@@ -55,7 +54,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     releases = [made_release(rows(seed, 3000 + seed)) for seed in range(1, 5)]
     together = noisewise.combine(releases)
     fits = [made_fit(together), made_fit(together, "sick ~ age + ward", family="logistic")]
-    report([*releases, GOLDEN / "microdata-1.4.nwr"], fits=fits, comparisons=made_comparison(together), path=place / "sites.html")
+    report([*releases, real_release("rows", place)], fits=fits, comparisons=made_comparison(together), path=place / "sites.html")
     (place / "hostile.html").write_text(hostile_html(), encoding="utf-8")
     return place
 

@@ -8,19 +8,17 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.report.made_for_reports import DECLARED, Reader, made_comparison, made_fit, made_release, rows
+from tests.report.made_for_reports import DECLARED, Reader, made_comparison, made_fit, made_release, real_release, rows
 
 import noisewise
 from noisewise.errors import ResultError
-from noisewise.release import MicrodataRelease, Release
-from noisewise.release.source import source_of
-from noisewise.report.given import assign, read_release, read_result, subjects_of
-from noisewise.report.origin import COMPARED, OF_SOME
-from noisewise.report.write import report
+from noisewise.releases import Release
+from noisewise.releases.source import source_of
+from noisewise.reports.given import COMPARED, OF_SOME, assign, read_release, read_result, subjects_of
+from noisewise.reports.write import report
 from noisewise.results import Comparison, FitInfo, Posterior
 from noisewise.schema import Basis, Design
 
-GOLDEN = Path(__file__).parents[1] / "golden"
 CERTAIN = "as the digest of noisy numbers that it records shows."
 
 
@@ -35,9 +33,9 @@ def known_comparison(release: Release) -> Comparison:
 
 def other_noise(release: Release) -> Release:
     """The same rows, released again."""
-    (part,) = release.parts
-    noise = np.triu(np.random.default_rng(9).normal(0, 8.0, part.matrix.shape), 1)
-    return Release("gram", release.schema, None, (replace(part, matrix=part.matrix + noise + noise.T),))
+    one = release.contents
+    noise = np.triu(np.random.default_rng(9).normal(0, 8.0, one.matrix.shape), 1)
+    return release.with_contributions((replace(one, matrix=one.matrix + noise + noise.T),))
 
 
 def test_a_fit_and_a_comparison_of_this_very_release(tmp_path: Path) -> None:
@@ -109,11 +107,11 @@ def test_a_fit_of_one_of_several_holders_is_named_and_checked_against_it(tmp_pat
         report(files, fits=known_fit(made_release(rows(3))))
 
 
-def test_one_of_the_parts_of_a_file_is_known_too(tmp_path: Path) -> None:
+def test_one_of_the_holders_of_a_file_is_known_too(tmp_path: Path) -> None:
     sites = [made_release(rows(seed)) for seed in (1, 2, 3)]
     noisewise.combine(sites).save(tmp_path / "all.nwr")
     found = report(tmp_path / "all.nwr", fits=known_fit(sites[1]))
-    assert f"Made from one of the 3 parts of all.nwr alone, {CERTAIN}" in Reader(found.html).text
+    assert f"Made from one of the 3 holders of all.nwr alone, {CERTAIN}" in Reader(found.html).text
     assert len(found.flags) == 1 and "Does the release agree" not in found.html
     with pytest.raises(ResultError, match="the digest of another release"):
         report(tmp_path / "all.nwr", fits=known_fit(made_release(rows(4))))
@@ -139,12 +137,11 @@ def test_holders_that_were_added_up_are_the_same_holders(tmp_path: Path) -> None
     assert f"Made from this very release (release 1), {CERTAIN}" in Reader(report(added, fits=fit).html).text
 
 
-def test_the_digest_chooses_among_releases_of_the_same_columns() -> None:
+def test_the_digest_chooses_among_releases_of_the_same_columns(tmp_path: Path) -> None:
     """Published rows of one schema are releases of their own; without the digest a fit is taken for one of the first."""
-    first = noisewise.load(GOLDEN / "microdata-1.4.nwr")
-    assert isinstance(first, MicrodataRelease)
-    second = replace(first, file=replace(first.file, sha256="1" * 64))
-    design = Design.of("age ~ smoker", Basis.of(first.schema))
+    first = real_release("rows", tmp_path)
+    second = first.with_contributions((replace(first.contents, file=replace(first.contents.file, sha256="1" * 64)),))
+    design = Design.of("age ~ sick", Basis.of(first.schema))
     info = FitInfo("rows", "gaussian", design.formula, seed=1, chains=2, draws=20)
     samples = np.random.default_rng(1).uniform(1, 2, (2, 20, len(design.terms) + 1))
     for source, places, flagged in ((source_of(second), [0, 1], False), ("", [1, 0], True)):
@@ -163,7 +160,7 @@ def test_holders_with_different_people_are_one_subject() -> None:
     """Where they declare whose rows they have, the declarations differ; they are analysed together all the same."""
     release = made_release()
     north, south = (
-        Release("gram", replace(release.schema, partition=(("clinic", name),)), None, one.parts)
+        Release(one.kind, replace(release.schema, stratum=(("clinic", name),)), one.contributions)
         for name, one in (("north", release), ("south", other_noise(release))))
     together = noisewise.combine([north, south])
     subjects = subjects_of([read_release(north, 1), read_release(south, 2)])

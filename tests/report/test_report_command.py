@@ -44,7 +44,7 @@ def test_a_page_is_written_and_told(folder: Path) -> None:
 def test_a_folder_of_releases_and_json(folder: Path) -> None:
     (folder / "sites").mkdir()
     for seed in (1, 2):
-        made_release(library=f"noisewise 0.{seed}.0", matrix=made_release().parts[0].matrix + seed * _symmetric()).save(
+        made_release(library=f"noisewise 0.{seed}.0", matrix=made_release().contents.matrix + seed * _symmetric()).save(
             folder / "sites" / f"{seed}.nwr")
     result = run("report", "sites", "--json")
     found = json.loads(result.stdout)
@@ -53,10 +53,10 @@ def test_a_folder_of_releases_and_json(folder: Path) -> None:
 
 
 def _symmetric() -> Any:
-    """A little more in one entry and its mirror image, so that a part is not another one's copy."""
+    """A little more in one entry and its mirror image, so that a holder's is not another one's copy."""
     import numpy as np
 
-    change = np.zeros_like(made_release().parts[0].matrix)
+    change = np.zeros_like(made_release().contents.matrix)
     change[1, 2] = change[2, 1] = 1.0
     return change
 

@@ -12,7 +12,7 @@ from tests.unit.results.test_store import array_bytes, document_change, rewritte
 
 from noisewise import Comparison, Posterior
 from noisewise.errors import ResultError
-from noisewise.results.comparison_store import load_result
+from noisewise.results.store import load_result
 
 ARRAYS = ("members", "probabilities", "log_bayes_factors", "samples")
 

@@ -28,17 +28,19 @@ from typer.testing import CliRunner
 
 import noisewise as nw
 from noisewise.cli.app import app
-from noisewise.data.averaged import averaged_gram_sum
-from noisewise.data.counts import grid_counts
+from noisewise.data.cluster import sum_over_cluster
 from noisewise.data.exact import ExactSum
-from noisewise.data.gram import gram_sum
-from noisewise.data.groups import random_groups
-from noisewise.data.moments import moments_sum
-from noisewise.data.part_grams import part_moments
 from noisewise.data.sources import open_source
 from noisewise.data.sources import spark as spark_source
 from noisewise.data.sources.base import ClusterSource, Wanted
+from noisewise.data.statistics.averaged import averaged_gram_sum, random_groups
+from noisewise.data.statistics.bounds import grid_counts
+from noisewise.data.statistics.gram import gram_sum
+from noisewise.data.statistics.moments import moments_sum
+from noisewise.data.statistics.partition import part_moments
 from noisewise.errors import DataError
+from noisewise.kinds import kinds
+from noisewise.run import ALONE, QUIET, Run
 from noisewise.schema import Basis, Schema
 from noisewise.schema.partition import part_design
 from noisewise.schema.schema import Unit
@@ -71,17 +73,17 @@ def frame(spark: SparkSession, table: pa.Table, pieces: int = 3) -> DataFrame:
 def test_the_same_rows_give_the_identical_statistic(case: str, spark: SparkSession) -> None:
     source = open_source(frame(spark, CASES[case]))
     assert isinstance(source, ClusterSource)
-    assert statistic(source) == statistic(CASES[case], threads=1)
+    assert statistic(source) == statistic(CASES[case], ALONE)
 
 
 def test_moments_and_counts_are_identical(spark: SparkSession) -> None:
     table = CASES["with holes"]
     there = frame(spark, table)
     schema = Schema.from_dict({"adjacency": "replace-one", "columns": {"age": {"bounds": [0, 120]}, "stay": {"bounds": [0, 60]}}})
-    one, other = (moments_sum(data, schema, Basis.of(schema), ["x", "xx", "y", "yxx"], progress=False).exact
+    one, other = (moments_sum(data, schema, Basis.of(schema), ["x", "xx", "y", "yxx"], run=QUIET).exact
                   for data in (table, there))
     assert one == other
-    here, counted = (grid_counts(data, ["age"], np.linspace(0, 90, 7), Unit(), progress=False) for data in (table, there))
+    here, counted = (grid_counts(data, ["age"], np.linspace(0, 90, 7), Unit(), run=QUIET) for data in (table, there))
     assert np.array_equal(here.columns["age"], counted.columns["age"]) and here.rows == counted.rows
 
 
@@ -101,7 +103,7 @@ def test_averaged_rows(spark: SparkSession) -> None:
     schema = Schema.from_dict({"adjacency": "replace-one", "columns": {"x": {"bounds": [0, 1]}}})
     ordered = frame(spark, table, 1).sort("x").coalesce(1)
     groups = random_groups(500, 5)
-    one, other = (averaged_gram_sum(data, schema, Basis.of(schema), 5, groups=groups, progress=False).to_grid()
+    one, other = (averaged_gram_sum(data, schema, Basis.of(schema), 5, groups=groups, run=QUIET).to_grid()
                   for data in (table, ordered))
     assert np.array_equal(one, other)
 
@@ -109,23 +111,23 @@ def test_averaged_rows(spark: SparkSession) -> None:
 def test_every_kind_of_release_takes_a_table_of_spark(spark: SparkSession, tmp_path: Path) -> None:
     rng = np.random.default_rng(1)
     x = rng.uniform(0, 1, 600)
-    data = frame(spark, pa.table({"x": x, "y": np.clip(0.5 * x + 0.1 * rng.normal(size=600), 0, 1), "who": np.arange(600)}))
-    schema = Schema.from_dict({"adjacency": "replace-one", "columns": {"x": {"bounds": [0, 1]}, "y": {"bounds": [0, 1]}}})
-    options = {"epsilon": 50.0, "delta": 1e-6, "progress": False}
-    gram = nw.release(data, schema, **options)
-    assert gram.parts[0].rows == 600
-    assert nw.release(data, schema, kind="moments", formula="y ~ x", **options).parts[0].rows == 600
-    assert nw.release(data, schema, average=3, **options).parts[0].rows == 600
-    rows = nw.release(data, schema, kind="microdata", output=tmp_path / "rows.nwr", **options)
-    assert rows.rows == pq.read_metadata(tmp_path / "rows.rows.parquet").num_rows == 600
+    data = frame(spark, pa.table({"x": x, "y": np.clip(0.5 * x + 0.1 * rng.normal(size=600), 0, 1), "who": np.arange(600),
+                                  "sick": np.where(x > 0.5, "yes", "no")}))
+    schema = Schema.from_dict({"adjacency": "replace-one", "columns": {
+        "x": {"bounds": [0, 1]}, "y": {"bounds": [0, 1]}, "sick": {"levels": ["no", "yes"]}}})
     asked = [{"ask": "posterior-probability", "of": "x", "at": [0]}]
-    parts = nw.release(data, schema, kind="partition", formula="y ~ x", parts=12, questions=asked, epsilon=50.0, progress=False)
-    assert parts.balanced and parts.rows == 600
+    requests = [nw.Gram(), nw.Gram(average=3), nw.Moments("y ~ x"), nw.AdaSSP("y ~ x"), nw.Partition("y ~ x", 12, asked),
+                nw.Rows(), nw.Bounds({"x": (0, None)}), nw.Binary("sick", rows=50)]
+    assert {request.name for request in requests} == {kind.name for kind in kinds()}
+    made = {request: nw.release(data, schema, request, epsilon=50.0, delta=None if request.name in ("bounds", "binary") else 1e-6,
+                                to=tmp_path / "rows.nwr" if request.needs_file else None, run=QUIET) for request in requests}
+    assert {release.contents.rows for release in made.values()} == {600}
+    assert pq.read_metadata(tmp_path / "rows.rows.parquet").num_rows == 600
+    assert made[requests[4]].contents.balanced and made[requests[6]].contents["x"][1] > 0.9
     unknown = Schema.from_dict({"adjacency": "add-remove", "unit": {"column": "who", "max_rows": 2},
                                 "columns": {"x": {"bounds": "unknown"}, "y": {"bounds": "unknown"}}})
-    dealt = nw.release(data, unknown, kind="partition", formula="y ~ x", parts=12, questions=asked, epsilon=50.0, progress=False)
+    dealt = nw.release(data, unknown, nw.Partition("y ~ x", parts=12, ask=asked), epsilon=50.0, run=QUIET).contents
     assert not dealt.balanced and dealt.rows is None
-    assert nw.private_bounds(data, {"x": (0, None)}, epsilon=50.0, adjacency="replace-one", progress=False)["x"][1] > 0.9
 
 
 def test_names_mean_nothing_to_spark(spark: SparkSession) -> None:
@@ -134,9 +136,9 @@ def test_names_mean_nothing_to_spark(spark: SparkSession) -> None:
     table = pa.table(cells | {"who.is": np.arange(20) // 4})
     plain = Schema.from_dict({"adjacency": "replace-one", "columns": {name: {"bounds": [0, 1]} for name in odd}})
     there = frame(spark, table)
-    assert gram_sum(there, plain, Basis.of(plain), progress=False) == gram_sum(table, plain, Basis.of(plain), progress=False)
+    assert gram_sum(there, plain, Basis.of(plain), run=QUIET) == gram_sum(table, plain, Basis.of(plain), run=QUIET)
     people = Schema.from_dict({**plain.to_dict(), "unit": {"column": "who.is", "max_rows": 9}})
-    assert gram_sum(there, people, Basis.of(people), progress=False) == gram_sum(table, people, Basis.of(people), progress=False)
+    assert gram_sum(there, people, Basis.of(people), run=QUIET) == gram_sum(table, people, Basis.of(people), run=QUIET)
 
 
 def test_types_are_read_as_they_are_elsewhere(spark: SparkSession) -> None:
@@ -148,8 +150,8 @@ def test_types_are_read_as_they_are_elsewhere(spark: SparkSession) -> None:
     schema = Schema.from_dict({"adjacency": "replace-one", "columns": {
         "money": {"bounds": [-5, 50]}, "single": {"levels": [0.1, 2.5], "other": 2.5}, "small": {"bounds": [-1, 3]},
         "flag": {"levels": [False, True]}, "text": {"levels": ["a", "b", "B"]}, "nothing": {"bounds": [0, 1]}}})
-    assert gram_sum(frame(spark, table), schema, Basis.of(schema), progress=False) == gram_sum(
-        table, schema, Basis.of(schema), progress=False)
+    assert gram_sum(frame(spark, table), schema, Basis.of(schema), run=QUIET) == gram_sum(
+        table, schema, Basis.of(schema), run=QUIET)
 
 
 @pytest.mark.parametrize("kind", ["array<double>", "struct<a:double>", "map<string,double>", "interval year to month", "date"])
@@ -169,8 +171,8 @@ def test_units_of_any_type(cells: str, units: int, spark: SparkSession) -> None:
     """Rows without an identifier, and those with NaN, are one unit together; -0.0 is 0.0; texts are compared byte by byte."""
     data = spark.sql(f"select {cells} as who, rand(1) as x, rand(2) as y from "
                      "(select explode(array(1, 2, 3, null)) as who), range(20)")
-    assert gram_sum(data, PEOPLE, Basis.of(PEOPLE), progress=False).rows == 3 * units
-    assert gram_sum(data.toArrow(), PEOPLE, Basis.of(PEOPLE), progress=False).rows == 3 * units
+    assert gram_sum(data, PEOPLE, Basis.of(PEOPLE), run=QUIET).rows == 3 * units
+    assert gram_sum(data.toArrow(), PEOPLE, Basis.of(PEOPLE), run=QUIET).rows == 3 * units
 
 
 def people(rng: np.random.Generator, rows: int = 240, units: int = 30) -> pa.Table:
@@ -229,7 +231,7 @@ def test_one_unit_more_changes_the_statistic_by_its_own_rows(spark: SparkSession
     own = np.asarray(table["who"]) == 5
 
     def found(rows: pa.Table, pieces: int) -> Any:
-        return gram_sum(frame(spark, rows, pieces), PEOPLE, Basis.of(PEOPLE), progress=False).total
+        return gram_sum(frame(spark, rows, pieces), PEOPLE, Basis.of(PEOPLE), run=QUIET).total
 
     assert np.array_equal(found(table, 4) - found(table.filter(~own), 3), found(table.filter(own), 2))
 
@@ -285,7 +287,7 @@ def sent_along() -> Iterator[None]:
 def test_a_task_that_is_done_again_counts_once(spark: SparkSession) -> None:
     source = open_source(spark.range(1000).toDF("x").repartition(4))
     assert isinstance(source, ClusterSource)
-    assert source.sum_up([Wanted("x", "number")], _Failing, False).high.tolist() == [1000]
+    assert sum_over_cluster(source, [Wanted("x", "number")], _Failing, QUIET).high.tolist() == [1000]
 
 
 def deal_twice(piece: int, batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[int, int, bytes]]:
@@ -307,7 +309,7 @@ def gather_at_second(records: Iterator[tuple[int, int, bytes]]) -> Iterator[tupl
 def test_a_machine_that_gathers_may_fail_too(spark: SparkSession) -> None:
     source = open_source(spark.range(1000).toDF("x").repartition(4))
     assert isinstance(source, ClusterSource)
-    found = source.exchange([Wanted("x", "number")], deal_twice, gather_at_second, in_order=True, progress=False)
+    found = source.exchange([Wanted("x", "number")], deal_twice, gather_at_second, in_order=True, run=QUIET)
     assert sum(int(content) for _, _, content in found) == 1000 and len(found) == 4
 
 
@@ -323,7 +325,7 @@ def measured(rows: int, rng: np.random.Generator) -> pa.Table:
 
 
 def parts_of(data: Any, schema: Schema, parts: int) -> Any:
-    return part_moments(data, schema, part_design(schema, "y ~ x + z", ()), parts, progress=False)
+    return part_moments(data, schema, part_design(schema, "y ~ x + z", ()), parts, run=QUIET)
 
 
 def test_rows_are_dealt_out_once_and_evenly(spark: SparkSession) -> None:
@@ -380,8 +382,8 @@ def test_an_error_quotes_no_cell(how: str, spark: SparkSession, logged: list[str
         data.collect()
     assert any(SECRET in text for text in logged)  # PySpark logs it, too
     logged.clear()
-    work = {"sums": lambda: gram_sum(data, schema, Basis.of(schema), progress=False),
-            "parts": lambda: part_moments(data, schema, part_design(schema, "y ~ x", ()), 5, progress=False),
+    work = {"sums": lambda: gram_sum(data, schema, Basis.of(schema), run=QUIET),
+            "parts": lambda: part_moments(data, schema, part_design(schema, "y ~ x", ()), 5, run=QUIET),
             "rows": lambda: list(open_source(data).tasks(WANTED[:2])[0]())}
     with pytest.raises(DataError, match="could not be read to the end") as caught:
         work[how]()
@@ -400,7 +402,7 @@ def test_workers_without_noisewise_are_named(spark: SparkSession) -> None:
     source = open_source(spark.range(9).toDF("x"))
     assert isinstance(source, ClusterSource)
     with pytest.raises(DataError, match="installed on every machine.*spark.archives"):
-        source.exchange([Wanted("x", "number")], deal_without_us, gather_at_second, in_order=False, progress=False)
+        source.exchange([Wanted("x", "number")], deal_without_us, gather_at_second, in_order=False, run=QUIET)
 
 
 @pytest.mark.slow
@@ -434,11 +436,12 @@ def test_ctrl_c_stops_the_work_on_the_cluster(spark: SparkSession) -> None:
     threading.Thread(target=interrupt, daemon=True).start()
     begun = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
-        source.sum_up([Wanted("x", "number")], _Slow, False)
+        sum_over_cluster(source, [Wanted("x", "number")], _Slow, QUIET)
     while tracker.getActiveJobsIds():
         assert time.monotonic() < begun + 60
         time.sleep(0.1)
-    assert source.sum_up([Wanted("x", "number")], _Failing, False).high.tolist() == [1000]  # the cluster is as good as before
+    again = sum_over_cluster(source, [Wanted("x", "number")], _Failing, QUIET)
+    assert again.high.tolist() == [1000]  # the cluster is as good as before
 
 
 def test_interrupted_work_spends_nothing(spark: SparkSession, tmp_path: Path) -> None:
@@ -450,15 +453,15 @@ def test_interrupted_work_spends_nothing(spark: SparkSession, tmp_path: Path) ->
 
     data = spark.sql("select rand(1) as x from range(1000000)")
     with pytest.raises(KeyboardInterrupt):
-        nw.release(data, schema, epsilon=1.0, delta=1e-6, ledger=ledger, progress=stop)
-    assert nw.release(data, schema, epsilon=1.0, delta=1e-6, ledger=ledger, progress=False).parts[0].rows == 1_000_000
+        nw.release(data, schema, epsilon=1.0, delta=1e-6, ledger=ledger, run=Run(progress=stop))
+    assert nw.release(data, schema, epsilon=1.0, delta=1e-6, ledger=ledger, run=QUIET).contributions[0].rows == 1_000_000
 
 
 def test_tasks_are_told(spark: SparkSession) -> None:
     told: list[tuple[int, int | None]] = []
     schema = Schema.from_dict({"adjacency": "replace-one", "columns": {"x": {"bounds": [0, 1]}}})
     gram_sum(spark.range(300_000).selectExpr("rand(1) as x"), schema, Basis.of(schema),
-             progress=lambda done, total: told.append((done, total)))
+             run=Run(progress=lambda done, total: told.append((done, total))))
     assert told and told[-1][1] is not None and 0 <= told[-1][0] <= told[-1][1]
 
 
@@ -492,7 +495,7 @@ def test_the_command_line_names_a_table_or_files(form: str, spark: SparkSession,
         name = "visits"
     result = released(name, on_disk)
     assert result.exit_code == 0, result.output
-    assert nw.load(on_disk / "out.nwr").parts[0].rows == CASES["with holes"].num_rows
+    assert nw.load(on_disk / "out.nwr").contributions[0].rows == CASES["with holes"].num_rows
 
 
 @pytest.mark.parametrize(("name", "words"), [("rows.csv", "what type"), ("no_such_table", "TABLE_OR_VIEW_NOT_FOUND"),

@@ -18,10 +18,11 @@ import pyarrow as pa
 from tests.spark.local_cluster import provide_java, start
 
 import noisewise as nw
-from noisewise.data.gram import gram_sum
 from noisewise.data.sources import open_source
 from noisewise.data.sources.base import Wanted
+from noisewise.data.statistics.gram import gram_sum
 from noisewise.errors import DataError
+from noisewise.run import QUIET, Run
 from noisewise.schema import Basis, Schema
 
 SECRET = "secret-4711"
@@ -47,13 +48,13 @@ def tried(spark: Any) -> dict[str, Any]:
     told: list[tuple[int, int | None]] = []
     asked = [{"ask": "posterior-probability", "of": "x", "at": [0]}]
     return {
-        "same": gram_sum(frame, schema, Basis.of(schema), progress=lambda *now: told.append(now)) == gram_sum(
-            table, schema, Basis.of(schema), progress=False),
+        "same": gram_sum(frame, schema, Basis.of(schema), run=Run(progress=lambda *now: told.append(now))) == gram_sum(
+            table, schema, Basis.of(schema), run=QUIET),
         "told": bool(told),
-        "units": gram_sum(frame, people, Basis.of(people), progress=False).rows,
+        "units": gram_sum(frame, people, Basis.of(people), run=QUIET).rows,
         "streamed": sum(batch.num_rows for task in open_source(frame).tasks([Wanted("x", "number")]) for batch in task()),
-        "parts": nw.release(frame, people, kind="partition", formula="y ~ x", parts=10, questions=asked, epsilon=5.0,
-                            progress=False).parts,
+        "parts": nw.release(frame, people, nw.Partition("y ~ x", parts=10, ask=asked), epsilon=5.0,
+                            run=QUIET).contributions,
         "error": _error(spark, schema),
     }
 
@@ -61,7 +62,7 @@ def tried(spark: Any) -> dict[str, Any]:
 def _error(spark: Any, schema: Schema) -> str:
     data = spark.sql(f"select cast(if(id = 5, '{SECRET}', '0.5') as double) as x, 0.5d as y from range(10)")
     try:
-        gram_sum(data, schema, Basis.of(schema), progress=False)
+        gram_sum(data, schema, Basis.of(schema), run=QUIET)
     except DataError as error:
         return f"{error} {error.__cause__} {error.__context__}"
     return "none"

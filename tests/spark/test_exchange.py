@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
@@ -17,16 +17,18 @@ from scipy import stats
 from tests.contract.test_sources import CASES, statistic
 from tests.privacy.partition_parts import bits, changed, questions_about
 
-from noisewise.data import cluster, unordered_parts
-from noisewise.data.counts import grid_counts
-from noisewise.data.keyed_split import KeyedRowSplit, KeyedUnitSplit
-from noisewise.data.part_grams import LARGEST_BUFFER, PartMoments, part_moments
+from noisewise.data import cluster
 from noisewise.data.sources import open_source
 from noisewise.data.sources.arrow import TableSource, open_arrow
-from noisewise.data.sources.base import ClusterSource, Deal, Gather, Record, Sum, Wanted, Worker
-from noisewise.data.split import GivenSplit
-from noisewise.data.unordered_parts import own_order
+from noisewise.data.sources.base import ClusterSource, Deal, Gather, Record, Wanted
+from noisewise.data.splitting.parts import GivenSplit, KeyedRowSplit, KeyedUnitSplit
+from noisewise.data.statistics import partition_unordered
+from noisewise.data.statistics.bounds import grid_counts
+from noisewise.data.statistics.partition import PartMoments, part_moments
+from noisewise.data.statistics.partition_sums import LARGEST_BUFFER
+from noisewise.data.statistics.partition_unordered import own_order
 from noisewise.errors import DataError
+from noisewise.run import ALONE, QUIET, Run
 from noisewise.schema import Schema
 from noisewise.schema.partition import part_design
 from noisewise.schema.schema import Unit
@@ -60,10 +62,7 @@ class Pieces:
     def with_few_rows_of_each(self, unit: str, max_rows: int, wanted: Sequence[Wanted]) -> Pieces:
         return self  # no unit here has more
 
-    def sum_up(self, wanted: Sequence[Wanted], worker: Callable[[], Worker[Sum]], progress: Any) -> Sum:
-        return cluster.sum_over_cluster(self, wanted, worker, progress)
-
-    def exchange(self, wanted: Sequence[Wanted], deal: Deal, gather: Gather, *, in_order: bool, progress: Any) -> list[Record]:
+    def exchange(self, wanted: Sequence[Wanted], deal: Deal, gather: Gather, *, in_order: bool, run: Run) -> list[Record]:
         first = self._dealt(self.tables, wanted, deal)
         again = first if self.second is None else self._dealt(self.second, wanted, deal)
         found: list[Record] = []
@@ -94,7 +93,7 @@ def test_chunks_are_added_to_the_sum_that_one_machine_finds(case: str, chunk: in
     monkeypatch.setattr(cluster, "CHUNK_BYTES", chunk)
     source = cut(CASES[case], pieces)
     assert isinstance(source, ClusterSource)
-    assert statistic(source) == statistic(CASES[case], threads=1)
+    assert statistic(source) == statistic(CASES[case], ALONE)
 
 
 def test_no_machine_holds_more_than_its_own_sum_and_one_of_what_it_gathers() -> None:
@@ -116,13 +115,13 @@ def test_a_sum_with_large_parts_is_exact() -> None:
     """Low parts that exceed their range together are carried, and negative numbers are as good as others."""
     table = pa.table({"age": np.full(30_000, 118.9), "stay": np.full(30_000, 0.3), "visits": np.full(30_000, -7),
                       "smoker": np.ones(30_000, dtype=bool), "ward": ["A"] * 30_000, "grade": np.full(30_000, 3, dtype=np.int32)})
-    assert statistic(cut(table, 11)) == statistic(table, threads=1)
+    assert statistic(cut(table, 11)) == statistic(table, ALONE)
 
 
 def test_cells_are_counted_on_the_cluster() -> None:
     grid = np.array([0.0, 30.0, 60.0])
     table = CASES["with holes"]
-    here, there = (grid_counts(source, ["age", "stay"], grid, Unit(), progress=False) for source in (table, cut(table, 4)))
+    here, there = (grid_counts(source, ["age", "stay"], grid, Unit(), run=QUIET) for source in (table, cut(table, 4)))
     assert here.rows == there.rows == table.num_rows
     assert all(np.array_equal(here.columns[name], there.columns[name]) for name in ("age", "stay"))
 
@@ -134,7 +133,7 @@ def made(rows: int, rng: np.random.Generator) -> pa.Table:
 
 
 def moments(source: Any, schema: Schema, parts: int) -> PartMoments:
-    return part_moments(source, schema, part_design(schema, FORMULA, ()), parts, progress=False)
+    return part_moments(source, schema, part_design(schema, FORMULA, ()), parts, run=QUIET)
 
 
 def known_key(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -161,7 +160,7 @@ def test_how_many_rows_were_left_out_is_not_told_where_the_number_of_rows_is_pub
     table = made(2000, np.random.default_rng(8))
     holes = table.set_column(table.schema.get_field_index("x"), "x", pa.array([None, *table["x"].to_pylist()[1:]], pa.float64()))
     design = part_design(schema, FORMULA, ())
-    whole, other = (part_moments(cut(rows, 3), schema, design, 1, progress=False) for rows in (table, holes))
+    whole, other = (part_moments(cut(rows, 3), schema, design, 1, run=QUIET) for rows in (table, holes))
     assert not whole.balanced and other.counts.sum() == whole.counts.sum() - 1
     assert whole.rows == other.rows == 2000
 
@@ -183,7 +182,7 @@ def test_a_part_depends_on_its_own_rows_to_the_last_bit(schema: Schema, monkeypa
 
 def test_sums_in_the_order_of_arrival_would_be_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     known_key(monkeypatch)
-    monkeypatch.setattr(unordered_parts, "own_order", lambda rows: np.arange(len(rows)))
+    monkeypatch.setattr(partition_unordered, "own_order", lambda rows: np.arange(len(rows)))
     rng = np.random.default_rng(3)
     table = made(3000, rng)
     one, other = (bits(moments(cut(table, 3, rng), PEOPLE, 5), PEOPLE, FORMULA, ASKED) for _ in range(2))
@@ -198,7 +197,7 @@ def test_rows_that_are_brought_here_wait_for_all_of_their_part(monkeypatch: pyte
     belongs, order = rng.permutation(np.arange(600) % 6), rng.permutation(600)
 
     def found(source: Any, parts: npt.NDArray[np.int64]) -> Any:
-        monkeypatch.setattr("noisewise.data.part_grams.BalancedSplit", lambda rows, count: GivenSplit(parts))
+        monkeypatch.setattr("noisewise.data.statistics.partition.BalancedSplit", lambda rows, count: GivenSplit(parts))
         return bits(moments(source, schema, 6), schema, FORMULA, ASKED)
 
     before = found(cut(table, 3), belongs)
@@ -219,27 +218,27 @@ def test_a_piece_that_is_read_again_with_its_rows_in_another_order_is_refused() 
 
 def test_machines_that_round_differently_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     numbers = iter(range(10**6))
-    monkeypatch.setattr(unordered_parts, "_rounding", lambda recipe: str(next(numbers)).encode())
+    monkeypatch.setattr(partition_unordered, "_rounding", lambda recipe: str(next(numbers)).encode())
     with pytest.raises(DataError, match="round alike"):
         moments(cut(made(200, np.random.default_rng(6)), 2), ROWS, 5)
 
 
 def test_the_check_of_rounding_sees_another_order_of_terms(monkeypatch: pytest.MonkeyPatch) -> None:
     """Another processor adds up in another order: here, in buffers of another length."""
-    from noisewise.data.part_grams import Recipe
+    from noisewise.data.statistics.partition_sums import Recipe
 
     recipe = Recipe(ROWS, part_design(ROWS, FORMULA, ()))
-    here = unordered_parts._rounding(recipe)
-    assert here == unordered_parts._rounding(recipe)
-    monkeypatch.setattr("noisewise.data.part_grams.LARGEST_BUFFER", LARGEST_BUFFER // 2)
-    assert here != unordered_parts._rounding(recipe)
+    here = partition_unordered._rounding(recipe)
+    assert here == partition_unordered._rounding(recipe)
+    monkeypatch.setattr("noisewise.data.statistics.partition_sums.LARGEST_BUFFER", LARGEST_BUFFER // 2)
+    assert here != partition_unordered._rounding(recipe)
 
 
 def test_the_order_of_rows_is_that_of_their_bits_even_if_hashes_are_equal(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(7)
     rows = rng.choice([0.0, -0.0, 1.0, np.nan, np.inf, 5e-324], (500, 3))
-    for factor in (unordered_parts._MIX, np.uint64(0)):  # with zero all hashes are equal
-        monkeypatch.setattr(unordered_parts, "_MIX", factor)
+    for factor in (partition_unordered._MIX, np.uint64(0)):  # with zero all hashes are equal
+        monkeypatch.setattr(partition_unordered, "_MIX", factor)
         one, other = (mixed[own_order(mixed)].tobytes() for mixed in (rows, rows[rng.permutation(500)]))
         assert one == other
 
@@ -281,7 +280,7 @@ def test_rows_without_an_order_are_summed_up_in_one_of_their_own() -> None:
     def found(rows: pa.Table, belongs: npt.NDArray[np.int64]) -> Any:
         source = Unordered(rows, dict(zip(rows.schema.names, rows.schema.types, strict=True)))
         design = part_design(ROWS, FORMULA, ())
-        return bits(part_moments(source, ROWS, design, 3, split=GivenSplit(belongs), progress=False), ROWS, FORMULA, ASKED)
+        return bits(part_moments(source, ROWS, design, 3, split=GivenSplit(belongs), run=QUIET), ROWS, FORMULA, ASKED)
 
     rng = np.random.default_rng(8)
     table, belongs, order = made(500, rng), np.arange(500) % 3, rng.permutation(500)

@@ -18,7 +18,7 @@ class Recorder:
     def earlier(self, request: str) -> bytes | None:
         return None
 
-    def charge(self, cost: Cost, *, description: str, request: str, partition: Mapping[str, str],
+    def charge(self, cost: Cost, *, description: str, request: str, stratum: Mapping[str, str],
                neighbours: str) -> int:
         self.events.append("charge")
         self.charges.append((cost.epsilon, cost.delta, description))

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import json
 import random
 
 import pytest
 from fuzz import NAMES
 from fuzz.targets import TARGETS, Target, attack
 
+from noisewise.kinds import kinds
+
 
 def test_every_target_has_a_name() -> None:
     assert tuple(TARGETS) == NAMES
+
+
+def test_every_kind_of_release_is_begun_from() -> None:
+    seeds = [json.loads(seed)["kind"]["name"] for seed in TARGETS["release"].seeds()]
+    assert set(seeds) == {json.loads(seed)["name"] for seed in TARGETS["kind"].seeds()} == {kind.name for kind in kinds()}
+    assert all(attack("release", seed) for seed in TARGETS["release"].seeds())
 
 
 @pytest.mark.parametrize("name", NAMES)

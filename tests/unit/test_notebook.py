@@ -11,9 +11,10 @@ import pytest
 
 import noisewise as nw
 from noisewise.answers.answer import answer
+from noisewise.audits.report import AuditReport, Finding, Released
 from noisewise.notebook import described
-from noisewise.privacy.audit.report import AuditReport, Finding, Released
 from noisewise.results.checks import PredictiveCheck
+from noisewise.run import QUIET
 
 HOSTILE = "<script>alert(1)</script>"
 ALLOWED = {"p", "b", "br", "table", "thead", "tbody", "tr", "th", "td", "ul", "li"}
@@ -46,7 +47,7 @@ def rows() -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def release() -> nw.Release:
-    return nw.release(rows(), SCHEMA, epsilon=1e5, delta=1e-6, progress=False)
+    return nw.release(rows(), SCHEMA, epsilon=1e5, delta=1e-6, run=QUIET)
 
 
 @pytest.fixture(scope="module")
@@ -54,15 +55,15 @@ def results(release: nw.Release, tmp_path_factory: pytest.TempPathFactory) -> di
     folder: Path = tmp_path_factory.mktemp("ledger")
     ledger = nw.Ledger.open(folder / "budget.db", epsilon=3.0, delta=1e-6, name=HOSTILE)
     formula = f"y ~ `{HOSTILE}` + group"
-    partition = nw.release(rows(), SCHEMA, epsilon=3.0, kind="partition", formula="y ~ group", parts=10, progress=False,
-                           questions=[{"ask": "posterior-probability", "of": f"group[T.{HOSTILE}]", "at": [0]}])
-    posterior = nw.fit(formula, release, method="laplace", draws=250, seed=1, progress=False)
+    question = {"ask": "posterior-probability", "of": f"group[T.{HOSTILE}]", "at": [0]}
+    partition = nw.release(rows(), SCHEMA, nw.Partition("y ~ group", parts=10, ask=[question]), epsilon=3.0, run=QUIET)
+    posterior = nw.fit(formula, release, method="laplace", draws=250, seed=1, run=QUIET)
     claim = Released("gram", HOSTILE, "replace-one", "row", 1.0, 1e-6)
-    bounds = nw.private_bounds(rows(), HOSTILE, epsilon=1.0, adjacency="replace-one", ledger=ledger)
+    bounds = nw.release(rows(), SCHEMA, nw.Bounds(HOSTILE, tail=0.1, digits=1), epsilon=2.0, ledger=ledger, run=QUIET)
     return {
         "schema": SCHEMA, "release": release, "partition": partition, "ledger": ledger, "posterior": posterior,
         "answers": answer(partition), "bounds": bounds,
-        "binary": nw.synthesize_binary(rows(), SCHEMA, "group", epsilon=1.0, rows=10, progress=False),
+        "binary": nw.release(rows(), SCHEMA, nw.Binary("group", rows=10), epsilon=1.0, run=QUIET),
         "synthetic": nw.synthesize(release, sets=2, rows=10, seed=1),
         "check": posterior.check(release, holders=[HOSTILE]),
         "sum": nw.fit_sum(HOSTILE, release, family="normal", draws=250, seed=1),

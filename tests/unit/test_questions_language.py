@@ -64,7 +64,7 @@ def test_defaults_are_not_written() -> None:
 def test_what_is_wrong_is_named_with_a_remedy(text: str, words: str) -> None:
     with pytest.raises(DeclarationError) as caught:
         read_question(text)
-    assert words in caught.value.rule and caught.value.found and caught.value.remedy
+    assert words in caught.value.rule and caught.value.found and caught.value.advice
 
 
 def test_control_characters_are_made_visible() -> None:
@@ -82,12 +82,21 @@ def test_priors() -> None:
             read_prior(text)
 
 
-def test_files_of_questions(tmp_path: Path) -> None:
+def test_files_of_questions_stand_among_questions(tmp_path: Path) -> None:
     file = tmp_path / "questions.toml"
-    file.write_text('[[questions]]\nask = "bayes-factor"\nof = ["x - z", "w"]\n')
-    found = read_questions(["aic of=x"], file)
-    assert found is not None and [question.ask for question in found] == ["bayes-factor", "aic"]
-    assert read_questions(None) is None and read_questions([], None) is None
+    file.write_text('[[questions]]\nask = "bayes-factor"\nof = ["x - z", "w"]\n\n[[questions]]\nask = "bic"\nof = "x"\n')
+    found = read_questions(["aic of=x", str(file), "bic of=w"])
+    assert [question.ask for question in found] == ["aic", "bayes-factor", "bic", "bic"]
+    assert read_questions(None) == read_questions([]) == []
+
+
+def test_a_question_about_a_name_like_that_of_a_file_is_a_question() -> None:
+    assert read_questions(["aic of=x.toml"]) == [Criterion("aic", ["x.toml"])]  # type: ignore[arg-type]
+
+
+def test_a_file_of_questions_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(DeclarationError, match="file of questions.*check the path"):
+        read_questions([str(tmp_path / "questions.toml")])
 
 
 @pytest.mark.parametrize(("text", "words"), [
@@ -104,4 +113,4 @@ def test_files_that_are_wrong(tmp_path: Path, text: str, words: str) -> None:
     file = tmp_path / "questions.toml"
     file.write_bytes(text.encode("utf-8", "surrogateescape"))
     with pytest.raises(DeclarationError, match=words):
-        read_questions(None, file)
+        read_questions([str(file)])

@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
-import numpy.typing as npt
 
-Array = npt.NDArray[np.float64]
+from noisewise.answers.asked import Asked, MeanNoise
+from noisewise.arrays import Array
+
+if TYPE_CHECKING:
+    from noisewise.releases.contents.partition import Number
+
+POINTS: Final = 2001
+AT_LIMIT, NEAR_LIMIT = 0.05, 0.25
+"""The probability of each limit, beforehand: enough for a 95 % interval to hold a limit that the noise does not exclude. Where
+there is little noise it is as much as that of so many standard deviations: more would hide a mean that is just inside."""
+REACH: Final = 12.0
+"""Standard deviations of the noise, beyond which nothing is plausible."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,8 +56,25 @@ class GridLaw:
         tail = (1.0 - probability) / 2.0
         return self.quantile(np.array([tail, 0.5, 1.0 - tail]))
 
-    def mean(self, values: Array | None = None) -> float:
-        return float(np.sum(self.weights * (self.points if values is None else values)))
-
     def draws(self, size: int, random: np.random.Generator) -> Array:
         return self.quantile(random.uniform(size=size))
+
+
+def mean_law(asked: Asked, number: Number) -> GridLaw:
+    """The posterior of the parts' mean, of a log Bayes factor or of a criterion.
+
+    Before the release is looked at it is anywhere between its limits with equal plausibility, or, because strong effects clip all
+    parts, exactly at one of them.
+    """
+    noise = MeanNoise.of(asked, number)
+    reach = REACH * noise.sd
+    found = np.clip(number.mean(asked.parts), number.lower - reach / 2.0, number.upper + reach / 2.0)
+    first, last = max(number.lower, found - reach), min(number.upper, found + reach)
+    points = np.linspace(first, last, POINTS)
+    step = points[1] - points[0]
+    limit_share = min(AT_LIMIT, NEAR_LIMIT * noise.sd / number.width)
+    inside = noise.density(found - points) * (1.0 - 2.0 * limit_share) / number.width
+    at_ends = [limit_share / step * float(noise.density(np.array([found - end]))[0]) * (end == limit)
+               for end, limit in ((first, number.lower), (last, number.upper))]
+    points = np.concatenate([[first - step], points, [last + step]])  # the two cells beyond stand for the limits themselves
+    return GridLaw.of(points, np.concatenate([at_ends[:1], inside, at_ends[1:]]), (first, last))

@@ -23,25 +23,22 @@ from __future__ import annotations
 
 from functools import lru_cache
 from math import factorial
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
-import numpy.typing as npt
 from numpy.polynomial.hermite_e import hermeval
 
+from noisewise.answers.asked import Asked, MeanNoise
 from noisewise.answers.law import GridLaw
-from noisewise.answers.noise import MeanNoise
-from noisewise.parts.statistics import transformed
-from noisewise.release.partition import Number, PartitionRelease
-from noisewise.schema.partition import part_design
+from noisewise.arrays import Array
+from noisewise.schema.partition import transformed
 from noisewise.schema.questions import PosteriorProbability
 
-Array = npt.NDArray[np.float64]
+if TYPE_CHECKING:
+    from noisewise.releases.contents.partition import Number
 
-LARGEST_SCORE: Final = 10.0
-POINTS: Final = 1001
-NODES: Final = 401
-FARTHEST: Final = 8.0
+LARGEST_SCORE, POINTS = 10.0, 1001
+FARTHEST, NODES = 8.0, 401
 LARGEST_LOSS: Final = 0.9
 TAILS: Final = 2.0
 """As many coefficients more are allowed for: see the text above."""
@@ -50,11 +47,11 @@ POWERS: Final = 8
 """Of the errors, in the scatter of the mean."""
 
 
-def score_law(release: PartitionRelease, question: PosteriorProbability, number: Number) -> GridLaw:
+def score_law(asked: Asked, question: PosteriorProbability, number: Number) -> GridLaw:
     """The posterior of Z, the normal score of p(b)."""
-    scores, mean, scatter = expected_mean(question, release.parts, _loss(release))
-    noise = MeanNoise.of(release, number)
-    found = number.mean(release.parts)
+    scores, mean, scatter = expected_mean(question, asked.parts, information_loss(asked.coefficients + TAILS, asked.part_rows))
+    noise = MeanNoise.of(asked, number)
+    found = number.mean(asked.parts)
     reach = REACH * (noise.sd + scatter.max())  # further beyond what can be, doubles do not tell what is nearest
     found = np.clip(found, mean.min() - reach, mean.max() + reach)
     return GridLaw.of(scores, noise.density(found - mean, scatter))
@@ -68,10 +65,6 @@ def expected_mean(question: PosteriorProbability, parts: int, loss: float = 0.0)
 def information_loss(coefficients: float, part_rows: float | None) -> float:
     """l above: the share of what the whole table knows that its parts together do not."""
     return 0.0 if part_rows is None else min(coefficients / max(part_rows, 1.0), LARGEST_LOSS)
-
-
-def _loss(release: PartitionRelease) -> float:
-    return information_loss(len(part_design(release.schema, release.formula, ()).terms) + TAILS, release.part_rows)
 
 
 @lru_cache(maxsize=64)

@@ -14,19 +14,19 @@ probability that its budget gives, is a part of the likelihood. So a search that
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import numpy.typing as npt
 
-from noisewise.answers.noise import SHARP, MeanNoise
+from noisewise.answers.asked import SHARP, Asked, MeanNoise
 from noisewise.answers.probabilities import information_loss
-from noisewise.parts.limits import centre_candidates, previous_candidates, sought, width_candidates
-from noisewise.release.partition import Number, PartitionRelease
-from noisewise.schema.partition import part_design
+from noisewise.arrays import Array, Flags
 from noisewise.schema.questions import PosteriorQuantile
+from noisewise.schema.search_grid import centre_candidates, previous_candidates, sought, width_candidates
 
-Array = npt.NDArray[np.float64]
+if TYPE_CHECKING:
+    from noisewise.releases.contents.partition import Number
 
 NEAR: Final = 12.0
 """Standard deviations of the noise that the fine part of a grid reaches."""
@@ -34,11 +34,9 @@ FAR: Final = 1e13
 """The largest candidate for a centre."""
 WIDEST, WIDEST_DECLARED = 1e6, 3.0
 """Times the upper limit of the scale, which may have been found too small."""
-FINE_MEDIANS, COARSE_MEDIANS, FINE_SCALES, COARSE_SCALES = 141, 70, 35, 28
-SIZES: Final = 28
+FINE_MEDIANS, COARSE_MEDIANS, FINE_SCALES, COARSE_SCALES, SIZES, ROWS_OF_TOTALS, COLUMNS_OF_TOTALS = 141, 70, 35, 28, 28, 40, 12
 NEGLIGIBLE: Final = 15.0
 """What has so much less log probability than the best does not matter."""
-ROWS_OF_TOTALS, COLUMNS_OF_TOTALS = 40, 12
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,21 +58,22 @@ class CoefficientLaw:
         return float(self.weights[(self.medians < lower) | (self.medians > upper)].sum())
 
 
-def coefficient_law(release: PartitionRelease, question: PosteriorQuantile) -> CoefficientLaw:
-    location, scale = release.of(question)
-    loss = information_loss(len(part_design(release.schema, release.formula, ()).terms) + 1, release.part_rows)
-    noises = MeanNoise.of(release, location), MeanNoise.of(release, scale)
-    found = [_within_reach(number, noise, release.parts) for number, noise in zip((location, scale), noises, strict=True)]
+def coefficient_law(asked: Asked, question: PosteriorQuantile) -> CoefficientLaw:
+    location, scale = asked.of(question)
+    loss = information_loss(asked.coefficients + 1, asked.part_rows)
+    noises = MeanNoise.of(asked, location), MeanNoise.of(asked, scale)
+    found = [_within_reach(number, noise, asked.parts) for number, noise in zip((location, scale), noises, strict=True)]
     declared = question.bounds is not None
     scales = _scale_points(found[1], noises[1].sd, scale.upper, WIDEST_DECLARED if declared else WIDEST)
     medians = _median_points(found[0], noises[0].sd + min(max(found[1], 0.0) + noises[1].sd, scale.upper), location, declared)
-    log_weight = np.log(_cells(medians))[:, None] + np.log(_cells(scales)) - 0.5 * np.log1p((scales / scale.upper) ** 2)
-    spread = scales * np.sqrt(release.parts / (1.0 - loss) - 1.0)
+    cells = np.log(np.gradient(medians))[:, None] + np.log(np.gradient(scales))  # the length that each point stands for
+    log_weight = cells - 0.5 * np.log1p((scales / scale.upper) ** 2)
+    spread = scales * np.sqrt(asked.parts / (1.0 - loss) - 1.0)
     if not declared:
         log_weight = log_weight - 0.5 * np.log(medians**2 + (location.width / 2.0) ** 2)[:, None]
-        log_weight = log_weight + _search(release, question, location, medians, spread)
-    correlation = -(1.0 - loss) / (release.parts - 1.0 + loss)
-    mean, scatter = _clipped(medians[:, None], spread, location.lower, location.upper, release.parts, correlation)
+        log_weight = log_weight + _search(asked, question, location, medians, spread)
+    correlation = -(1.0 - loss) / (asked.parts - 1.0 + loss)
+    mean, scatter = _clipped(medians[:, None], spread, location.lower, location.upper, asked.parts, correlation)
     log_weight = log_weight + _log_density(noises, found[0] - mean, found[1] - np.minimum(scales, scale.upper), scatter)
     weights = np.exp(log_weight - log_weight.max())
     return CoefficientLaw(medians, scales, weights / weights.sum())
@@ -105,11 +104,6 @@ def _scale_points(found: float, reach: float, upper: float, widest: float) -> Ar
     return np.unique(np.concatenate([near, far, np.linspace(0.0, upper, COARSE_SCALES)])) + 1e-9 * upper
 
 
-def _cells(points: Array) -> Array:
-    """The length that each point of a grid stands for."""
-    return np.gradient(points)
-
-
 def _within(points: Array, places: npt.NDArray[np.intp], random: np.random.Generator) -> Array:
     middles = (points[1:] + points[:-1]) / 2.0
     edges = np.concatenate([points[:1], middles, points[-1:]])
@@ -131,36 +125,26 @@ def _clipped(median: Array, spread: Array, lower: float, upper: float, parts: in
     return np.clip(median + spread * mean, lower, upper), spread * np.sqrt(np.maximum(variance, 0.0) / parts)
 
 
-def _search(release: PartitionRelease, question: PosteriorQuantile, location: Number, median: Array, spread: Array) -> Array:
+def _search(asked: Asked, question: PosteriorQuantile, location: Number, median: Array, spread: Array) -> Array:
     """The log probability that the search chose this centre and this distance (P5 of partition.md).
 
     Scores are counts of parts. Given the whole table's median they scatter: the counts up to a point with what is not linear.
     What one candidate has is divided by what all have together: where many candidates crowd, one of them is chosen more easily.
     """
-    from scipy.special import ndtr
-
     centre, distance = sought(location.lower, location.upper)
     before, nearer = previous_candidates(centre, distance)
+    rates = question.centre_share * asked.contents.epsilon / 2.0, question.width_share * asked.contents.epsilon / 2.0
 
     def up_to(point: float) -> tuple[Array, Array]:
-        away = (point - median[:, None]) / spread
-        share = np.asarray(ndtr(away))
-        return share, share * (1.0 - share) - np.exp(-(away**2)) / (2.0 * np.pi)
+        return _up_to((point - median[:, None]) / spread)
 
     def about(reach: float) -> tuple[Array, Array]:
         share = up_to(centre + reach)[0] - up_to(centre - reach)[0]
         return share, share * (1.0 - share)
 
-    def chosen(now: tuple[Array, Array], last: tuple[Array, Array], budget: float) -> Array:
-        """Zero is lost if the candidate has half of the parts up to it and the one before has not."""
-        rate = budget * release.epsilon / 2.0
-        return (_log_kept(release.parts * (0.5 - now[0]), release.parts * now[1], rate)
-                + _log_kept(release.parts * (last[0] - 0.5), release.parts * last[1], rate))
-
-    one = (chosen(up_to(centre), up_to(before), question.centre_share)
-           + chosen(about(distance), about(nearer), question.width_share))
-    rates = question.centre_share * release.epsilon / 2.0, question.width_share * release.epsilon / 2.0
-    return one - _of_all(one, median, spread, centre, release.parts, rates)
+    one = (_chosen(up_to(centre), up_to(before), asked.parts, rates[0])
+           + _chosen(about(distance), about(nearer), asked.parts, rates[1]))
+    return one - _of_all(one, median, spread, centre, asked.parts, rates)
 
 
 def _of_all(one: Array, median: Array, spread: Array, centre: float, parts: int, rates: tuple[float, float]) -> Array:
@@ -174,14 +158,14 @@ def _of_all(one: Array, median: Array, spread: Array, centre: float, parts: int,
     return np.array([np.interp(np.arange(one.shape[0]), rows, line) for line in across.T]).T
 
 
-def _spaced(flags: npt.NDArray[np.bool_], count: int) -> npt.NDArray[np.intp]:
+def _spaced(flags: Flags, count: int) -> npt.NDArray[np.intp]:
     places = np.flatnonzero(flags)
     return np.unique(np.rint(np.linspace(places[0], places[-1], count)).astype(np.intp))
 
 
 def _all_centres(median: Array, spread: Array, parts: int, rate: float) -> Array:
     """Candidates that are as good as zero, or far beyond all parts, count together."""
-    from scipy.special import logsumexp, ndtr
+    from scipy.special import logsumexp
 
     candidates = centre_candidates()
     small, large = 1e-3 * spread.min(), np.abs(median).max() + 12.0 * spread.max()
@@ -192,16 +176,12 @@ def _all_centres(median: Array, spread: Array, parts: int, rate: float) -> Array
     times[0] = times[-1] = np.count_nonzero(outer) / 2.0
     times[kept == 0.0] = 1.0 + np.count_nonzero(inner & (candidates != 0.0))
     with np.errstate(over="ignore", divide="ignore"):
-        away = (kept[:, None] - median) / spread
-        share = np.asarray(ndtr(away), dtype=np.float64)
-        variance = share * (1.0 - share) - np.exp(-(away**2)) / (2.0 * np.pi)
-        before = np.concatenate([np.zeros((1, len(median))), share[:-1]])
-        before_variance = np.concatenate([np.zeros((1, len(median))), variance[:-1]])
+        share, variance = _up_to((kept[:, None] - median) / spread)
         crowd = (kept == 0.0) | (np.arange(len(kept)) == len(kept) - 1)  # their own predecessors are like themselves
-        before[crowd], before_variance[crowd] = share[crowd], variance[crowd]
-        found = _log_kept(parts * (0.5 - share), parts * variance, rate) + _log_kept(
-            parts * (before - 0.5), parts * before_variance, rate)
-        return np.asarray(logsumexp(found, axis=0, b=times[:, None]))
+        before = np.where(crowd, np.arange(len(kept)), np.arange(-1, len(kept) - 1))
+        last = share[before], variance[before]
+        last[0][0] = last[1][0] = 0.0
+        return np.asarray(logsumexp(_chosen((share, variance), last, parts, rate), axis=0, b=times[:, None]))
 
 
 def _all_widths(distance: Array, spread: Array, parts: int, rate: float) -> Array:
@@ -213,6 +193,20 @@ def _all_widths(distance: Array, spread: Array, parts: int, rate: float) -> Arra
     found = _log_kept(parts * (0.5 - share), parts * share * (1.0 - share), rate) + _log_kept(
         parts * (before - 0.5), parts * before * (1.0 - before), rate)
     return np.asarray(logsumexp(found, axis=0))
+
+
+def _up_to(away: Array) -> tuple[Array, Array]:
+    """The share of the parts up to a point that is so far from their median, and its variance times their number."""
+    from scipy.special import ndtr
+
+    share = np.asarray(ndtr(away), dtype=np.float64)
+    return share, share * (1.0 - share) - np.exp(-(away**2)) / (2.0 * np.pi)
+
+
+def _chosen(now: tuple[Array, Array], last: tuple[Array, Array], parts: int, rate: float) -> Array:
+    """Zero is lost if the candidate has half of the parts up to it and the one before has not."""
+    return (_log_kept(parts * (0.5 - now[0]), parts * now[1], rate)
+            + _log_kept(parts * (last[0] - 0.5), parts * last[1], rate))
 
 
 def _log_kept(mean: Array, variance: Array, rate: float) -> Array:

@@ -9,11 +9,9 @@ import typer
 
 from noisewise.cli.files import check_results
 from noisewise.cli.guard import guarded
-from noisewise.cli.numbers import decimals_for, fixed
-from noisewise.cli.options import AsJson, Picture, Quiet, Traceback
-from noisewise.cli.release_files import check_endings
-from noisewise.cli.tables import plain_table
-from noisewise.cli.talk import Talk, visible
+from noisewise.cli.options import Picture
+from noisewise.cli.output import Output
+from noisewise.cli.tables import decimals_for, fixed, plain_table
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -25,51 +23,39 @@ PROBABILITIES = ("probability", "hypothesis probability")
 
 @guarded(holder=False)
 def answer(
-    context: typer.Context,
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A release file of kind partition.", show_default=False)],
-    prior_probability: Annotated[float, typer.Option(help="For Bayes factors: the probability, before the data, that the "
-                                                     "coefficients are not zero.")] = 0.5,
+    out: Output,
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A release file of kind partition.")],
+    prior_probability: Annotated[float, typer.Option(help=(
+        "For Bayes factors: the probability, before the data, that the coefficients are not zero."))] = 0.5,
     probability: Annotated[float, typer.Option(help="The probability that an interval holds.")] = 0.95,
     seed: Annotated[int, typer.Option(help="Of the draws that intervals of coefficients are made of.", min=0)] = 0,
     plot: Picture = None,
-    as_json: AsJson = False,
-    quiet: Quiet = False,
-    traceback: Traceback = False,
 ) -> None:
     """Answer the questions of a partition release: for each a value, an interval that the noise leaves, and a sentence.
 
     Example: noisewise answer incomes.nwr --plot answers.png
     """
-    talk = Talk.of(context)
     import noisewise
 
-    check_results((plot,), (file,))
-    check_endings({"--plot": plot}, None)
+    check_results((file,), plot=plot)
     release = noisewise.load(file)
-    with talk.working("Working out intervals"):
+    with out.working("Working out intervals"):
         found = noisewise.answer(release, prior_probability=prior_probability, probability=probability, seed=seed)
     if plot is not None:
         found.plot(plot)
-    if not talk.quiet:
-        talk.line(visible(found.formula), style="bold")
-        talk.line(f"{found.parts} random parts · {100 * probability:g} % intervals", style="dim")
-    talk.result(_table(found))
+    out.heading(found.formula)
+    out.heading(f"{found.parts} random parts · {100 * probability:g} % intervals", style="dim")
+    out.result(_table(found))
     for one in found:
-        talk.explain(one.sentence)
-    if plot is not None:
-        talk.note(f"Wrote {plot}")
-    talk.document({"file": file, "prior_probability": prior_probability, **found.to_dict(), "plot": plot})
+        out.explain(one.sentence)
+    out.wrote(plot)
+    out.document({"file": file, "prior_probability": prior_probability, **found.to_dict(), "plot": plot})
 
 
 def _table(found: Answers) -> Table:
-    table = plain_table("answer")
-    clipped = any(one.limits is not None for one in found)
-    for heading in ("value", "from", "to", *["clipped to"] * clipped):
-        table.add_column(heading, justify="right", no_wrap=True)
-    for one in found:
-        limits = "" if one.limits is None else f"{one.limits[0]:.3g} to {one.limits[1]:.3g}"
-        table.add_row(visible(one.name), *_numbers(one), *[limits] * clipped)
-    return table
+    limits = ["" if one.limits is None else f"{one.limits[0]:.3g} to {one.limits[1]:.3g}" for one in found]
+    rows = ([one.name, *_numbers(one), *[words] * any(limits)] for one, words in zip(found, limits, strict=True))
+    return plain_table("answer", "value", "from", "to", *["clipped to"] * any(limits), rows=rows)
 
 
 def _numbers(one: Answer) -> list[str]:

@@ -7,28 +7,32 @@ from typing import Annotated
 import typer
 
 from noisewise.cli.answer import answer
-from noisewise.cli.audit import audit
+from noisewise.cli.audit import AuditCommands
 from noisewise.cli.bounds import bounds
 from noisewise.cli.check import check
+from noisewise.cli.commands import Commands, arrange
 from noisewise.cli.compare import compare
-from noisewise.cli.completion_scripts import install_completion, show_completion
+from noisewise.cli.completion import install_completion, show_completion
 from noisewise.cli.demo import demo
 from noisewise.cli.doctor import doctor
 from noisewise.cli.estimate import estimate
-from noisewise.cli.fit import fit
-from noisewise.cli.help import Commands, arrange
+from noisewise.cli.fit.command import fit
+from noisewise.cli.hypothesis_test import hypothesis_test
 from noisewise.cli.ledger import ledger_app
-from noisewise.cli.options import MESSAGES, Quiet, Traceback
-from noisewise.cli.plan import plan_app
-from noisewise.cli.plan_budget import budget
-from noisewise.cli.release import release
+from noisewise.cli.options import Quiet, Traceback, about_messages
+from noisewise.cli.output import Output
+from noisewise.cli.plan.budget import budget
+from noisewise.cli.plan.gram import gram
+from noisewise.cli.plan.moments import moments
+from noisewise.cli.plan.partition import partition
+from noisewise.cli.plan.power import power
+from noisewise.cli.plan.rows import rows
+from noisewise.cli.release.common import ReleaseCommands
 from noisewise.cli.report import report
 from noisewise.cli.reproduce import reproduce
 from noisewise.cli.schema import schema_app
 from noisewise.cli.show import show
-from noisewise.cli.synthesize import synthesize, synthesize_binary
-from noisewise.cli.talk import Switches
-from noisewise.cli.test import test
+from noisewise.cli.synthesize import synthesize
 
 app = typer.Typer(
     cls=Commands,
@@ -50,16 +54,12 @@ def _version(context: typer.Context, wanted: bool) -> None:
 @app.callback()
 def options(
     context: typer.Context,
-    quiet: Quiet = False,
-    traceback: Traceback = False,
-    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, rich_help_panel=MESSAGES,
-                                             help="Print the version.")] = False,
-    install: Annotated[bool, typer.Option("--install-completion", callback=install_completion, is_eager=True,
-                                          rich_help_panel=MESSAGES,
-                                          help="Have the tab key complete commands, in the shell in use.")] = False,
-    show_script: Annotated[bool, typer.Option("--show-completion", callback=show_completion, is_eager=True,
-                                              rich_help_panel=MESSAGES,
-                                              help="Print what that would install, to be put elsewhere.")] = False,
+    quiet: Quiet = False, traceback: Traceback = False,
+    version: Annotated[bool, about_messages("--version", callback=_version, is_eager=True, help="Print the version.")] = False,
+    install: Annotated[bool, about_messages("--install-completion", callback=install_completion, is_eager=True, help=(
+        "Have the tab key complete commands, in the shell in use."))] = False,
+    show_script: Annotated[bool, about_messages("--show-completion", callback=show_completion, is_eager=True, help=(
+        "Print what that would install, to be put elsewhere."))] = False,
 ) -> None:
     """Differentially private Bayesian regression.
 
@@ -68,27 +68,20 @@ def options(
 
     New here? Try: noisewise demo
     """
-    context.obj = Switches(quiet=quiet, traceback=traceback)
+    context.obj = Output(quiet=quiet, traceback=traceback)
 
 
-app.command()(demo)
-app.command()(doctor)
+plan_app = typer.Typer(no_args_is_help=True, help="Compare noise and prices before anything is spent.")
+for one in (moments, rows, partition, power, gram, budget):
+    plan_app.command()(one)
+
+for one in (demo, doctor, bounds, show, answer, fit, check, compare, estimate, report, reproduce, synthesize):
+    app.command()(one)
+app.command("hypothesis-test")(hypothesis_test)
 app.add_typer(schema_app, name="schema")
-app.command()(bounds)
-plan_app.command()(budget)
 app.add_typer(plan_app, name="plan")
 app.add_typer(ledger_app, name="ledger")
-app.command()(release)
-app.command(name="synthesize-binary")(synthesize_binary)
-app.command()(audit)
-app.command()(show)
-app.command()(answer)
-app.command()(test)
-app.command()(fit)
-app.command()(check)
-app.command()(compare)
-app.command()(estimate)
-app.command()(report)
-app.command()(reproduce)
-app.command()(synthesize)
+app.add_typer(typer.Typer(), name="release", cls=ReleaseCommands, no_args_is_help=True,
+              help="Release a noisy summary of a table, once, for many analyses.")
+app.add_typer(typer.Typer(), name="audit", cls=AuditCommands, help="Measure what a release really promises, from outside.")
 arrange(app)

@@ -2,57 +2,46 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
 from noisewise.cli.completion import ADJACENCIES, one_of
+from noisewise.cli.files import check_release_target, open_rows
 from noisewise.cli.guard import guarded
-from noisewise.cli.ledger_of_release import open_budget
-from noisewise.cli.options import AsJson, Data, Edition, LedgerPlace, Quiet, Traceback
-from noisewise.cli.query import QueryText, TrustQuery, open_rows
-from noisewise.cli.talk import Talk
+from noisewise.cli.options import Data, Digits, Edition, Force, LedgerPlace, QueryText, Tail, TrustQuery
+from noisewise.cli.output import Output
+from noisewise.cli.release.common import kept, open_budget, tell_spent
 from noisewise.errors import DeclarationError
 
 if TYPE_CHECKING:
-    from noisewise.release.bounds import SuggestedBounds
-    from noisewise.schema.open_bounds import Known
+    from noisewise.schema.search_grid import Known
 
-
-ALONE: Final = "Without a schema"
+alone: Final = partial(typer.Option, rich_help_panel="Without a schema")
 
 
 @guarded(holder=True)
 def bounds(
-    context: typer.Context,
-    data: Data,
-    epsilon: Annotated[float, typer.Option("--epsilon", "-e", show_default=False, help=(
-        "How much privacy may be spent on this, for example 0.1."))],
-    schema: Annotated[Path | None, typer.Option("--schema", "-s", show_default=False, help=(
+    out: Output, data: Data, *,
+    epsilon: Annotated[float, typer.Option("--epsilon", "-e", help="How much privacy may be spent on this, for example 0.1.")],
+    schema: Annotated[Path | None, typer.Option("--schema", "-s", help=(
         "A schema that is not complete yet; a bound that is \"?\" in it is estimated."))] = None,
-    column: Annotated[list[str] | None, typer.Option("--column", "-c", show_default=False, help=(
+    column: Annotated[list[str] | None, typer.Option("--column", "-c", help=(
         "A column to estimate bounds of; give it several times for several. By default all with a \"?\" in the schema."))] = None,
-    adjacency: Annotated[str | None, typer.Option(
-        show_default=False, rich_help_panel=ALONE, autocompletion=one_of(ADJACENCIES),
-        help="replace-one if the number of rows is public, otherwise add-remove.")] = None,
-    unit: Annotated[str | None, typer.Option(show_default=False, rich_help_panel=ALONE, help=(
-        "The column that tells whose a row is, if someone can have several."))] = None,
-    max_rows: Annotated[int | None, typer.Option(min=1, show_default=False, rich_help_panel=ALONE, help=(
-        "With --unit: at most so many rows of each are used."))] = None,
-    lower: Annotated[float | None, typer.Option(show_default=False, rich_help_panel=ALONE, help=(
+    adjacency: Annotated[str | None, alone(autocompletion=one_of(ADJACENCIES), help=(
+        "replace-one if the number of rows is public, otherwise add-remove."))] = None,
+    unit: Annotated[str | None, alone(help="The column that tells whose a row is, if someone can have several.")] = None,
+    max_rows: Annotated[int | None, alone(min=1, help="With --unit: at most so many rows of each are used.")] = None,
+    lower: Annotated[float | None, alone(help=(
         "The lower bound, if it is known. All of epsilon then goes to the upper one."))] = None,
-    upper: Annotated[float | None, typer.Option(show_default=False, rich_help_panel=ALONE, help=(
-        "The upper bound, if it is known."))] = None,
-    tail: Annotated[float, typer.Option(help="The share of the rows that may lie outside each bound.")] = 0.005,
-    digits: Annotated[int, typer.Option(help="Significant digits of the numbers that are tried, 1 to 4.")] = 3,
-    ledger: LedgerPlace = None,
-    edition: Edition = "",
-    query: QueryText = None,
-    trust_query: TrustQuery = False,
-    as_json: AsJson = False,
-    quiet: Quiet = False,
-    traceback: Traceback = False,
+    upper: Annotated[float | None, alone(help="The upper bound, if it is known.")] = None,
+    tail: Tail = 0.005, digits: Digits = 3,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help=(
+        "Also write a release file, for example bounds.nwr."))] = None,
+    ledger: LedgerPlace = None, edition: Edition = "", query: QueryText = None, trust_query: TrustQuery = False,
+    force: Force = False,
 ) -> None:
     """Estimate bounds of numeric columns, privately, for a part of the budget.
 
@@ -61,8 +50,8 @@ def bounds(
 
     Example: noisewise bounds patients.parquet --column stay --lower 0 --adjacency replace-one --epsilon 0.1
     """
-    talk = Talk.of(context)
     import noisewise
+    from noisewise.cli.release.bounds import tell
 
     outside_of_schema = {"--adjacency": adjacency, "--unit": unit, "--max-rows": max_rows, "--lower": lower, "--upper": upper}
     if schema is not None:
@@ -72,18 +61,25 @@ def bounds(
         asked, people = _from_schema(schema, column)
     else:
         asked, people = _from_options(column, adjacency, unit, max_rows, (lower, upper))
-    budget = open_budget(talk, ledger, edition)
-    found = noisewise.private_bounds(
-        open_rows(data, query, trust_query), asked, epsilon=epsilon, tail=tail, digits=digits, edition=edition, ledger=budget,
-        progress=talk.progress, **people,
-    )
-    _tell(talk, found)
-    if budget is not None:
-        budget.tell(talk, repeated="the same bounds were asked for before: these are those")
+    if output is not None:
+        check_release_target(output, force=force, room=65_536)
+    budget = open_budget(out, ledger, edition)
+    declared = noisewise.Schema.from_dict({**people, "columns": {name: {"bounds": "unknown"} for name in asked}})
+    made = noisewise.release(open_rows(data, query, trust_query), declared, noisewise.Bounds(asked, tail=tail, digits=digits),
+                             epsilon=epsilon, edition=edition, ledger=budget, run=out.run())
+    if output is not None:
+        kept(made, output, lambda: made.save(output))
+    if not out.quiet:
+        out.text(made.describe())
+    out.explain()
+    tell(out, made, output)
+    out.wrote(output)
+    out.document({"file": output, **made.facts(), "toml": made.contents.to_toml()})
+    tell_spent(out, budget, repeated="the same bounds were asked for before: these are those")
 
 
 def _from_schema(path: Path, columns: list[str] | None) -> tuple[dict[str, Known], dict[str, Any]]:
-    from noisewise.schema.open_bounds import OpenBounds
+    from noisewise.schema.toml import OpenBounds
 
     declared = OpenBounds.load(path)
     if not declared.columns:
@@ -92,13 +88,12 @@ def _from_schema(path: Path, columns: list[str] | None) -> tuple[dict[str, Known
     for name in columns or ():
         if name not in declared.columns:
             raise DeclarationError("a column to be estimated has a bound in the schema that is \"?\"", found=name,
-                                   remedy="those with one are " + ", ".join(declared.columns))
+                                   known=declared.columns)
     return {name: declared.columns[name] for name in columns or declared.columns}, dict(declared.people)
 
 
-def _from_options(
-    columns: list[str] | None, adjacency: str | None, unit: str | None, max_rows: int | None, known: Known
-) -> tuple[Any, dict[str, Any]]:
+def _from_options(columns: list[str] | None, adjacency: str | None, unit: str | None, max_rows: int | None,
+                  known: Known) -> tuple[Any, dict[str, Any]]:
     if not columns:
         raise typer.BadParameter("name the columns to estimate bounds of, or give a --schema", param_hint="'--column' / '-c'")
     if adjacency is None:
@@ -112,18 +107,3 @@ def _from_options(
     if unit is not None:
         people["unit"] = {"column": unit, "max_rows": max_rows}
     return (columns if known == (None, None) else {columns[0]: known}), people
-
-
-def _tell(talk: Talk, found: SuggestedBounds) -> None:
-    if talk.quiet:
-        talk.line(found.to_toml().rstrip("\n"))
-    else:
-        talk.text(found.describe())
-        talk.explain()
-        talk.explain("Lines for the schema; round them further outwards if you like, and say what a missing cell becomes:")
-        talk.line(found.to_toml().rstrip("\n"))
-        talk.explain()
-        talk.explain("This may be shown to anyone. Asking again spends again, unless a --ledger knows the answer.")
-    if any(not column.usable for column in found.columns):
-        talk.warn("some bounds cannot be used: the table has too few rows for this epsilon; the budget is spent all the same")
-    talk.document({**found.document(), "toml": found.to_toml()})

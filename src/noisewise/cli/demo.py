@@ -4,107 +4,131 @@ from __future__ import annotations
 
 import time
 import warnings
-from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias
 
 import typer
 
-from noisewise.cli.demo_table import FORMULA, MARK, SCHEMA, TRUTH, made_up_patients
-from noisewise.cli.files import check_folder, write_text
+from noisewise.cli.files import check_folder, write_file
 from noisewise.cli.guard import guarded
-from noisewise.cli.numbers import aligned, decimals_for, fixed
-from noisewise.cli.options import AsJson, Quiet, Traceback
-from noisewise.cli.talk import Talk
+from noisewise.cli.output import Output
+from noisewise.cli.tables import columns
 from noisewise.errors import ConvergenceWarning, ResultError
 
 if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+    import pandas
     from rich.table import Table
 
-    from noisewise.cli.demo_table import Column
     from noisewise.results import Posterior
 
+    Column: TypeAlias = npt.NDArray[Any]
+
+FORMULA: Final = "stay ~ age + sex + ward + procedures + emergency"
+
+WARDS: Final = ("general", "surgery", "cardiology", "geriatrics")
+WARD_EFFECT: Final = {"surgery": 2.0, "cardiology": 1.0, "geriatrics": 3.5}
+
+REST_SHAPE: Final = 0.6
+REST_SCALE: Final = 3.5
+"""The rest is never below −2.1, the mean of the gamma, and the rest of the formula never below 2.4: no stay is negative."""
+
+TRUTH: Final = {
+    "Intercept": 1.5,
+    "age": 0.05,
+    "sex[T.male]": 0.4,
+    **{f"ward[T.{ward}]": effect for ward, effect in WARD_EFFECT.items()},
+    "procedures": 0.8,
+    "emergency[T.yes]": 1.5,
+    "sigma": REST_SHAPE**0.5 * REST_SCALE,
+}
+"""The true coefficients, under the names that a fit of FORMULA gives them."""
+
+MARK: Final = "# Made by `noisewise demo`."
+
+SCHEMA: Final = f"""\
+{MARK} What is public about patients.parquet.
+# Bounds and levels come from public knowledge (admission rules, the hospital's list of wards), never from the data.
+
+adjacency = "replace-one"   # the number of rows is public; each row is hidden among all rows it could have been
+unit = "row"                # each patient has one row
+
+[columns.stay]              # days, with hours as decimals
+bounds = [0, 40]
+
+[columns.age]               # completed years; the hospital admits adults
+bounds = [18, 98]
+
+[columns.sex]
+levels = ["female", "male"]
+
+[columns.ward]              # the first level is the reference
+levels = {list(WARDS)}
+
+[columns.procedures]        # ten or more are recorded as 10
+bounds = [0, 10]
+
+[columns.emergency]
+levels = ["no", "yes"]
+""".replace("'", '"')
+
 DELTA: Final = 1e-6
-FILES: Final = {"table": "patients.parquet", "schema": "schema.toml", "release": "patients.nwr", "summary": "summary.csv",
-                "picture": "coefficients.png"}
+FILES: Final = {
+    "table": ("patients.parquet", "the made-up rows: the confidential part, never leaves the data holder"),
+    "schema": ("schema.toml", "what is public about them: bounds, levels, whom to protect"),
+    "release": ("patients.nwr", "the noisy summary: may be given to anyone"),
+    "summary": ("summary.csv", "the table above"),
+    "picture": ("coefficients.png", "the same as a picture"),
+}
 NORMAL_95: Final = 1.959963984540054
-
-
-@dataclass(frozen=True)
-class Row:
-    """One term: what is true, what the rows say, and what the release says."""
-
-    term: str
-    truth: float
-    exact: tuple[float, float, float]
-    private: tuple[float, float, float]
-
-    @property
-    def covered(self) -> bool:
-        return self.private[1] <= self.truth <= self.private[2]
-
-    def to_dict(self) -> dict[str, Any]:
-        named = {"term": self.term, "true_value": self.truth}
-        for kind, (middle, lower, upper) in (("least_squares", self.exact), ("private", self.private)):
-            named |= {f"{kind}_estimate": middle, f"{kind}_lower": lower, f"{kind}_upper": upper}
-        return {**named, "private_interval_covers_truth": self.covered}
+PARTS: Final = ("estimate", "lower", "upper")
 
 
 @guarded(holder=False)
 def demo(
-    context: typer.Context,
+    out: Output,
     output: Annotated[Path, typer.Option("--output", "-o", help="The folder for all files.")] = Path("noisewise-demo"),
     epsilon: Annotated[float, typer.Option("--epsilon", "-e", help="How much privacy is spent.")] = 1.0,
     rows: Annotated[int, typer.Option(help="The number of made-up patients.", min=100, max=5_000_000)] = 20_000,
     seed: Annotated[int, typer.Option(help="For the made-up table and the sampler; the privacy noise has no seed.", min=0)] = 1,
-    as_json: AsJson = False,
-    quiet: Quiet = False,
-    traceback: Traceback = False,
 ) -> None:
     """See it work: a made-up patient table is released and analysed, and the result compared with the truth.
 
     Takes less than a minute, downloads nothing, and leaves all files in one folder.
     """
-    talk = Talk.of(context)
-    started = time.perf_counter()
     import noisewise
     from noisewise.privacy.calibration import check_epsilon
 
+    started = time.perf_counter()
     check_epsilon(epsilon)
     paths = _prepare(output)
-    talk.note(f"Making up {rows:,} patients …")
+    out.note(f"Making up {rows:,} patients …")
     patients = made_up_patients(rows, seed)
     _write_table(paths, patients)
-    talk.note(f"Releasing the table at epsilon {epsilon:g}, delta {DELTA:g} …")
-    noisewise.release(
-        paths["table"], noisewise.Schema.load(paths["schema"]), epsilon=epsilon, delta=DELTA, progress=talk.progress
-    ).save(paths["release"])
-    talk.note("Fitting a regression to the release alone …")
+    out.note(f"Releasing the table at epsilon {epsilon:g}, delta {DELTA:g} …")
+    schema = noisewise.Schema.load(paths["schema"])
+    noisewise.release(paths["table"], schema, epsilon=epsilon, delta=DELTA, run=out.run()).save(paths["release"])
+    out.note("Fitting a regression to the release alone …")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # told below
-        posterior = noisewise.fit(FORMULA, noisewise.load(paths["release"]), seed=seed, progress=talk.progress)
-    comparison = _compare(posterior, patients)
-    _write_results(paths, posterior, comparison)
-    _tell(talk, paths, posterior, comparison, rows, epsilon)
-    talk.document(
-        {
-            "rows": rows,
-            "epsilon": epsilon,
-            "delta": DELTA,
-            "formula": FORMULA,
-            "seed": seed,
-            "terms": [row.to_dict() for row in comparison],
-            "problems": posterior.diagnose(),
-            "files": paths,
-            "seconds": time.perf_counter() - started,
-        }
-    )
+        posterior = noisewise.fit(FORMULA, noisewise.load(paths["release"]), seed=seed, run=out.run())
+    terms = _compared(posterior, patients)
+    write_file(paths["summary"], terms.to_csv(index=False))
+    references = {"true value": "true_value", "non-private fit": "least_squares_estimate"}
+    posterior.plot(reference={name: dict(zip(terms["term"], terms[column], strict=True)) for name, column in references.items()},
+                   path=paths["picture"])
+    _tell(out, posterior, terms, rows, epsilon)
+    _tell_files(out, paths)
+    out.document({"rows": rows, "epsilon": epsilon, "delta": DELTA, "formula": FORMULA, "seed": seed,
+                  "terms": terms.to_dict("records"), "problems": posterior.diagnose(), "files": paths,
+                  "seconds": time.perf_counter() - started})
 
 
 def _prepare(folder: Path) -> dict[str, Path]:
     """Make the folder; files in it are replaced only if an earlier demo made them."""
-    paths = {kind: folder / name for kind, name in FILES.items()}
+    paths = {kind: folder / name for kind, (name, _) in FILES.items()}
     try:
         folder.mkdir(parents=True, exist_ok=True)
         schema = paths["schema"]
@@ -124,7 +148,7 @@ def _write_table(paths: dict[str, Path], patients: dict[str, Column]) -> None:
     import pyarrow
     import pyarrow.parquet
 
-    write_text(paths["schema"], SCHEMA)
+    write_file(paths["schema"], SCHEMA)
     try:
         pyarrow.parquet.write_table(pyarrow.table(patients), paths["table"])
     except OSError as error:
@@ -132,29 +156,24 @@ def _write_table(paths: dict[str, Path], patients: dict[str, Column]) -> None:
                           remedy="make room or choose another folder with --output") from error
 
 
-def _write_results(paths: dict[str, Path], posterior: Posterior, comparison: list[Row]) -> None:
+def _compared(posterior: Posterior, patients: dict[str, Column]) -> pandas.DataFrame:
+    """Of each term, sigma last: what is true, what the rows say, and what the release says, with 95 % intervals."""
     import pandas
 
-    write_text(paths["summary"], pandas.DataFrame([row.to_dict() for row in comparison]).to_csv(index=False))
-    references = {
-        "true value": {row.term: row.truth for row in comparison},
-        "non-private fit": {row.term: row.exact[0] for row in comparison},
-    }
-    posterior.plot(reference=references, path=paths["picture"])
+    terms = list(posterior.terms)
+    table = pandas.DataFrame({"term": terms, "true_value": [TRUTH[term] for term in terms]})
+    values, errors = _least_squares(posterior, patients)
+    found = {"least_squares": [values, values - NORMAL_95 * errors, values + NORMAL_95 * errors],
+             "private": [*posterior.summary()[["mean", "2.5%", "97.5%"]].to_numpy().T]}
+    for kind, numbers in found.items():
+        for name, part in zip(PARTS, numbers, strict=True):
+            table[f"{kind}_{name}"] = part
+    table["private_interval_covers_truth"] = table["true_value"].between(table["private_lower"], table["private_upper"])
+    return table
 
 
-def _compare(posterior: Posterior, patients: dict[str, Column]) -> list[Row]:
-    exact = _least_squares(posterior, patients)
-    summary = posterior.summary()
-    private = summary[["mean", "2.5%", "97.5%"]].itertuples(index=False)
-    return [
-        Row(term, TRUTH[term], exact[place], (float(values[0]), float(values[1]), float(values[2])))
-        for place, (term, values) in enumerate(zip(posterior.terms, private, strict=True))
-    ]
-
-
-def _least_squares(posterior: Posterior, patients: dict[str, Column]) -> list[tuple[float, float, float]]:
-    """Estimate and 95 % interval of each term from the rows themselves, sigma last."""
+def _least_squares(posterior: Posterior, patients: dict[str, Column]) -> tuple[Column, Column]:
+    """Estimate and standard error of each term from the rows themselves, sigma last."""
     import numpy as np
 
     design = posterior.design
@@ -168,45 +187,29 @@ def _least_squares(posterior: Posterior, patients: dict[str, Column]) -> list[tu
     sigma = variance**0.5
     # The sampling variance of a variance depends on the fourth moment: stays are skewed, so no normal theory here.
     sigma_error = ((float(np.mean(residuals**4)) - variance**2) / freedom) ** 0.5 / (2 * sigma)
-    estimates = [*coefficients, sigma]
-    errors = [*np.sqrt(variance * np.diag(inverse)), sigma_error]
-    return [
-        (float(value), float(value - NORMAL_95 * error), float(value + NORMAL_95 * error))
-        for value, error in zip(estimates, errors, strict=True)
-    ]
+    return np.array([*coefficients, sigma]), np.array([*np.sqrt(variance * np.diag(inverse)), sigma_error])
 
 
-def _tell(talk: Talk, paths: dict[str, Path], posterior: Posterior, comparison: list[Row], rows: int, epsilon: float) -> None:
-    covered = sum(row.covered for row in comparison)
-    talk.explain()
-    talk.explain("What just happened", style="bold")
-    talk.explain(
-        f"A table of {rows:,} made-up patients was reduced to sums of products of its columns, and noise was added to each sum: "
-        "so much that the result would look almost the same if any one patient's row had said something else "
-        f"(epsilon {epsilon:g}, delta {DELTA:g}). "
-        "Only this noisy summary was then used to ask what drives the length of stay, in days:"
-    )
-    talk.result(_table(comparison, narrow=talk.width < 100))
-    talk.explain(
-        f"{covered} of {len(comparison)} private intervals cover the true value. On average one in 20 does not. "
-        "The noise is new in every run, so run it again and see. Private intervals are wider than those from the rows: that is "
-        "the price of privacy, and they say how high it is. sigma is the residual standard deviation."
-    )
+def _tell(out: Output, posterior: Posterior, terms: pandas.DataFrame, rows: int, epsilon: float) -> None:
+    out.explain()
+    out.explain("What just happened", style="bold")
+    out.explain(f"A table of {rows:,} made-up patients was reduced to sums of products of its columns, and noise was added to "
+                "each sum: so much that the result would look almost the same if any one patient's row had said something else "
+                f"(epsilon {epsilon:g}, delta {DELTA:g}). Only this noisy summary was then used to ask what drives the length of "
+                "stay, in days:")
+    out.result(_table(terms, narrow=out.width < 100))
+    out.explain(f"{terms['private_interval_covers_truth'].sum()} of {len(terms)} private intervals cover the true value. On "
+                "average one in 20 does not. The noise is new in every run, so run it again and see. Private intervals are wider "
+                "than those from the rows: that is the price of privacy, and they say how high it is. sigma is the residual "
+                "standard deviation.")
     problems = posterior.diagnose()
     if problems:
-        talk.warn(f"do not trust these draws yet: {'; '.join(problems)}")
-    if not talk.quiet:
-        _files_and_next_steps(talk, paths)
+        out.warn(f"do not trust these draws yet: {'; '.join(problems)}")
 
 
-def _table(comparison: list[Row], *, narrow: bool) -> Table:
+def _table(terms: pandas.DataFrame, *, narrow: bool) -> Table:
     from rich import box
     from rich.table import Table
-
-    places = [decimals_for((row.private[2] - row.private[1]) / 4) for row in comparison]
-
-    def cells_of(values: list[float]) -> list[str]:
-        return aligned([fixed(value, decimals) for value, decimals in zip(values, places, strict=True)])
 
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 0 if narrow else 2, 0, 0), pad_edge=False)
     table.add_column("term", style="bold", no_wrap=True)
@@ -216,38 +219,87 @@ def _table(comparison: list[Row], *, narrow: bool) -> Table:
         table.add_column("95 %\nfrom", justify="right", style=style, no_wrap=True)
         table.add_column("\nto", justify="right", style=style, no_wrap=True)
     table.add_column("covers\ntruth?", justify="center")
-    columns = [cells_of([row.truth for row in comparison])]
-    columns += [cells_of([row.exact[place] for row in comparison]) for place in range(3)]
-    columns += [cells_of([row.private[place] for row in comparison]) for place in range(3)]
-    columns.append(["yes" if row.covered else "no" for row in comparison])
-    for row, *cells in zip(comparison, *columns, strict=True):
-        table.add_row(row.term, *cells)
+    names = ["true_value", *(f"{kind}_{name}" for kind in ("least_squares", "private") for name in PARTS)]
+    cells = columns(terms, names, (terms["private_upper"] - terms["private_lower"]) / 4)
+    for term, *line, covered in zip(terms["term"], *cells, terms["private_interval_covers_truth"], strict=True):
+        table.add_row(term, *line, "yes" if covered else "no")
     return table
 
 
-def _files_and_next_steps(talk: Talk, paths: dict[str, Path]) -> None:
-    what = {
-        "table": "the made-up rows: the confidential part, never leaves the data holder",
-        "schema": "what is public about them: bounds, levels, whom to protect",
-        "release": "the noisy summary: may be given to anyone",
-        "summary": "the table above",
-        "picture": "the same as a picture",
-    }
-    talk.explain()
-    talk.explain("Files", style="bold")
+def _tell_files(out: Output, paths: dict[str, Path]) -> None:
+    out.explain()
+    out.explain("Files", style="bold")
     width = max(len(str(path)) for path in paths.values())
     for kind, path in paths.items():
-        talk.line(f"  {path!s:<{width}}  {what[kind]}")
+        out.heading(f"  {path!s:<{width}}  {FILES[kind][1]}", style=None)
     release, schema, table = (quote(str(paths[kind])) for kind in ("release", "schema", "table"))
-    talk.explain()
-    talk.explain("What to try next", style="bold")
-    talk.explain("As an analyst, who has the release and nothing else:")
-    talk.suggest(f"noisewise show {release}", f'noisewise fit {release} "procedures ~ age + ward + emergency"',
-                 f'noisewise compare {release} "procedures ~ age + sex + ward + emergency"')
-    talk.explain("As a data holder, with less privacy spent, or for a table of your own:")
+    out.explain()
+    out.explain("What to try next", style="bold")
+    out.explain("As an analyst, who has the release and nothing else:")
+    out.suggest(f"noisewise show {release}", f'noisewise fit {release} "procedures ~ age + ward + emergency"',
+                f'noisewise compare {release} "procedures ~ age + sex + ward + emergency"')
+    out.explain("As a data holder, with less privacy spent, or for a table of your own:")
     again = quote(str(paths["release"].with_name("stricter.nwr")))
-    talk.suggest(
-        f"noisewise schema check {schema} {table}",
-        f"noisewise release {table} --schema {schema} --epsilon 0.5 --delta 1e-6 -o {again}",
-        "noisewise schema init YOUR-TABLE.parquet",
+    out.suggest(f"noisewise schema check {schema} {table}",
+                f"noisewise release {table} --schema {schema} --epsilon 0.5 --delta 1e-6 -o {again}",
+                "noisewise schema init YOUR-TABLE.parquet")
+
+
+def made_up_patients(rows: int, seed: int | None) -> dict[str, Column]:
+    """A table of so many patients, with known truth.
+
+    It is skewed and correlated as such tables are: wards differ in age, older patients come as emergencies more often, surgery
+    means procedures, and lengths of stay have a long right tail. What was recorded decides the stay, so that TRUTH has the true
+    coefficients of the recorded columns; to these comes a gamma variable with its mean taken off. No value leaves the declared
+    bounds except by the gamma's far tail.
+
+    >>> list(made_up_patients(3, seed=1))
+    ['patient', 'age', 'sex', 'ward', 'procedures', 'emergency', 'stay']
+    """
+    import numpy as np
+
+    random = np.random.default_rng(seed)
+    male = random.random(rows) < 0.47
+    # Two waves of admissions: younger adults, and a larger one of the old.
+    young = random.random(rows) < 0.35
+    age = np.floor(np.where(young, 18 + random.gamma(2.5, 9.0, rows), 97.99 - random.gamma(3.0, 7.5, rows))).clip(18, 98)
+    ward = _wards(random, age, male)
+    emergency = random.random(rows) < _share(-1.2 + 0.02 * (age - 50) + 0.9 * (ward == 2) - 0.5 * (ward == 1))
+    procedures = np.minimum(random.poisson(random.gamma(1.2, (0.6 + 1.9 * (ward == 1) + 0.6 * (ward == 2)) / 1.2)), 10)
+    effects = np.array([0.0, *WARD_EFFECT.values()])
+    expected = (
+        TRUTH["Intercept"] + TRUTH["age"] * age + TRUTH["sex[T.male]"] * male + effects[ward]
+        + TRUTH["procedures"] * procedures + TRUTH["emergency[T.yes]"] * emergency
     )
+    rest = random.gamma(REST_SHAPE, REST_SCALE, rows) - REST_SHAPE * REST_SCALE
+    return {
+        "patient": np.array([f"P{number:07d}" for number in range(1, rows + 1)]),
+        "age": age.astype(np.int64),
+        "sex": np.where(male, "male", "female"),
+        "ward": np.array(WARDS)[ward],
+        "procedures": procedures.astype(np.int64),
+        "emergency": np.where(emergency, "yes", "no"),
+        "stay": np.round(expected + rest, 2),
+    }
+
+
+def _wards(random: np.random.Generator, age: Column, male: Column) -> Column:
+    """The number of each patient's ward: geriatrics for the old, cardiology rather for men and after 50."""
+    import numpy as np
+
+    weights = np.stack([
+        np.full(len(age), 1.0),
+        np.full(len(age), 0.8),
+        0.3 + 0.5 * _share((age - 55) / 6) * np.where(male, 1.3, 0.8),
+        0.9 * _share((age - 78) / 3),
+    ])
+    steps = np.cumsum(weights / weights.sum(axis=0), axis=0)[:-1]
+    chosen: Column = (random.random(len(age)) > steps).sum(axis=0)
+    return chosen
+
+
+def _share(logit: Column) -> Column:
+    import numpy as np
+
+    result: Column = 1.0 / (1.0 + np.exp(-logit))
+    return result

@@ -1,4 +1,7 @@
-"""Errors without tracebacks, warnings without line numbers, and the exit codes.
+"""What every command has: an `Output`, ``--json``, ``--quiet`` and ``--traceback``, errors without tracebacks, and exit codes.
+
+Errors and warnings are raised by the library, for people who write Python, in `noisewise.words`. Only the options of the command
+at hand are spoken of as options, and only commands that there are as commands: ``draws=4000`` is ``--draws 4000`` for ``fit``.
 
 On the data holder's side the text of an unexpected exception could quote a value of a row. It is not printed there unless
 ``--traceback`` was given with the command; a setting of the environment, which may have been forgotten, is not enough.
@@ -6,63 +9,88 @@ On the data holder's side the text of an unexpected exception could quote a valu
 
 from __future__ import annotations
 
+import inspect
 import os
 import sys
-import traceback
+import traceback as tracebacks
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import wraps
-from typing import Any, Final, ParamSpec
+from shlex import quote
+from typing import Any, Final, TypeAlias
 
 import typer
 
-from noisewise.cli.talk import Switches, Talk
-from noisewise.cli.voice import spoken, told
+from noisewise.cli.options import AsJson, Quiet, Traceback
+from noisewise.cli.output import Output
+from noisewise.cli.program import WORDS, why_stopped, work_begins
 from noisewise.errors import NoisewiseError, NoisewiseWarning
-from noisewise_program import WORDS, why_stopped, work_begins
+from noisewise.words import UNSAID, Either, Function, Option, Words, in_python
 
 FAILED: Final = 1
+OTHER_NAMES: Final = {"pooled": "pool", "trust": "trust_query", "blocks": "block", "shares": "share", "levels": "level",
+                      "power": "target", "effects": "effect", "sigma": "assume", "columns": "assume", "correlations": "assume"}
+"""Parameters of the library that the command line calls otherwise."""
 
-P = ParamSpec("P")
+Work: TypeAlias = Callable[..., None]
 
 
-def guarded(*, holder: bool) -> Callable[[Callable[P, None]], Callable[P, None]]:
-    """Turn what goes wrong in a command into words and an exit code; ``holder``: it may touch confidential rows."""
+def guarded(*, holder: bool, options: Iterable[inspect.Parameter] | None = None) -> Callable[[Work], Work]:
+    """Make a command of a function whose first argument is an `Output`, and whose others are its options.
 
-    def decorate(function: Callable[P, None]) -> Callable[P, None]:
+    ``holder``: it may touch confidential rows. ``options``: these instead of its own.
+    """
+
+    def decorate(function: Work) -> Work:
         @wraps(function)
-        def run(*args: P.args, **kwargs: P.kwargs) -> None:
-            context: typer.Context = kwargs["context"]  # type: ignore[assignment]
-            talk = _voice(context, kwargs)
+        def run(context: typer.Context, as_json: bool, quiet: bool, traceback: bool, **given: Any) -> None:
+            out = _output(context, as_json, quiet, traceback)
             work_begins()
             try:
-                with _warnings_in_words(talk, context, holder):
-                    function(*args, **kwargs)
+                with _warnings_in_words(out, context, holder):
+                    function(out, **given)
             except (typer.Exit, typer.Abort, typer.BadParameter):
                 raise
             except NoisewiseError as error:
-                _explain(talk, context, error)
+                _explain(out, context, error)
                 raise typer.Exit(FAILED) from None
             except KeyboardInterrupt as stop:
-                raise _stopped(talk, stop, holder) from None
+                raise _stopped(out, stop, holder) from None
             except BrokenPipeError:  # whoever was reading has gone: `noisewise show x.nwr | head -1`
                 raise
             except Exception as error:
                 behind = _ctrl_c_behind(error)
                 if behind is not None:
-                    raise _stopped(talk, behind, holder) from None
-                _report(talk, error, holder)
+                    raise _stopped(out, behind, holder) from None
+                _report(out, error, holder)
                 raise typer.Exit(FAILED) from None
 
+        own = list(parameters(function).values())[1:] if options is None else options
+        context, *everywhere = parameters(_output).values()
+        shown = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in (context, *own, *everywhere)]
+        run.__signature__ = inspect.Signature(shown)  # type: ignore[attr-defined]
+        run.__annotations__ = {one.name: one.annotation for one in shown}
         return run
 
     return decorate
 
 
-def _stopped(talk: Talk, stop: KeyboardInterrupt, holder: bool) -> typer.Exit:
+def parameters(function: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
+    """The options that a function takes."""
+    return inspect.signature(function, eval_str=True).parameters
+
+
+def _output(context: typer.Context, as_json: AsJson = False, quiet: Quiet = False, traceback: Traceback = False) -> Output:
+    """Where a command says what it has to say. These are the options that every command has."""
+    before = context.obj if isinstance(context.obj, Output) else Output()  # the options before the name of the command
+    out = context.obj = Output(as_json, before.quiet or quiet, before.traceback or traceback)
+    return out
+
+
+def _stopped(out: Output, stop: KeyboardInterrupt, holder: bool) -> typer.Exit:
     code = why_stopped()
-    talk.fail(WORDS[code] + (f"; {str(stop) or 'files are written whole or not at all'}" if holder else ""))
+    out.fail(WORDS[code] + (f"; {str(stop) or 'files are written whole or not at all'}" if holder else ""))
     return typer.Exit(code)
 
 
@@ -73,26 +101,15 @@ def _ctrl_c_behind(error: BaseException | None) -> KeyboardInterrupt | None:
     return error
 
 
-def _voice(context: typer.Context, given: Mapping[str, Any]) -> Talk:
-    before = context.obj if isinstance(context.obj, Switches) else Switches()
-    talk = Talk(
-        json=bool(given.get("as_json")),
-        quiet=before.quiet or bool(given.get("quiet")),
-        traceback=before.traceback or bool(given.get("traceback")),
-    )
-    context.obj = talk
-    return talk
-
-
 @contextmanager
-def _warnings_in_words(talk: Talk, context: typer.Context, holder: bool) -> Iterator[None]:
+def _warnings_in_words(out: Output, context: typer.Context, holder: bool) -> Iterator[None]:
     """Our own warnings as a readable note. Those of other libraries could quote data, so the holder's side does not show them."""
     with warnings.catch_warnings():
         usual = warnings.showwarning
 
         def show(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
             if issubclass(category, NoisewiseWarning):
-                talk.warn(spoken(str(message), context))
+                out.warn(spoken(message.args[0] if isinstance(message, Warning) else message, context))
             elif not holder:
                 usual(message, category, *where, **more)
 
@@ -101,26 +118,75 @@ def _warnings_in_words(talk: Talk, context: typer.Context, holder: bool) -> Iter
         yield
 
 
-def _explain(talk: Talk, context: typer.Context, error: NoisewiseError) -> None:
-    found, remedy = told(error, context)
-    lines = [(label, words) for label, words in (("found", found), ("remedy", remedy)) if words]
-    talk.fail(error.rule, *lines)
-    if talk.traceback:
-        traceback.print_exception(error, file=sys.stderr)
-    talk.document({"error": {"kind": type(error).__name__, "rule": error.rule, "found": found, "remedy": remedy}})
+def _explain(out: Output, context: typer.Context, error: NoisewiseError) -> None:
+    found, remedy = (None if words is None else spoken(words, context) for words in (error.found, error.advice))
+    if found == repr(None):
+        found = "nothing was given"
+    out.fail(error.rule, *[(label, words) for label, words in (("found", found), ("remedy", remedy)) if words])
+    if out.traceback:
+        tracebacks.print_exception(error, file=sys.stderr)
+    out.document({"error": {"kind": type(error).__name__, "rule": error.rule, "argument": option_of(error.argument, context),
+                            "found": found, "known": error.known, "remedy": remedy}})
 
 
-def _report(talk: Talk, error: Exception, holder: bool) -> None:
+def _report(out: Output, error: Exception, holder: bool) -> None:
     """A bug. It is told without the text that could hold a row."""
     kind = type(error).__name__
-    shown = talk.traceback or (not holder and os.environ.get("NOISEWISE_TRACEBACK", "0") not in ("", "0"))
     caution = "; on the data holder's side they may quote your data, so read them before you pass them on" if holder else ""
-    talk.fail(
-        "something went wrong inside noisewise that should not have",
-        ("found", kind if holder or not str(error) else f"{kind}: {error}"),
-        ("remedy", "please report it with the command, the output of `noisewise --version`, and the details that "
-                   f"--traceback shows{caution}"),
-    )
-    if shown:
-        traceback.print_exception(error, file=sys.stderr)
-    talk.document({"error": {"kind": "UnexpectedError", "rule": "an error inside noisewise", "found": kind, "remedy": None}})
+    out.fail("something went wrong inside noisewise that should not have",
+             ("found", kind if holder or not str(error) else f"{kind}: {error}"),
+             ("remedy", "please report it with the command, the output of `noisewise --version`, and the details that "
+                        f"--traceback shows{caution}"))
+    if out.traceback or (not holder and os.environ.get("NOISEWISE_TRACEBACK", "0") not in ("", "0")):
+        tracebacks.print_exception(error, file=sys.stderr)
+    out.document({"error": {"kind": "UnexpectedError", "rule": "an error inside noisewise", "argument": None, "found": kind,
+                            "known": None, "remedy": None}})
+
+
+def spoken(words: str, context: typer.Context) -> str:
+    """The advice for whoever has typed this command.
+
+    >>> from noisewise.cli.app import app
+    >>> from noisewise.words import function, option
+    >>> program = typer.main.get_command(app)
+    >>> fit = typer.Context(program.commands["fit"], parent=typer.Context(program))
+    >>> spoken("use " + option("method", "conditional") + ", or compare models: " + function("compare"), fit)
+    'use --method conditional, or compare models: noisewise compare'
+    """
+    if not isinstance(words, Words):
+        return words
+    options = _options(context)
+    commands = getattr(context.find_root().command, "commands", {})
+
+    def say(piece: Option | Function | Either) -> str:
+        if isinstance(piece, Either):
+            return piece.command
+        if isinstance(piece, Function):
+            name = piece.name.replace("_", "-")
+            return f"noisewise {name}" if name in commands else in_python(piece)
+        option = options.get(OTHER_NAMES.get(piece.name, piece.name))
+        if option is None:
+            return in_python(piece)
+        if piece.value is None:
+            return f"no {option}"
+        return option if piece.value is UNSAID or piece.value is True else f"{option} {_typed(piece.value)}"
+
+    return words.said(say)
+
+
+def option_of(argument: str | None, context: typer.Context) -> str | None:
+    """What this command calls a parameter of the library; its own name where it has no such option."""
+    return None if argument is None else _options(context).get(OTHER_NAMES.get(argument, argument), argument)
+
+
+def _typed(value: object) -> str:
+    """A value as it is typed; names and their numbers as ``age=0.1``."""
+    if isinstance(value, Mapping):
+        return " ".join(quote(f"{name}={number}") for name, number in value.items())
+    return quote(str(value))
+
+
+def _options(context: typer.Context) -> Mapping[str, str]:
+    """The long name of every option of this command by the name of its parameter."""
+    return {str(parameter.name): name for parameter in context.command.params for name in reversed(parameter.opts)
+            if name.startswith("--")}

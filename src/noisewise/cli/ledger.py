@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from noisewise.cli.completion import RULES, one_of
-from noisewise.cli.files import check_results, write_bytes
+from noisewise.cli.files import check_folder, check_results, write_file
 from noisewise.cli.guard import FAILED, guarded
-from noisewise.cli.options import AsJson, Force, Quiet, Traceback
+from noisewise.cli.options import Force
+from noisewise.cli.output import Output, visible
 from noisewise.cli.tables import plain_table
-from noisewise.cli.talk import Talk, visible
-from noisewise.errors import BudgetError
+from noisewise.errors import BudgetError, ResultError
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -25,9 +25,8 @@ if TYPE_CHECKING:
 
 ledger_app = typer.Typer(no_args_is_help=True, help="The privacy budget of a table: open, show and check its ledger.")
 
-Place = Annotated[str, typer.Argument(metavar="LEDGER", help="The ledger: a file, or an address postgresql://…",
-                                      show_default=False)]
-Rule = Annotated[str | None, typer.Option(show_default=False, autocompletion=one_of(RULES), help=(
+Place = Annotated[str, typer.Argument(metavar="LEDGER", help="The ledger: a file, or an address postgresql://…")]
+Rule = Annotated[str | None, typer.Option(autocompletion=one_of(RULES), help=(
     "How releases are put together: gaussian (default with a delta), basic (default without), or planned, if sizes are never "
     "chosen by looking at earlier results."))]
 
@@ -35,183 +34,146 @@ Rule = Annotated[str | None, typer.Option(show_default=False, autocompletion=one
 @ledger_app.command("open")
 @guarded(holder=True)
 def open_(
-    context: typer.Context,
-    place: Place,
-    epsilon: Annotated[float, typer.Option("--epsilon", "-e", help="The total epsilon of the table.", show_default=False)],
-    delta: Annotated[float | None, typer.Option("--delta", "-d", help="The total delta; without it all releases are pure.",
-                                                show_default=False)] = None,
+    out: Output, place: Place,
+    epsilon: Annotated[float, typer.Option("--epsilon", "-e", help="The total epsilon of the table.")],
+    delta: Annotated[float | None, typer.Option("--delta", "-d", help=(
+        "The total delta; without it all releases are pure."))] = None,
     rule: Rule = None,
-    name: Annotated[str, typer.Option(help="Which table it is for; shown with the ledger.", show_default=False)] = "",
-    as_json: AsJson = False,
-    quiet: Quiet = False,
-    traceback: Traceback = False,
+    name: Annotated[str, typer.Option(help="Which table it is for; shown with the ledger.")] = "",
 ) -> None:
     """Begin the ledger of a table, with all that may ever be spent on it. The total never changes.
 
     Example: noisewise ledger open budget.db --epsilon 3 --delta 1e-6 --name patients
     """
-    talk = Talk.of(context)
     import noisewise
 
     was_there = there_is(place)
     ledger = noisewise.Ledger.open(place, epsilon=epsilon, delta=delta, rule=rule, name=name)  # type: ignore[arg-type]
-    if not talk.quiet:
-        begun = "a ledger" if "://" in place else "it was there already," if was_there else "a new ledger,"
-        talk.line(f"{ledger.place}: {begun} epsilon {ledger.epsilon:g}, delta {ledger.delta:g}, rule {ledger.rule}",
-                  style="bold green")
-        talk.explain("Give it with every release of this table: they are charged to it, and what it does not cover is refused.")
-        talk.suggest(f"noisewise release … --ledger {quote(ledger.place)}")
-    talk.document(_document(ledger))
+    begun = "a ledger" if "://" in place else "it was there already," if was_there else "a new ledger,"
+    out.heading(f"{ledger.place}: {begun} epsilon {ledger.epsilon:g}, delta {ledger.delta:g}, rule {ledger.rule}",
+                style="bold green")
+    out.explain("Give it with every release of this table: they are charged to it, and what it does not cover is refused.")
+    out.suggest(f"noisewise release … --ledger {quote(ledger.place)}")
+    out.document(_document(ledger))
 
 
 @ledger_app.command()
 @guarded(holder=True)
 def show(
-    context: typer.Context,
-    place: Place,
-    delta: Annotated[float | None, typer.Option("--delta", "-d", help="Say what is left for a release with Gaussian noise of "
-                                                "this delta; by default a tenth of the total.", show_default=False)] = None,
-    picture: Annotated[Path | None, typer.Option(help="Also draw spending over time (.png, .svg, .pdf).",
-                                                 show_default=False)] = None,
-    as_json: AsJson = False,
-    quiet: Quiet = False,
-    traceback: Traceback = False,
+    out: Output, place: Place,
+    delta: Annotated[float | None, typer.Option("--delta", "-d", help=(
+        "Say what is left for a release with Gaussian noise of this delta; by default a tenth of the total."))] = None,
+    picture: Annotated[Path | None, typer.Option(help="Also draw spending over time (.png, .svg, .pdf).")] = None,
 ) -> None:
     """Show every charge, what all of them cost together, and what is left.
 
     Example: noisewise ledger show budget.db --picture spending.png
     """
-    talk = Talk.of(context)
-    check_results([picture], [Path(place)])
+    check_results([Path(place)], picture=picture)
     ledger = opened_ledger(place)
     if picture is not None:
-        from noisewise.privacy.ledger.picture import draw
+        from noisewise.plots.spending import draw_spending
 
-        draw(ledger, picture)
+        draw_spending(ledger.table(), ledger.entries()[0].at, ledger.epsilon, ledger.delta, ledger.name, picture)
     document = _document(ledger)
-    talk.result(_table(ledger))
-    spent = ledger.spent().epsilon
-    talk.line(f"Spent: epsilon {spent:.4g} of {ledger.epsilon:g} at delta {ledger.delta:g} (rule {ledger.rule}).")
+    out.result(_table(ledger))
+    out.line(f"Spent: epsilon {ledger.spent().epsilon:.4g} of {ledger.epsilon:g} at delta {ledger.delta:g} (rule {ledger.rule}).")
     if ledger.delta > 0:
         each = ledger.delta / 10 if delta is None else delta
-        document["remaining"]["gaussian"] = {"delta": each, "epsilon": ledger.remaining(each)}
-        left = document["remaining"]["gaussian"]["epsilon"]
-        talk.line(f"Left for one more release with Gaussian noise and delta {each:g}: epsilon {left:.4g}.")
-    talk.line(f"Left for one more with Laplace noise: epsilon {document['remaining']['laplace']:.4g}.")
-    talk.line(f"Last digest: {document['last_digest']}")
-    talk.explain("Keep that digest elsewhere, with the date: with it, noisewise ledger verify --anchor shows whether anyone has "
-                 "cut off or rewritten what is recorded today.")
-    _tell_unfinished(talk, ledger)
-    talk.document(document)
+        left = ledger.remaining(each)
+        document["remaining"]["gaussian"] = {"delta": each, "epsilon": left}
+        out.line(f"Left for one more release with Gaussian noise and delta {each:g}: epsilon {left:.4g}.")
+    out.line(f"Left for one more with Laplace noise: epsilon {document['remaining']['laplace']:.4g}.")
+    out.line(f"Last digest: {document['last_digest']}")
+    out.explain("Keep that digest elsewhere, with the date: with it, noisewise ledger verify --anchor shows whether anyone has "
+                "cut off or rewritten what is recorded today.")
+    count = len(ledger.unfinished())
+    if count:
+        out.note(f"Note: {count} {'charge has' if count == 1 else 'charges have'} no file; see noisewise ledger recover.")
+    out.document(document)
 
 
 @ledger_app.command()
 @guarded(holder=True)
 def verify(
-    context: typer.Context,
-    place: Place,
-    anchor: Annotated[str | None, typer.Option(help="A digest that noisewise ledger show printed earlier and that was kept "
-                                               "elsewhere.", show_default=False)] = None,
-    as_json: AsJson = False,
-    quiet: Quiet = False,
-    traceback: Traceback = False,
+    out: Output, place: Place,
+    anchor: Annotated[str | None, typer.Option(help=(
+        "A digest that noisewise ledger show printed earlier and that was kept elsewhere."))] = None,
 ) -> None:
     """Check that nothing in a ledger was changed, removed or put in, and that no more was spent than the total.
 
     It ends with code 1 if anything is wrong. Example: noisewise ledger verify budget.db
     """
-    talk = Talk.of(context)
     ledger = opened_ledger(place)
-    with talk.working("Checking every entry"):
+    with out.working("Checking every entry"):
         found = ledger.verify(anchor)
     for words in found:
-        talk.warn(words)
+        out.warn(words)
     if not found:
-        talk.line(f"{ledger.place}: {len(ledger.entries())} entries, each as it was written.", style="bold green")
+        out.line(f"{ledger.place}: {len(ledger.entries())} entries, each as it was written.", style="bold green")
         if anchor is None:
-            talk.explain("That the last entries were not cut off can only be seen with --anchor.")
-    talk.document({"ledger": ledger.place, "problems": found})
+            out.explain("That the last entries were not cut off can only be seen with --anchor.")
+    out.document({"ledger": ledger.place, "problems": found})
     if found:
         raise typer.Exit(FAILED)
 
 
 @ledger_app.command()
 @guarded(holder=True)
-def recover(
-    context: typer.Context,
-    place: Place,
-    as_json: AsJson = False,
-    quiet: Quiet = False,
-    traceback: Traceback = False,
-) -> None:
+def recover(out: Output, place: Place) -> None:
     """Say what happened to releases that were charged and never completed, and what to do.
 
     Example: noisewise ledger recover budget.db
     """
-    talk = Talk.of(context)
     ledger = opened_ledger(place)
     unfinished = ledger.unfinished()
     if not unfinished:
-        talk.line("Every charge has its file: noisewise ledger file gets it back.", style="bold green")
+        out.line("Every charge has its file: noisewise ledger file gets it back.", style="bold green")
     for entry in unfinished:
-        talk.line(f"entry {entry.number}, {entry.at}, {entry.who}: {entry.description} (epsilon {entry.spending.epsilon:g}, "
-                  f"delta {entry.spending.delta:g})")
+        out.line(f"entry {entry.number}, {entry.at}, {entry.who}: {entry.description} (epsilon {entry.spending.epsilon:g}, "
+                 f"delta {entry.spending.delta:g})")
     if unfinished:
-        talk.explain("Their budget was charged, and then the process ended before the release was recorded: it was stopped, the "
-                     "machine went down or the disk was full. Or it is running now. Nothing of them was handed out by noisewise. "
-                     "Whether noise had been drawn cannot be known, so that their budget stays spent. Ask for the release again: "
-                     "it is charged again.")
-    talk.document({"ledger": ledger.place, "unfinished": [asdict(entry) for entry in unfinished]})
+        out.explain("Their budget was charged, and then the process ended before the release was recorded: it was stopped, the "
+                    "machine went down or the disk was full. Or it is running now. Nothing of them was handed out by noisewise. "
+                    "Whether noise had been drawn cannot be known, so that their budget stays spent. Ask for the release again: "
+                    "it is charged again.")
+    out.document({"ledger": ledger.place, "unfinished": [asdict(entry) for entry in unfinished]})
 
 
 @ledger_app.command()
 @guarded(holder=True)
 def export(
-    context: typer.Context,
-    place: Place,
-    output: Annotated[Path, typer.Option("--output", "-o", help="The JSON file to write.", show_default=False)],
+    out: Output, place: Place,
+    output: Annotated[Path, typer.Option("--output", "-o", help="The JSON file to write.")],
     force: Force = False,
-    as_json: AsJson = False,
-    quiet: Quiet = False,
-    traceback: Traceback = False,
 ) -> None:
     """Write all entries to a JSON file, for auditors; release files are not in it, only their digests.
 
     Example: noisewise ledger export budget.db -o budget.json
     """
-    talk = Talk.of(context)
     _check_target(output, place, force)
     ledger = opened_ledger(place)
-    write_bytes(output, ledger.export_text().encode())
-    if not talk.quiet:
-        talk.line(f"Wrote {output}", style="bold green")
-    talk.document({"ledger": ledger.place, "file": output, "entries": len(ledger.entries())})
+    write_file(output, ledger.export_text())
+    out.heading(f"Wrote {output}", style="bold green")
+    out.document({"ledger": ledger.place, "file": output, "entries": len(ledger.entries())})
 
 
 @ledger_app.command()
 @guarded(holder=True)
 def file(
-    context: typer.Context,
-    place: Place,
-    entry: Annotated[int, typer.Argument(metavar="ENTRY", show_default=False, help=(
-        "The number of the charge, as noisewise ledger show has it."))],
-    output: Annotated[Path, typer.Option("--output", "-o", help="Where to write it, for example patients.nwr.",
-                                         show_default=False)],
+    out: Output, place: Place,
+    entry: Annotated[int, typer.Argument(metavar="ENTRY", help="The number of the charge, as noisewise ledger show has it.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Where to write it, for example patients.nwr.")],
     force: Force = False,
-    as_json: AsJson = False,
-    quiet: Quiet = False,
-    traceback: Traceback = False,
 ) -> None:
     """Get a release file back, byte for byte as it was made. It costs nothing.
 
     Example: noisewise ledger file budget.db 2 -o patients.nwr
     """
-    talk = Talk.of(context)
     _check_target(output, place, force)
-    write_bytes(output, opened_ledger(place).file(entry))
-    if not talk.quiet:
-        talk.line(f"Wrote {output}", style="bold green")
-    talk.document({"ledger": place if "://" not in place else "", "entry": entry, "file": output})
+    write_file(output, opened_ledger(place).file(entry))
+    out.heading(f"Wrote {output}", style="bold green")
+    out.document({"ledger": place if "://" not in place else "", "entry": entry, "file": output})
 
 
 def there_is(place: str) -> bool:
@@ -230,40 +192,22 @@ def opened_ledger(place: str) -> Ledger:
 
 
 def _check_target(output: Path, place: str, force: bool) -> None:
-    from noisewise.cli.files import check_folder
-    from noisewise.errors import ResultError
-
     if output.is_dir() or (output.exists() and (not force or output.resolve() == Path(place).resolve())):
         raise ResultError("there is something of that name already", found=str(output),
                           remedy="choose another name, or give --force to replace a file")
     check_folder(output, ResultError)
 
 
-def _tell_unfinished(talk: Talk, ledger: Ledger) -> None:
-    count = len(ledger.unfinished())
-    if count:
-        talk.note(f"Note: {count} {'charge has' if count == 1 else 'charges have'} no file; see noisewise ledger recover.")
-
-
 def _document(ledger: Ledger) -> dict[str, Any]:
     entries = ledger.entries()
-    return {
-        "ledger": ledger.place,
-        "name": ledger.name,
-        "epsilon": ledger.epsilon,
-        "delta": ledger.delta,
-        "rule": ledger.rule,
-        "spent": asdict(ledger.spent()) | {"epsilon": ledger.spent().epsilon},
-        "remaining": {"laplace": ledger.remaining()},
-        "charges": ledger.table(),
-        "last_digest": entries[-1].digest,
-        "entries": len(entries),
-    }
+    return {"ledger": ledger.place, "name": ledger.name, "epsilon": ledger.epsilon, "delta": ledger.delta, "rule": ledger.rule,
+            "spent": asdict(ledger.spent()) | {"epsilon": ledger.spent().epsilon}, "remaining": {"laplace": ledger.remaining()},
+            "charges": ledger.table(), "last_digest": entries[-1].digest, "entries": len(entries)}
 
 
 def _table(ledger: Ledger) -> Table:
     table = plain_table(title_justify="left",
-                  title=visible(f"{ledger.name or ledger.place}: epsilon {ledger.epsilon:g}, delta {ledger.delta:g}"))
+                        title=visible(f"{ledger.name or ledger.place}: epsilon {ledger.epsilon:g}, delta {ledger.delta:g}"))
     for heading in ("entry", "when (UTC)", "who", "what", "about"):
         table.add_column(heading, overflow="fold")
     for heading in ("epsilon", "delta", "together"):

@@ -10,40 +10,32 @@ from __future__ import annotations
 
 import re
 import shlex
-import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-import typer
-
-from noisewise.cli.release_options import PARTITION
-from noisewise.cli.talk import visible
+from noisewise.cli.named_numbers import as_number
+from noisewise.cli.output import visible
 from noisewise.errors import DeclarationError
 
 if TYPE_CHECKING:
     from noisewise.schema.questions import Question
-
-Ask: TypeAlias = Annotated[list[str] | None, typer.Option("--ask", metavar="QUESTION", show_default=False,
-                                                          rich_help_panel=PARTITION, help=(
-    "A question such as \"posterior-probability of=age at=0\", \"posterior-quantile of=age\", "
-    "\"bayes-factor of=age,ward\" or \"likelihood-ratio of=age\"; may be repeated."))]
-QuestionFile: TypeAlias = Annotated[Path | None, typer.Option("--questions", metavar="FILE", show_default=False,
-                                                           rich_help_panel=PARTITION, help=(
-    "A TOML file with questions, one [\\[questions]] table each."))]
 
 Reader: TypeAlias = Callable[[str, str], Any]
 EXAMPLE: Final = 'for example "posterior-probability of=age at=0"'
 ALIASES: Final[Mapping[str, str]] = {"hypothesis-probability": "bayes-factor"}
 """The answer to a Bayes factor has the probability of the hypothesis beside it."""
 PRIOR_NUMBERS: Final = ("g", "scale", "shape", "rate")
+NEEDED: Final = {"of": "of=NAME, the coefficient that it is about",
+                 "at": "at=0, or whatever value is of interest; at=0,1 for two"}
 
 
-def read_questions(asked: Sequence[str] | None, file: Path | None = None) -> list[Question] | None:
-    """The questions of ``--ask`` and those of a file; None if there are none."""
-    if not asked and file is None:
-        return None
-    return [*([] if file is None else _from_file(file)), *(read_question(text) for text in asked or ())]
+def read_questions(asked: Sequence[str] | None) -> list[Question]:
+    """The questions of ``--ask``, those of files among them."""
+    found: list[Question] = []
+    for text in asked or ():
+        found += _from_file(Path(text)) if text.endswith(".toml") and "=" not in text else [read_question(text)]
+    return found
 
 
 def read_question(text: str) -> Question:
@@ -57,42 +49,32 @@ def read_question(text: str) -> Question:
     name, given = _words(text, "a question", EXAMPLE)
     ask = ALIASES.get(name, name)
     if ask not in ASKS:
-        raise DeclarationError("a question begins with what it asks", found=visible(text)[:200],
-                               remedy="that is one of " + ", ".join((*ASKS, *ALIASES)) + f"; {EXAMPLE}")
+        raise _refusal("a question begins with what it asks", text, known=(*ASKS, *ALIASES), remedy=EXAMPLE)
     readers = _readers(ask)
-    for key in given:
+    for key, value in given.items():
         if key not in readers:
-            raise DeclarationError(f"a question of {ask} has other words", found=visible(f"{key}={given[key]}")[:200],
-                                   remedy="they are " + ", ".join(f"{known}=" for known in readers))
-    for key in ("of", "at"):
+            raise _refusal(f"a question of {ask} has other words", f"{key}={value}", known=[f"{known}=" for known in readers])
+    for key, remedy in NEEDED.items():
         if key in readers and key not in given:
-            raise DeclarationError(f"a question of {ask} says {key}=", found=visible(text)[:200],
-                                   remedy="add " + {"of": "of=NAME, the coefficient that it is about",
-                                                    "at": "at=0, or whatever value is of interest; at=0,1 for two"}[key])
+            raise _refusal(f"a question of {ask} says {key}=", text, remedy=f"add {remedy}")
     return question_from_dict({"ask": ask, **{key: readers[key](key, value) for key, value in given.items()}})
 
 
 def question_text(question: Question) -> str:
-    """The question in the little language.
+    """The question in the little language, without what it would say anyway.
 
     >>> question_text(read_question("posterior-probability of='x - z' at=0,1"))
     'posterior-probability of="x - z" at=0,1'
     """
     from noisewise.schema.questions import contrast, written
 
-    declared = _without_defaults(question)
-    many = declared["of"] if isinstance(declared["of"], list) else [declared["of"]]
-    texts = {**declared, "of": ", ".join(written(contrast(one)) for one in many)}
-    return " ".join([texts.pop("ask"), *(f"{key}={_quoted(_text(value))}" for key, value in texts.items())])
-
-
-def _without_defaults(question: Question) -> dict[str, Any]:
-    """What must be said: no key whose value is what it would be anyway."""
     declared = question.to_dict()
     for key in [key for key in declared if key not in ("ask", "of", "at")]:
         fewer = {name: value for name, value in declared.items() if name != key}
         declared = fewer if _says(fewer, question) else declared
-    return declared
+    many = declared["of"] if isinstance(declared["of"], list) else [declared["of"]]
+    texts = {**declared, "of": ", ".join(written(contrast(one)) for one in many)}
+    return " ".join([texts.pop("ask"), *(f"{key}={_quoted(_text(value))}" for key, value in texts.items())])
 
 
 def _says(declared: dict[str, Any], question: Question) -> bool:
@@ -113,11 +95,15 @@ def read_prior(text: str | None) -> dict[str, Any] | None:
     if text is None:
         return None
     name, given = _words(text, "a prior", "for example flat, or \"zellner g=10000\"")
-    for key in given:
+    for key, value in given.items():
         if key not in PRIOR_NUMBERS:
-            raise DeclarationError("a prior has other numbers", found=visible(f"{key}={given[key]}")[:200],
-                                   remedy="zellner has g; normal-inverse-gamma has scale, shape and rate; flat has none")
+            raise _refusal("a prior has other numbers", f"{key}={value}",
+                           remedy="zellner has g; normal-inverse-gamma has scale, shape and rate; flat has none")
     return {"name": name, **{key: _number(key, value) for key, value in given.items()}}
+
+
+def _refusal(rule: str, found: str, **more: Any) -> DeclarationError:
+    return DeclarationError(rule, found=visible(found)[:200] or "nothing", **more)
 
 
 def _words(text: str, what: str, example: str) -> tuple[str, dict[str, str]]:
@@ -125,19 +111,18 @@ def _words(text: str, what: str, example: str) -> tuple[str, dict[str, str]]:
     try:
         words = shlex.split(text)
     except ValueError:
-        raise DeclarationError(f"{what} has a quotation mark that is not closed", found=visible(text)[:200],
-                               remedy="close it, or leave it out") from None
+        raise _refusal(f"{what} has a quotation mark that is not closed", text, remedy="close it, or leave it out") from None
     if not words or "=" in words[0]:
-        raise DeclarationError(f"{what} begins with its name", found=visible(text)[:200] or "nothing", remedy=example)
+        raise _refusal(f"{what} begins with its name", text, remedy=example)
     given: dict[str, str] = {}
     for word in words[1:]:
-        key, sign, value = word.partition("=")
+        key, _, value = word.partition("=")
         key = key.replace("-", "_")
-        if not sign or not value.strip():
-            raise DeclarationError(f"{what} is a name and words of the form key=value", found=visible(word)[:200] or "nothing",
-                                   remedy=f"write no blanks around = and commas, or put the value in quotes; {example}")
+        if not value.strip():
+            raise _refusal(f"{what} is a name and words of the form key=value", word,
+                           remedy=f"write no blanks around = and commas, or put the value in quotes; {example}")
         if key in given:
-            raise DeclarationError(f"{what} says everything once", found=visible(word)[:200], remedy=f"give {key}= once")
+            raise _refusal(f"{what} says everything once", word, remedy=f"give {key}= once")
         given[key] = value
     return words[0], given
 
@@ -155,17 +140,15 @@ def _several(key: str, value: str) -> list[str]:
     """Texts between commas that are not within brackets."""
     found = [text.strip() for text in re.split(r",(?![^()]*\))(?![^\][]*\])", value)]
     if not all(found):
-        raise DeclarationError("coefficients stand between commas", found=visible(f"{key}={value}")[:200],
-                               remedy="for example of=age,ward")
+        raise _refusal("coefficients stand between commas", f"{key}={value}", remedy="for example of=age,ward")
     return found
 
 
 def _one(key: str, value: str) -> str:
     found = _several(key, value)
     if len(found) > 1:
-        raise DeclarationError("this question is about one coefficient, or one combination",
-                               found=visible(f"{key}={value}")[:200],
-                               remedy="ask about each by itself, or about their difference: of=\"a - b\"")
+        raise _refusal("this question is about one coefficient, or one combination", f"{key}={value}",
+                       remedy="ask about each by itself, or about their difference: of=\"a - b\"")
     return found[0]
 
 
@@ -174,13 +157,10 @@ def _word(_: str, value: str) -> str:
 
 
 def _number(key: str, value: str) -> float:
-    try:
-        if not value.isascii() or "_" in value:
-            raise ValueError
-        return float(value)
-    except ValueError:
-        raise DeclarationError(f"{key} is a number", found=visible(f"{key}={value}")[:200],
-                               remedy=f"for example {key}=1.5") from None
+    number = as_number(value)
+    if number is None:
+        raise _refusal(f"{key} is a number", f"{key}={value}", remedy=f"for example {key}=1.5")
+    return number
 
 
 def _numbers(key: str, value: str) -> list[float]:
@@ -202,18 +182,9 @@ def _quoted(text: str) -> str:
 
 def _from_file(file: Path) -> list[Question]:
     from noisewise.schema.questions import question_from_dict
+    from noisewise.schema.toml import read_toml
 
-    try:
-        declared = tomllib.loads(file.read_bytes().decode("utf-8-sig"))
-    except OSError as error:
-        raise DeclarationError("the file of questions cannot be read", found=f"{file}: {error.strerror}",
-                               remedy="check the path") from error
-    except UnicodeDecodeError as error:
-        raise DeclarationError("a file of questions must be UTF-8 text", found=str(file),
-                               remedy="save it as UTF-8") from error
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise DeclarationError("the file of questions is not valid TOML", found=f"{file}: {visible(str(error))[:200]}",
-                               remedy="correct that line") from error
+    declared = read_toml(file, "file of questions", "check the path")
     many = declared.get("questions")
     if set(declared) != {"questions"} or not isinstance(many, list) or not many:
         raise DeclarationError("a file of questions has [[questions]] tables and nothing else",

@@ -9,9 +9,9 @@ import typer
 
 from noisewise.cli.files import check_results
 from noisewise.cli.guard import guarded
-from noisewise.cli.options import AsJson, Interval, Quiet, Traceback
+from noisewise.cli.options import Interval
+from noisewise.cli.output import Output
 from noisewise.cli.sites import expand
-from noisewise.cli.talk import Talk
 from noisewise.errors import ResultError
 
 SAVED = ".npz"
@@ -20,17 +20,13 @@ PAGES = (".html", ".htm")
 
 @guarded(holder=False)
 def report(
-    context: typer.Context,
-    files: Annotated[list[Path], typer.Argument(
-        metavar="FILE", show_default=False,
-        help="Release files (.nwr) or folders of them, and what `fit --save` and `compare --save` wrote (.npz).")],
+    out: Output,
+    files: Annotated[list[Path], typer.Argument(metavar="FILE", help=(
+        "Release files (.nwr) or folders of them, and what `fit --save` and `compare --save` wrote (.npz)."))],
     output: Annotated[Path, typer.Option("--output", "-o", help="Where to write the page (.html).")] = Path("report.html"),
-    title: Annotated[str | None, typer.Option(help="The heading of the page.", show_default=False)] = None,
+    title: Annotated[str | None, typer.Option(help="The heading of the page.")] = None,
     interval: Interval = 0.95,
     show: Annotated[bool, typer.Option("--open", metavar="", help="Show the page in a browser.")] = False,
-    as_json: AsJson = False,
-    quiet: Quiet = False,
-    traceback: Traceback = False,
 ) -> None:
     """Write one HTML page about releases and what was fitted to them, for people to read.
 
@@ -44,7 +40,8 @@ def report(
 
     Example: noisewise report site-*.nwr stay.npz
     """
-    talk = Talk.of(context)
+    from noisewise.reports.write import report as write_report
+
     saved = [file for file in files if file.suffix.lower() == SAVED]
     releases = [file for file in files if file.suffix.lower() != SAVED]
     if not releases:
@@ -52,17 +49,14 @@ def report(
     if output.suffix.lower() not in PAGES:
         raise ResultError("a report ends in .html", found=str(output), remedy=f"for example -o {output.stem or 'report'}.html")
     releases = expand(releases)
-    check_results([output], [*releases, *saved])
-    from noisewise.report.write import report as write_report
-
+    check_results([*releases, *saved], output=output)
     found = write_report(releases, fits=saved, path=output, title=title, interval=interval)
     for flag in found.flags:
-        talk.warn(flag)
-    talk.line(f"Wrote {output}")
-    talk.explain("One file without any other: it can be sent, printed and read on a phone. It holds nothing that is not in the "
-                 "releases and the fits.", style="dim")
+        out.warn(flag)
+    out.line(f"Wrote {output}")
+    out.explain("One file without any other: it can be sent, printed and read on a phone. It holds nothing that is not in the "
+                "releases and the fits.", style="dim")
     if show:
         typer.launch(str(output.resolve()))
-    talk.document({"file": output, "bytes": output.stat().st_size, "title": found.title, "warnings": list(found.flags),
-                   "releases": [{"file": name, "sha256": digest} for name, digest in found.digests],
-                   "fits": saved})
+    out.document({"file": output, "bytes": output.stat().st_size, "title": found.title, "warnings": list(found.flags),
+                  "releases": [{"file": name, "sha256": digest} for name, digest in found.digests], "fits": saved})

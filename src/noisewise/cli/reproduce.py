@@ -1,11 +1,12 @@
 """``noisewise reproduce``: what the papers print beside what we measure.
 
-The studies are a program of their own, which the library does not import: they lie beside ``src`` in a checkout, and inside the
-package in an installation (``noisewise/reproductions``).
+The studies are a program of their own, which the library does not import: they lie beside ``src`` in a checkout, and otherwise
+are a distribution of their own (``noisewise-studies``, in the folder ``noisewise_studies``).
 """
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import signal
 import subprocess
@@ -18,16 +19,17 @@ from typing import Annotated, Final
 import typer
 
 from noisewise.cli.guard import guarded
-from noisewise.cli.options import RESULTS, AsJson, Quiet, Traceback
-from noisewise.cli.talk import Talk
+from noisewise.cli.options import about_results
+from noisewise.cli.output import Output
+from noisewise.cli.program import BY_CTRL_C, why_stopped
 from noisewise.errors import ResultError
-from noisewise_program import BY_CTRL_C, why_stopped
 
 PROGRAM: Final = Path("studies", "reproduce.py")
+DISTRIBUTION: Final = "noisewise_studies"
 HEARS: Final = """
 import signal
-import noisewise_program
-noisewise_program.watch()
+from noisewise.cli import program
+program.watch()
 if hasattr(signal, "pthread_sigmask"):
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT, signal.SIGTERM})
 """
@@ -41,26 +43,21 @@ SECONDS: Final = 3.0
 
 @guarded(holder=False)
 def reproduce(
-    context: typer.Context,
-    paper: Annotated[str | None, typer.Argument(metavar="PAPER", show_default=False,
-                                                help="A number (000 to 004), a name, or all; without it the papers are listed.")]
-    = None,
-    table: Annotated[str | None, typer.Argument(metavar="TABLE", show_default=False,
-                                                help="A study, table or figure of it; without it everything.")] = None,
+    out: Output,
+    paper: Annotated[str | None, typer.Argument(metavar="PAPER", help=(
+        "A number (000 to 004), a name, or all; without it the papers are listed."))] = None,
+    table: Annotated[str | None, typer.Argument(metavar="TABLE", help=(
+        "A study, table or figure of it; without it everything."))] = None,
     quick: Annotated[bool, typer.Option("--quick", metavar="", help=(
         "Minutes on two cores; what is then too noisy to judge is undecided."))] = False,
-    data: Annotated[Path | None, typer.Option("--data", show_default=False, help=(
+    data: Annotated[Path | None, typer.Option("--data", help=(
         "The folder with the public files that some papers need; without it you are told which."))] = None,
-    output: Annotated[Path, typer.Option("--output", "-o", rich_help_panel=RESULTS, help=(
+    output: Annotated[Path, about_results("--output", "-o", help=(
         "The folder for the page, the pictures and the files of results."))] = Path("noisewise-reproduce"),
-    workers: Annotated[int | None, typer.Option(min=1, show_default=False, help="Processes at a time; by default all cores.")]
-    = None,
+    workers: Annotated[int | None, typer.Option(min=1, help="Processes at a time; by default all cores.")] = None,
     resume: Annotated[bool, typer.Option(help="Keep what an earlier, interrupted run has finished.")] = True,
     stored: Annotated[bool, typer.Option("--stored", metavar="", help=(
         "Run nothing: show the verdicts of our own full runs."))] = False,
-    as_json: AsJson = False,
-    quiet: Quiet = False,
-    traceback: Traceback = False,
 ) -> None:
     """Repeat the studies of the five papers behind noisewise: printed beside measured, with a verdict.
 
@@ -72,8 +69,7 @@ def reproduce(
 
     Example: noisewise reproduce 002 table-1 --quick --data public-files
     """
-    talk = Talk.of(context)
-    flags = {"--quick": quick, "--stored": stored, "--json": as_json, "--quiet": talk.quiet, "--no-resume": not resume}
+    flags = {"--quick": quick, "--stored": stored, "--json": out.json, "--quiet": out.quiet, "--no-resume": not resume}
     given = [name for name in (paper, table) if name is not None] + [flag for flag, wanted in flags.items() if wanted]
     for name, value in (("--data", data), ("--output", output), ("--workers", workers)):
         given += [] if value is None else [name, str(value)]
@@ -125,11 +121,10 @@ def _signals_later() -> Iterator[None]:
 
 def studies_root() -> Path:
     """The folder that holds ``studies``."""
-    package = Path(__file__).parents[1]
-    places = (package.parents[1], package / "reproductions")
+    installed = importlib.util.find_spec(DISTRIBUTION)
+    places = [Path(__file__).parents[3], *map(Path, (installed and installed.submodule_search_locations) or ())]
     found = next((place for place in places if (place / PROGRAM).exists()), None)
     if found is None:
-        raise ResultError("the studies of the papers must be there to be repeated",
-                          found="neither a checkout nor an installed copy",
-                          remedy="install noisewise from a wheel or a source distribution, which hold them")
+        raise ResultError("the studies of the papers must be there to be repeated", found="no studies",
+                          remedy='run it from a checkout of noisewise, or install them: pip install "noisewise[studies]"')
     return found

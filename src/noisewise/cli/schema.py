@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterator
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from noisewise.cli.files import check_folder, write_text
+from noisewise.cli.files import check_folder, open_table, write_file
 from noisewise.cli.guard import guarded
-from noisewise.cli.options import AsJson, Data, Force, Quiet, Traceback
-from noisewise.cli.table import open_table
-from noisewise.cli.talk import Talk, visible
+from noisewise.cli.options import Data, Force
+from noisewise.cli.output import Output, visible
 from noisewise.errors import DataError, DeclarationError, ResultError
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from noisewise.data.sources import Source
-    from noisewise.privacy.mechanisms import SymmetricMechanism
+    from noisewise.privacy.mechanisms.gram import SymmetricMechanism
     from noisewise.schema import Basis, Schema
 
 schema_app = typer.Typer(no_args_is_help=True, help="Declare what is public about a table: bounds, levels, whom to protect.")
@@ -33,13 +33,9 @@ Kind = Literal["number", "category", "boolean", "either"]
 @schema_app.command()
 @guarded(holder=True)
 def init(
-    context: typer.Context,
-    data: Data,
+    out: Output, data: Data,
     output: Annotated[str, typer.Option("--output", "-o", help="The schema to write; - for standard output.")] = "schema.toml",
     force: Force = False,
-    as_json: AsJson = False,
-    quiet: Quiet = False,
-    traceback: Traceback = False,
 ) -> None:
     """Write a schema to be filled in, from the names and types of the columns only.
 
@@ -48,7 +44,8 @@ def init(
 
     Example: noisewise schema init patients.parquet
     """
-    talk = Talk.of(context)
+    from noisewise.schema.toml import template
+
     target = None if output == "-" else Path(output)
     if target is not None:
         _check_template_target(target, force)
@@ -56,36 +53,36 @@ def init(
     if not kinds:
         raise DataError("there is no column that a release could use", found=", ".join(left_out) or "no columns",
                         remedy="numbers, text and booleans can be used")
-    text = _template(kinds, left_out)
-    if target is not None:
-        write_text(target, text)
-        if not talk.quiet:
-            _next_steps(talk, target, data, len(kinds))
+    text = template(kinds)
+    if left_out:
+        text += "\n# Left out, because a release has numbers and categories only:\n"
+        text += "".join(f"#   {json.dumps(name)}: {' '.join(reason.split())}\n" for name, reason in left_out.items())
+    if target is None:
+        out.line(text.rstrip("\n"))
     else:
-        talk.line(text.rstrip("\n"))
-    talk.document({"file": target, "columns": kinds, "left_out": left_out, "template": text})
+        write_file(target, text)
+        out.heading(f"Wrote {target}", style="bold green")
+        out.explain(f"It asks about {len(kinds)} column{'s' * (len(kinds) > 1)}, from their names and types alone. Fill in every "
+                    "\"?\" from public knowledge, delete the columns that nobody will need, then check it:")
+        out.suggest(f"noisewise schema check {quote(str(target))} {quote(data)}")
+    out.document({"file": target, "columns": kinds, "left_out": left_out, "template": text})
 
 
 @schema_app.command()
 @guarded(holder=True)
 def check(
-    context: typer.Context,
-    schema: Annotated[Path, typer.Argument(metavar="SCHEMA", help="The schema (TOML).", show_default=False)],
-    data: Annotated[str | None, typer.Argument(metavar="DATA", help="Also compare with the names and types of this table.",
-                                               show_default=False)] = None,
-    terms: Annotated[str | None, typer.Option(help="More columns to release, for example \"age:ward + I(age**2)\".",
-                                              show_default=False)] = None,
+    out: Output,
+    schema: Annotated[Path, typer.Argument(metavar="SCHEMA", help="The schema (TOML).")],
+    data: Annotated[str | None, typer.Argument(metavar="DATA", help=(
+        "Also compare with the names and types of this table."))] = None,
+    terms: Annotated[str | None, typer.Option(help="More columns to release, for example \"age:ward + I(age**2)\".")] = None,
     epsilon: Annotated[float, typer.Option("--epsilon", "-e", help="The epsilon to show the noise for.")] = 1.0,
     delta: Annotated[float, typer.Option("--delta", "-d", help="The delta to show the noise for.")] = 1e-6,
-    as_json: AsJson = False,
-    quiet: Quiet = False,
-    traceback: Traceback = False,
 ) -> None:
     """Say what a schema declares, what becomes of cells that do not fit, and how much noise a release would have.
 
     Example: noisewise schema check schema.toml patients.parquet
     """
-    talk = Talk.of(context)
     from noisewise.holder.gram import plan_gram
     from noisewise.schema import Basis, Schema
 
@@ -94,16 +91,25 @@ def check(
     basis = None if open_columns else Basis.of(declared, terms)
     mechanism = None if basis is None else plan_gram(basis, epsilon, delta)
     undeclared = None if data is None else _compare(declared, data)
-    if not talk.quiet:
-        _describe(talk, schema, declared)
-        if basis is not None and mechanism is not None:
-            _describe_release(talk, basis, mechanism)
-        else:
-            _describe_partition(talk, open_columns)
-        if data is not None and undeclared is not None:
+    document: dict[str, Any] = {"file": schema, "valid": True, "schema": declared.to_dict(), "rules": declared.rules(),
+                                "rows_are_public": declared.rows_are_public, "kinds": ["partition"]}
+    serves = _partition(open_columns)
+    if basis is not None and mechanism is not None:
+        document["kinds"] = ["gram", "moments", "adassp", "partition"]
+        diagonal, off_diagonal, corner = mechanism.entry_sd()
+        document |= {"norm": basis.radius, "released_columns": list(basis.names[1:]),
+                     "noise": {"epsilon": mechanism.epsilon, "delta": mechanism.delta, "mechanism": mechanism.name,
+                               "sd": {"diagonal": diagonal, "off_diagonal": off_diagonal, "rows": corner}}}
+        serves = _release(basis, mechanism)
+    if not out.quiet:
+        out.line(f"{schema} is complete and valid.", style="bold green")
+        out.result(_columns_table(declared))
+        for label, words in (*_people(declared), *serves):
+            out.line(f"  {label:<12}{words}")
+        if undeclared is not None:
             left = f" Not declared, and so never read: {', '.join(undeclared)}." if undeclared else ""
-            talk.explain(f"{data} has every declared column, in a type that can be used.{left}", style="green")
-    talk.document(_check_document(schema, declared, basis, mechanism, data, undeclared))
+            out.explain(f"{data} has every declared column, in a type that can be used.{left}", style="green")
+    out.document({**document, "data": data, "undeclared_columns": undeclared})
 
 
 def _check_template_target(target: Path, force: bool) -> None:
@@ -141,25 +147,6 @@ def _kind_of(kind: pa.DataType) -> Kind | None:
     return "either" if t.is_null(kind) else None
 
 
-def _template(kinds: dict[str, Kind], left_out: dict[str, str]) -> str:
-    import json
-
-    from noisewise.schema.toml import template
-
-    text = template(kinds)
-    if left_out:
-        text += "\n# Left out, because a release has numbers and categories only:\n"
-        text += "".join(f"#   {json.dumps(name)}: {' '.join(reason.split())}\n" for name, reason in left_out.items())
-    return text
-
-
-def _next_steps(talk: Talk, target: Path, data: str, columns: int) -> None:
-    talk.line(f"Wrote {target}", style="bold green")
-    talk.explain(f"It asks about {columns} column{'s' if columns > 1 else ''}, from their names and types alone. "
-                 "Fill in every \"?\" from public knowledge, delete the columns that nobody will need, then check it:")
-    talk.suggest(f"noisewise schema check {quote(str(target))} {quote(data)}")
-
-
 def _compare(declared: Schema, data: str) -> list[str]:
     """Check a table's names and types; the columns that the schema says nothing about."""
     from noisewise.data.columns import require_columns, wanted_columns
@@ -169,47 +156,32 @@ def _compare(declared: Schema, data: str) -> list[str]:
     return [name for name in source.column_types() if name not in (*declared.names, declared.unit.column)]
 
 
-def _describe(talk: Talk, path: Path, declared: Schema) -> None:
+def _people(declared: Schema) -> Iterator[tuple[str, str]]:
+    """Whom the schema protects, and how."""
     unit = declared.unit
-    protects = "one row" if unit.is_row else f"one {unit.column}, of whom at most {unit.max_rows} rows are used"
-    neighbours = {"replace-one": "replace-one: someone's data are replaced by other data",
-                  "add-remove": "add-remove: someone's data are there or not"}[declared.adjacency]
-    talk.line(f"{path} is complete and valid.", style="bold green")
-    talk.result(_columns_table(declared))
-    _labelled(talk, (
-        ("protects", protects),
-        ("neighbours", neighbours),
-        ("rows", "their number is public" if declared.rows_are_public else "their number is not public and gets noise"),
-    ))
+    yield "protects", "one row" if unit.is_row else f"one {unit.column}, of whom at most {unit.max_rows} rows are used"
+    yield "neighbours", {"replace-one": "replace-one: someone's data are replaced by other data",
+                         "add-remove": "add-remove: someone's data are there or not"}[declared.adjacency]
+    yield "rows", "their number is public" if declared.rows_are_public else "their number is not public and gets noise"
 
 
-def _describe_release(talk: Talk, basis: Basis, mechanism: SymmetricMechanism) -> None:
-    norm = f"at most {basis.radius:.4g}, " + ("as declared; longer rows are shortened" if basis.norm_clipped
-                                              else "which follows from the bounds and levels")
+def _release(basis: Basis, mechanism: SymmetricMechanism) -> Iterator[tuple[str, str]]:
+    """What a release of kind gram would have."""
     diagonal, off_diagonal, corner = mechanism.entry_sd()
-    _labelled(talk, (
-        ("norm", f"of a scaled row: {norm}"),
-        ("released", f"{basis.size - 1} columns: {', '.join(basis.names[1:])}"),
-        ("noise", f"at epsilon {mechanism.epsilon:g}, delta {mechanism.delta:g}: {mechanism.name}, standard deviation "
-                  f"{diagonal:.4g} on sums of squares, {off_diagonal:.4g} on other sums"
-                  + (f", {corner:.4g} on the number of rows" if corner else "")),
-        ("", f"that is, with 10,000 rows the mean of a column moves by about {off_diagonal / 1e4:.2g} of half its range"),
-    ))
+    yield "norm", f"of a scaled row: at most {basis.radius:.4g}, " + (
+        "as declared; longer rows are shortened" if basis.norm_clipped else "which follows from the bounds and levels")
+    yield "released", f"{basis.size - 1} columns: {', '.join(basis.names[1:])}"
+    yield "noise", (f"at epsilon {mechanism.epsilon:g}, delta {mechanism.delta:g}: {mechanism.name}, standard deviation "
+                    f"{diagonal:.4g} on sums of squares, {off_diagonal:.4g} on other sums"
+                    + (f", {corner:.4g} on the number of rows" if corner else ""))
+    yield "", f"that is, with 10,000 rows the mean of a column moves by about {off_diagonal / 1e4:.2g} of half its range"
 
 
-def _describe_partition(talk: Talk, open_columns: list[str]) -> None:
+def _partition(open_columns: list[str]) -> Iterator[tuple[str, str]]:
     """What a schema can serve that has columns without bounds."""
-    names = ", ".join(open_columns)
-    _labelled(talk, (
-        ("serves", f"releases of kind partition only: the bounds of {names} are unknown"),
-        ("", "kinds gram, moments and adassp need them; noisewise bounds estimates what is declared as [\"?\", \"?\"]"),
-        ("noise", "does not depend on the columns but on questions, parts and epsilon: see noisewise plan partition"),
-    ))
-
-
-def _labelled(talk: Talk, lines: Iterable[tuple[str, str]]) -> None:
-    for label, words in lines:
-        talk.line(f"  {label:<12}{words}")
+    yield "serves", f"releases of kind partition only: the bounds of {', '.join(open_columns)} are unknown"
+    yield "", "kinds gram, moments and adassp need them; noisewise bounds estimates what is declared as [\"?\", \"?\"]"
+    yield "noise", "does not depend on the columns but on questions, parts and epsilon: see noisewise plan partition"
 
 
 def _columns_table(declared: Schema) -> Table:
@@ -236,34 +208,3 @@ def _columns_table(declared: Schema) -> Table:
             other = "drops its row" if column.unseen == DROP else f"becomes {column.unseen}"
         table.add_row(*map(visible, (column.name, kind, becomes(column.fill), other)))
     return table
-
-
-def _check_document(
-    path: Path, declared: Schema, basis: Basis | None, mechanism: SymmetricMechanism | None, data: str | None,
-    undeclared: list[str] | None
-) -> dict[str, Any]:
-    return {
-        "file": path,
-        "valid": True,
-        "schema": declared.to_dict(),
-        "rules": declared.rules(),
-        "rows_are_public": declared.rows_are_public,
-        "kinds": ["partition"] if basis is None else ["gram", "moments", "adassp", "partition"],
-        **({} if basis is None or mechanism is None else _release_document(basis, mechanism)),
-        "data": data,
-        "undeclared_columns": undeclared,
-    }
-
-
-def _release_document(basis: Basis, mechanism: SymmetricMechanism) -> dict[str, Any]:
-    diagonal, off_diagonal, corner = mechanism.entry_sd()
-    return {
-        "norm": basis.radius,
-        "released_columns": list(basis.names[1:]),
-        "noise": {
-            "epsilon": mechanism.epsilon,
-            "delta": mechanism.delta,
-            "mechanism": mechanism.name,
-            "sd": {"diagonal": diagonal, "off_diagonal": off_diagonal, "rows": corner},
-        },
-    }

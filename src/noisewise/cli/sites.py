@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from noisewise.cli.files import INPUT_ENDINGS
+from noisewise.cli.output import visible
 from noisewise.cli.tables import plain_table
-from noisewise.cli.talk import visible
 from noisewise.errors import IncompatibleReleasesError, ReleaseError
+from noisewise.run import Run
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from noisewise.progress import Tick
-    from noisewise.release import Release
+    from noisewise.releases.release import Release
 
 NAMED: Final = 5
 """How many files a message names at most."""
@@ -24,13 +24,21 @@ NAMED: Final = 5
 
 def expand(files: Sequence[Path]) -> list[Path]:
     """Folders become the files in them, patterns such as ``site-*.nwr`` (in quotes, or left by Windows) those that match."""
-    from noisewise.release.many import release_paths
+    from noisewise.releases.many import release_paths
 
     for file in files:
         if file.name.lower().endswith(INPUT_ENDINGS) and not file.is_dir():
             raise ReleaseError("this is a table or a schema, where a release file is wanted", found=str(file),
                                remedy="a data holder makes one of a table: noisewise release")
     return [Path(file) for file in release_paths(files)]
+
+
+def binary_release(files: Sequence[Path]) -> Release | None:
+    """The release of the first file, if it is one of synthetic yes-or-no rows: these are used by themselves."""
+    import noisewise
+
+    found = noisewise.load(files[0])
+    return found if found.kind.name == "binary" else None
 
 
 @dataclass(frozen=True)
@@ -41,63 +49,52 @@ class Sites:
     releases: tuple[Release, ...]
 
     @classmethod
-    def load(cls, files: Sequence[Path], progress: Tick | bool | None = False) -> Sites:
-        from noisewise.release.many import read_in_order
+    def load(cls, files: Sequence[Path], run: Run) -> Sites:
+        from noisewise.releases.many import read_in_order
 
-        return cls(tuple(files), tuple(read_in_order([str(file) for file in files], progress=progress)))
+        return cls(tuple(files), tuple(read_in_order([str(file) for file in files], run=run)))
 
     def together(self) -> Release:
-        """One release with the parts of all, or an error that names the files."""
+        """One release with the contributions of all, or an error that names the files."""
         import noisewise
 
         self._refuse_repeats()
         differences = self.differences()
         if differences:
             more = [f"and {len(differences) - NAMED} more"] if len(differences) > NAMED else []
-            raise IncompatibleReleasesError(
-                "all files must be made from one schema with the same terms",
-                found="; ".join(differences[:NAMED] + more),
-                remedy="leave these files out, or have them released again from the shared schema",
-            )
+            raise IncompatibleReleasesError("all files must be made from one schema with the same terms",
+                                            found="; ".join(differences[:NAMED] + more),
+                                            remedy="leave these files out, or have them released again from the shared schema")
         return noisewise.combine(self.releases)
 
     def differences(self) -> list[str]:
         """What is different, file by file, from the first file that most of the others agree with; empty if all agree."""
-        reference, odd = 0, self._unlike(0)
+        odd = self._unlike(0)
         if 2 * len(odd) > len(self.files):
-            other = min(odd)
-            unlike_other = self._unlike(other)
-            if len(unlike_other) < len(odd):
-                reference, odd = other, unlike_other
-        first = self.names[reference]
-        return [f"{self.names[place]} is not like {first} ({found})" for place, found in odd.items()]
+            odd = min(odd, self._unlike(min(odd)), key=len)
+        return list(odd.values())
 
     def _unlike(self, reference: int) -> dict[int, str]:
-        from noisewise.release.combine import alike, differing
+        from noisewise.releases.combine import alike, differing
 
-        found = {}
-        first = self.releases[reference]
-        for place, release in enumerate(self.releases):
-            words = "" if alike(first, release) else "; ".join(differing(first, release))
-            if words:  # "the first" is the one that it is compared with
-                mine, theirs = self.names[reference], self.names[place]
-                words = words.replace("only in the first", f"only in {mine}")
-                found[place] = words.replace("only in the second", f"only in {theirs}")
-        return found
+        first, mine = self.releases[reference], self.names[reference]
+        found = {place: "; ".join(differing(first, release, (mine, theirs)))
+                 for place, (theirs, release) in enumerate(zip(self.names, self.releases, strict=True))
+                 if not alike(first, release)}
+        return {place: f"{self.names[place]} is not like {mine} ({words})" for place, words in found.items() if words}
 
     def _refuse_repeats(self) -> None:
         seen: dict[bytes, int] = {}
         for place, release in enumerate(self.releases):
-            for part in release.parts:
-                earlier = seen.setdefault(part.fingerprint(), place)
+            for one in release.contributions:
+                earlier = seen.setdefault(one.fingerprint(), place)
                 if earlier != place:
-                    one, other = self.files[earlier], self.files[place]
-                    same = one.resolve() == other.resolve()
-                    found = f"{one} is given twice" if same else f"{one} and {other} hold the same part"
+                    first, second = self.files[earlier], self.files[place]
+                    same = first.resolve() == second.resolve()
                     raise IncompatibleReleasesError(
                         "each release is used once: one that is counted twice would fake precision",
-                        found=found, remedy="leave one of them out",
-                    )
+                        found=f"{first} is given twice" if same else f"{first} and {second} hold the same contribution",
+                        remedy="leave one of them out")
 
     @property
     def names(self) -> list[str]:
@@ -107,39 +104,27 @@ class Sites:
 
     @property
     def holders(self) -> list[str]:
-        """A name for each part of all files."""
-        return [_part_name(name, release, number) for name, release in zip(self.names, self.releases, strict=True)
-                for number in range(1, release.holders + 1)]
+        """A name for each holder of all files."""
+        return [site for site, _, _ in self._contributions()]
 
     def documents(self) -> list[dict[str, Any]]:
-        """Every part for machines."""
-        return [
-            {"site": site, "file": file, "rows": part.rows, "noisy_rows": part.matrix[0, 0] if part.rows is None else None,
-             "epsilon": part.epsilon, "delta": part.delta, "mechanism": part.mechanism, "noise_sd": part.noise.diagonal,
-             "created": part.created}
-            for site, file, part in self._parts()
-        ]
+        """Every contribution for machines."""
+        return [{"site": site, "file": file, "rows": one.rows, "noisy_rows": one.matrix[0, 0] if one.rows is None else None,
+                 "epsilon": one.epsilon, "delta": one.delta, "mechanism": one.mechanism, "noise_sd": one.noise.diagonal,
+                 "created": one.created} for site, file, one in self._contributions()]
 
-    def _parts(self) -> Iterator[tuple[str, Path, Any]]:
-        parts = [(file, part) for file, release in zip(self.files, self.releases, strict=True) for part in release.parts]
-        yield from ((site, file, part) for site, (file, part) in zip(self.holders, parts, strict=True))
+    def _contributions(self) -> list[tuple[str, Path, Any]]:
+        return [(name if release.holders == 1 else f"{name} holder {number}", file, one)
+                for name, file, release in zip(self.names, self.files, self.releases, strict=True)
+                for number, one in enumerate(release.contributions, start=1)]
 
     def table(self) -> Table:
-        """One line for each part: rows, privacy, noise."""
-
-        table = plain_table()
-        table.add_column("site", style="bold", overflow="fold")
-        for heading in ("rows", "epsilon", "delta", "noise sd"):
-            table.add_column(heading, justify="right", no_wrap=True)
-        table.add_column("mechanism", no_wrap=True)
-        table.add_column("made", no_wrap=True)
-        for site, _, part in self._parts():
-            rows = f"{part.matrix[0, 0]:,.0f} ± {part.noise.corner:,.0f}" if part.rows is None else f"{part.rows:,}"
-            delta = f"{part.delta:g}" if part.delta else "0"
-            table.add_row(visible(site), rows, f"{part.epsilon:g}", delta, f"{part.noise.diagonal:,.4g}", visible(part.mechanism),
-                          part.created)
+        """One line for each contribution: rows, privacy, noise."""
+        table = plain_table("site", "rows", "epsilon", "delta", "noise sd")
+        for heading in ("mechanism", "made"):
+            table.add_column(heading, no_wrap=True)
+        for site, _, one in self._contributions():
+            rows = f"{one.matrix[0, 0]:,.0f} ± {one.noise.corner:,.0f}" if one.rows is None else f"{one.rows:,}"
+            table.add_row(visible(site), rows, f"{one.epsilon:g}", f"{one.delta:g}", f"{one.noise.diagonal:,.4g}",
+                          visible(one.mechanism), one.created)
         return table
-
-
-def _part_name(name: str, release: Release, number: int) -> str:
-    return name if release.holders == 1 else f"{name} part {number}"

@@ -3,29 +3,56 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Final
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
-from noisewise.data.columns import DROPPED, Codes
+from noisewise.arrays import Array, Flags
+from noisewise.data.columns import DROPPED, Codes, numbers
 from noisewise.data.exact import BLOCK_ROWS, ONE
-from noisewise.data.plan import Matrix, Plan
+from noisewise.data.plan import Plan
+from noisewise.data.sources.base import slices
 
 SMALL_PRODUCT: Final = 1_000_000
 """OpenBLAS multiplies up to this many (rows times columns times depth) with kernels that do not copy their operands."""
-
 PANEL: Final = 8
 """Rows of the matrix that are computed in one product."""
-
 MANY_COLUMNS: Final = 128
 """From here on the symmetric product of the whole block is as fast as panels."""
 
 
-@dataclass(frozen=True)
-class Panel:
+class Piece(NamedTuple):
+    """At most `BLOCK_ROWS` rows: numbers, codes of levels, and which rows count, if not all."""
+
+    rows: int
+    numbers: list[npt.NDArray[Any]]
+    codes: Mapping[str, Codes]
+    keep: Flags | None = None
+
+    def left_out(self) -> Flags | None:
+        """The rows that do not count, or have a cell that drops them."""
+        left_out = None if self.keep is None or self.keep.all() else ~self.keep
+        for values in self.codes.values():
+            dropped = values == DROPPED
+            if dropped.any():
+                left_out = dropped if left_out is None else left_out | dropped
+        return left_out
+
+
+def pieces(plan: Plan, batch: pa.RecordBatch, keep: Flags | None = None) -> Iterator[Piece]:
+    """The columns of a plan, some thousand rows of a batch at a time."""
+    values = [numbers(batch.column(number.name)) for number in plan.numbers]
+    codes = {reader.column.name: reader.codes(batch.column(reader.column.name)) for reader in plan.categories}
+    for start, stop in slices(batch.num_rows, BLOCK_ROWS):
+        part = slice(start, stop)
+        yield Piece(stop - start, [column[part] for column in values], {name: column[part] for name, column in codes.items()},
+                    None if keep is None else keep[part])
+
+
+class Panel(NamedTuple):
     """Some rows of the matrix, from the diagonal to the right, and how many rows of the table to multiply at a time."""
 
     rows: slice
@@ -55,62 +82,56 @@ class Block:
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
-        self._values: Matrix = np.zeros((plan.size, BLOCK_ROWS))
+        self._values: Array = np.zeros((plan.size, BLOCK_ROWS))
         self._values[0] = ONE
         # As arrays of double precision, so that narrower columns are widened and not the other way round.
         self._centres = [np.array(number.centre) for number in plan.numbers]
         self._scales = np.array([[number.scale] for number in plan.numbers]).reshape(-1, 1)
-        self._product: Matrix = np.zeros((plan.size, plan.size))
+        self._product: Array = np.zeros((plan.size, plan.size))
         self._panels = Panel.cover(plan.size)
         self._expect_missing = False
 
-    def gram(
-        self, numbers: list[npt.NDArray[Any]], codes: Mapping[str, Codes], keep: npt.NDArray[np.bool_] | None
-    ) -> tuple[Matrix, int]:
-        """The matrix of at most `BLOCK_ROWS` rows, in units of 2**-40, and the number of rows, which is its corner.
+    def gram(self, piece: Piece) -> tuple[Array, int]:
+        """The matrix of some rows, in units of 2**-40, and the number of rows that count, which is its corner.
 
-        Only the upper triangle without the corner is meant, and only until the next call. ``keep`` says which rows count,
-        if not all.
+        Only the upper triangle without the corner is meant, and only until the next call.
         """
-        block = self._values[:, : _length(numbers, codes)]
-        left_out = _left_out(codes, keep)
+        left_out = piece.left_out()
         if not self._expect_missing:
-            self._load(block, numbers, codes)
-            product, rows = self._finish(block, left_out)
+            product, rows = self._finish(self._load(piece), left_out)
             # A missing number is a NaN, which the product with the constant shows at no cost.
             self._expect_missing = math.isnan(product[0, 1:].sum())
         if self._expect_missing:
-            self._load(block, numbers, codes)
+            block = self._load(piece)
             product, rows = self._finish(block, self._repair(block, left_out))
         return product, rows
 
-    def released(self, numbers: list[npt.NDArray[Any]], codes: Mapping[str, Codes]) -> Matrix:
-        """The released columns of at most `BLOCK_ROWS` rows without the constant, in units of 2**-20; no row may be left out."""
-        values, left_out = self.kept(numbers, codes, None)
+    def released(self, piece: Piece) -> Array:
+        """The released columns without the constant, in units of 2**-20; no row may be left out."""
+        values, left_out = self.kept(piece)
         assert left_out is None, "rows are dropped under add-remove only"
         return values
 
-    def kept(
-        self, numbers: list[npt.NDArray[Any]], codes: Mapping[str, Codes], keep: npt.NDArray[np.bool_] | None
-    ) -> tuple[Matrix, npt.NDArray[np.bool_] | None]:
+    def kept(self, piece: Piece) -> tuple[Array, Flags | None]:
         """The released columns without the constant, in units of 2**-20, and which rows are to be left out, if any."""
-        block = self._values[:, : _length(numbers, codes)]
-        self._load(block, numbers, codes)
-        left_out = self._repair(block, _left_out(codes, keep))
+        block = self._load(piece)
+        left_out = self._repair(block, piece.left_out())
         self._derive(block)
         return block[self.plan.order[1:]], left_out
 
-    def _load(self, block: Matrix, numbers: list[npt.NDArray[Any]], codes: Mapping[str, Codes]) -> None:
-        scaled = block[1 : 1 + len(numbers)]
-        for row, values, centre in zip(scaled, numbers, self._centres, strict=True):
+    def _load(self, piece: Piece) -> Array:
+        block = self._values[:, : piece.rows]
+        scaled = block[1 : 1 + len(piece.numbers)]
+        for row, values, centre in zip(scaled, piece.numbers, self._centres, strict=True):
             np.subtract(values, centre, out=row)
         np.multiply(scaled, self._scales, out=scaled)
         np.clip(scaled, -ONE, ONE, out=scaled)
         np.rint(scaled, out=scaled)
         for step in self.plan.indicators:
-            step.fill(block, codes[step.column])
+            step.fill(block, piece.codes[step.column])
+        return block
 
-    def _repair(self, block: Matrix, left_out: npt.NDArray[np.bool_] | None) -> npt.NDArray[np.bool_] | None:
+    def _repair(self, block: Array, left_out: Flags | None) -> Flags | None:
         """Put the declared value where a number is missing; returns the rows that are to be left out."""
         for row, number in enumerate(self.plan.numbers, start=1):
             missing = np.isnan(block[row])
@@ -120,13 +141,13 @@ class Block:
                 left_out = missing if left_out is None else left_out | missing
         return left_out
 
-    def _derive(self, block: Matrix) -> None:
+    def _derive(self, block: Array) -> None:
         for step in self.plan.derived:
             step.fill(block)
         if self.plan.norm is not None:
             self.plan.norm.clip(block)
 
-    def _finish(self, block: Matrix, left_out: npt.NDArray[np.bool_] | None) -> tuple[Matrix, int]:
+    def _finish(self, block: Array, left_out: Flags | None) -> tuple[Array, int]:
         self._derive(block)
         if left_out is None:
             return self._multiply(block), block.shape[1]
@@ -135,7 +156,7 @@ class Block:
         block[0] = ONE
         return product, block.shape[1] - int(left_out.sum())
 
-    def _multiply(self, block: Matrix) -> Matrix:
+    def _multiply(self, block: Array) -> Array:
         """``block @ block.T``, exactly: all partial sums are whole numbers of at most 2**53, in whatever order."""
         if len(block) > MANY_COLUMNS:
             return np.matmul(block, block.T, out=self._product)
@@ -147,16 +168,3 @@ class Block:
                 part += left[:, start:stop] @ right[start:stop]
             self._product[panel.rows, panel.columns] = part
         return self._product
-
-
-def _length(numbers: list[npt.NDArray[Any]], codes: Mapping[str, Codes]) -> int:
-    return len(numbers[0]) if numbers else len(next(iter(codes.values())))
-
-
-def _left_out(codes: Mapping[str, Codes], keep: npt.NDArray[np.bool_] | None) -> npt.NDArray[np.bool_] | None:
-    left_out = None if keep is None or keep.all() else ~keep
-    for values in codes.values():
-        dropped = values == DROPPED
-        if dropped.any():
-            left_out = dropped if left_out is None else left_out | dropped
-    return left_out

@@ -11,16 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
+import pyarrow as pa
 
 from noisewise.data.exact import ExactSum, Integers
 from noisewise.data.sources.base import ClusterSource, Record, Sum, Wanted, Worker, slices
-from noisewise.progress import Tick
-
-if TYPE_CHECKING:
-    import pyarrow as pa
+from noisewise.run import Run
 
 CHUNK_BYTES: Final = 1 << 14
 """Of one record: small, because an engine holds thousands of records at a time."""
@@ -28,20 +26,20 @@ _NUMBER: Final = np.dtype("<i8")
 
 
 def sum_over_cluster(source: ClusterSource, wanted: Sequence[Wanted], worker: Callable[[], Worker[Sum]],
-                     progress: Tick | bool | None) -> Sum:
+                     run: Run) -> Sum:
     """What workers sum up of all rows."""
     nothing = worker().result()
     numbers = _numbers(nothing)
-    for _, place, content in source.exchange(wanted, partial(_deal_sum, worker), _add_chunks, in_order=False, progress=progress):
+    for _, place, content in source.exchange(wanted, partial(_deal_sum, worker), _add_chunks, in_order=False, run=run):
         chunk = np.frombuffer(content, _NUMBER)
         numbers[place:place + len(chunk)] += chunk
     high, low = (half.reshape(nothing.high.shape) for half in np.split(numbers, 2))
     return nothing.of(nothing.basis_names, high, low)
 
 
-def count_on_cluster(source: ClusterSource, wanted: Sequence[Wanted], progress: Tick | bool | None) -> int:
+def count_on_cluster(source: ClusterSource, wanted: Sequence[Wanted], run: Run) -> int:
     """The number of rows, after every wanted cell was read once."""
-    return int(sum_over_cluster(source, wanted, _RowCount, progress).high[0])
+    return int(sum_over_cluster(source, wanted, _RowCount, run).high[0])
 
 
 class _RowCount:

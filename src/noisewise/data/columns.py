@@ -9,18 +9,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.types as t
 
-from noisewise.data.cells import exact_number_from_text
 from noisewise.data.sources.base import Source, Wanted
+from noisewise.data.sources.cells import exact_number_from_text
 from noisewise.errors import DataError
 from noisewise.schema.columns import DROP, Categorical, Column, Level
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 DROPPED: Final = -1
 """The code of a cell that drops its row."""
@@ -30,12 +29,8 @@ Codes = npt.NDArray[np.int32]
 
 def wanted_columns(columns: Sequence[Column], unit: str | None) -> list[Wanted]:
     """What to ask of a source for these declarations."""
-    wanted = [
-        Wanted(column.name, "level", frozenset(map(str, column.levels)), column.levels)
-        if isinstance(column, Categorical)
-        else Wanted(column.name, "number")
-        for column in columns
-    ]
+    wanted = [Wanted(column.name, "level", frozenset(map(str, column.levels)), column.levels)
+              if isinstance(column, Categorical) else Wanted(column.name, "number") for column in columns]
     return wanted if unit is None else [*wanted, Wanted(unit, "unit")]
 
 
@@ -45,9 +40,9 @@ def require_columns(source: Source, wanted: Sequence[Wanted]) -> None:
     for column in wanted:
         if column.name not in types:
             # Without a header the first row of a CSV file would be taken for names: they are not shown.
-            found = source.description if source.header_is_text else "columns " + ", ".join(types)
-            raise DataError(f"the data have no column '{column.name}', which the schema declares",
-                            found=found, remedy="correct the name in the schema or in the data")
+            raise DataError(f"the data have no column '{column.name}', which the schema declares", found=column.name,
+                            known=None if source.header_is_text else types,
+                            remedy=f"correct the name in the schema or in the data ({source.description})")
         kind = types[column.name]
         if column.name in source.untyped:
             continue
@@ -62,8 +57,6 @@ def require_columns(source: Source, wanted: Sequence[Wanted]) -> None:
 
 
 def _fits(kind: pa.DataType, column: Wanted) -> bool:
-    import pyarrow.types as t
-
     if t.is_dictionary(kind):
         kind = kind.value_type
     if t.is_integer(kind) or t.is_floating(kind) or t.is_decimal(kind) or t.is_boolean(kind) or t.is_null(kind):
@@ -77,8 +70,6 @@ def _fits(kind: pa.DataType, column: Wanted) -> bool:
 
 def _can_occur(levels: Sequence[Level], kind: pa.DataType) -> bool:
     """Whether a column of this type can hold any of the levels: if not, every row would silently become the same level."""
-    import pyarrow.types as t
-
     if t.is_dictionary(kind):
         kind = kind.value_type
     if not levels or _is_text(kind) or t.is_null(kind):
@@ -90,25 +81,18 @@ def _can_occur(levels: Sequence[Level], kind: pa.DataType) -> bool:
 
 
 def _is_text(kind: pa.DataType) -> bool:
-    import pyarrow.types as t
-
-    return bool(
-        t.is_string(kind) or t.is_large_string(kind) or t.is_string_view(kind)
-        or t.is_binary(kind) or t.is_large_binary(kind) or t.is_binary_view(kind)
-    )
+    return bool(t.is_string(kind) or t.is_large_string(kind) or t.is_string_view(kind)
+                or t.is_binary(kind) or t.is_large_binary(kind) or t.is_binary_view(kind))
 
 
 def numbers(array: pa.Array) -> npt.NDArray[Any]:
     """A numeric column as a NumPy array, NaN where it is missing; a view if nothing is missing."""
-    import pyarrow as pa
-    import pyarrow.types as t
-
     if not t.is_floating(array.type) and not t.is_integer(array.type):
         if t.is_dictionary(array.type):
             return numbers(array.dictionary_decode())
         if t.is_null(array.type):
             return np.full(len(array), np.nan)
-        array = array.cast(pa.uint8() if t.is_boolean(array.type) else pa.float64())
+        array = array.cast("uint8" if t.is_boolean(array.type) else "float64")
     values: npt.NDArray[Any] = array.to_numpy(zero_copy_only=False)
     return values
 
@@ -121,25 +105,21 @@ class LevelReader:
 
     def codes(self, array: pa.Array) -> Codes:
         """The position of each cell's level, or DROPPED."""
-        import pyarrow.types as t
-
         kind = array.type.value_type if t.is_dictionary(array.type) else array.type
         if t.is_null(kind):
             return np.full(len(array), self._missing, dtype=np.int32)
         if not t.is_dictionary(array.type):
             if not _is_text(kind):
                 return self._value_codes(array)
-            array = _hashable_text(array).dictionary_encode()
-        dictionary = array.dictionary
-        if _is_text(kind):
-            of_dictionary = self._text_codes(dictionary)
-        else:
-            of_dictionary = self._value_codes(dictionary)
+            if t.is_string_view(kind) or t.is_binary_view(kind):  # views have no hash kernel, and bytes need not be valid UTF-8
+                array = array.cast("large_binary")
+            array = array.dictionary_encode()
+        of_dictionary = self._text_codes(array.dictionary) if _is_text(kind) else self._value_codes(array.dictionary)
         # A missing cell points one past the dictionary.
         table = np.append(of_dictionary, np.int32(self._missing))
         indices = array.indices
         if indices.null_count:
-            indices = indices.cast("int64").fill_null(len(dictionary))
+            indices = indices.cast("int64").fill_null(len(of_dictionary))
         result: Codes = table.take(indices.to_numpy(zero_copy_only=False).astype(np.intp, copy=False))
         return result
 
@@ -160,7 +140,8 @@ class LevelReader:
 
     @cached_property
     def _by_text(self) -> Mapping[bytes, int]:
-        texts = {_level_text(level).encode(): index for index, level in enumerate(self.column.levels)}
+        texts = {(str(level).lower() if isinstance(level, bool) else str(level)).encode(): index
+                 for index, level in enumerate(self.column.levels)}
         # Booleans are written in many ways; a text level keeps its own spelling.
         for index, level in enumerate(self.column.levels):
             if isinstance(level, bool):
@@ -173,9 +154,7 @@ class LevelReader:
         return {level: index for index, level in enumerate(self.column.levels) if not isinstance(level, str)}
 
     def _text_codes(self, dictionary: pa.Array) -> Codes:
-        import pyarrow as pa
-
-        texts = dictionary.cast(pa.large_binary()).to_pylist()
+        texts = dictionary.cast("large_binary").to_pylist()
         return np.fromiter((self._text_code(text) for text in texts), dtype=np.int32, count=len(texts))
 
     def _text_code(self, text: bytes | None) -> int:
@@ -192,8 +171,6 @@ class LevelReader:
 
         So 0.1 is found in a column of single precision; a level that such a column cannot hold is rounded to one it can.
         """
-        import pyarrow.types as t
-
         if not t.is_integer(array.type):
             cells = numbers(array)
             if cells.dtype.kind != "f":
@@ -215,20 +192,6 @@ class LevelReader:
             result = np.where(levels[places] == cells, positions[places], result)
         result[missing] = self._missing
         return result
-
-
-def _hashable_text(array: pa.Array) -> pa.Array:
-    """Views have no hash kernel; as bytes they do, and bytes need not be valid UTF-8."""
-    import pyarrow as pa
-    import pyarrow.types as t
-
-    if t.is_string_view(array.type) or t.is_binary_view(array.type):
-        return array.cast(pa.large_binary())
-    return array
-
-
-def _level_text(level: Level) -> str:
-    return str(level).lower() if isinstance(level, bool) else str(level)
 
 
 def _level_number(level: Level, boolean: bool) -> int | float | None:

@@ -20,17 +20,13 @@ from noisewise.schema.basis import STATISTIC_GRID
 
 VALUE_BITS: Final = 20
 """Scaled values are whole multiples of 2**-20."""
-
 ONE: Final = 2.0**VALUE_BITS
 """The value 1 in those units."""
-
 BLOCK_ROWS: Final = 8192
 """A product of two values is at most 2**40, so a sum of 2**13 of them is at most 2**53: exact in double precision."""
-
 PRODUCT_BITS: Final = 2 * VALUE_BITS
 GRID_BITS: Final = -round(math.log2(STATISTIC_GRID))
 """The statistic is released in whole multiples of 2**-16."""
-
 _LOW: Final = (1 << PRODUCT_BITS) - 1
 _FOLD_EVERY: Final = 512  # blocks: 512 * 2**53 = 2**62 still fits into an int64
 
@@ -74,29 +70,11 @@ class ExactSum:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, ExactSum) or type(other) is not type(self):
             return NotImplemented
-        return (
-            self.basis_names == other.basis_names
-            and np.array_equal(self.high, other.high)
-            and np.array_equal(self.low, other.low)
-        )
+        return (self.basis_names == other.basis_names and np.array_equal(self.high, other.high)
+                and np.array_equal(self.low, other.low))
 
     def __hash__(self) -> int:
         return hash((self.basis_names, self.high.tobytes(), self.low.tobytes()))
-
-
-class GramSum(ExactSum):
-    """The exact sum of a aᵀ over rows."""
-
-    @classmethod
-    def zero(cls, names: Sequence[str]) -> GramSum:
-        """The sum over no rows."""
-        nothing = np.zeros((len(names), len(names)), dtype=np.int64)
-        return cls.of(names, nothing, nothing)
-
-    @property
-    def rows(self) -> int:
-        """The number of rows in the sum."""
-        return int(self.high[0, 0])
 
 
 class Total:
@@ -119,23 +97,3 @@ class Total:
     def parts(self) -> tuple[Integers, Integers]:
         """What was added, as `ExactSum.of` takes it."""
         return self._high, self._low
-
-
-class Accumulator(Total):
-    """Adds up the upper triangles of the Gram matrices of blocks; belongs to one thread."""
-
-    def __init__(self, size: int) -> None:
-        super().__init__(size, size)
-        self._rows = 0
-
-    def add(self, block: npt.NDArray[np.float64], rows: int) -> None:
-        """Add a block's matrix (whole numbers of at most 2**53) and its number of rows."""
-        self.add_block(block)
-        self._rows += rows
-
-    def sum(self, names: Sequence[str], order: npt.NDArray[np.intp]) -> GramSum:
-        """What was added, with the columns in the order of the basis."""
-        high, low = (np.triu(part) + np.triu(part, 1).T for part in self.parts)
-        high[0, 0], low[0, 0] = self._rows, 0
-        chosen = np.ix_(order, order)
-        return GramSum.of(names, high[chosen], low[chosen])

@@ -8,81 +8,58 @@ from __future__ import annotations
 
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from functools import partial, reduce
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
-import numpy.typing as npt
+import pyarrow as pa
 
-from noisewise.data.block import Block
-from noisewise.data.columns import Codes, numbers, require_columns, wanted_columns
-from noisewise.data.exact import BLOCK_ROWS, ExactSum
+from noisewise.data.block import Block, Piece, pieces
+from noisewise.data.cluster import sum_over_cluster
+from noisewise.data.columns import require_columns, wanted_columns
 from noisewise.data.plan import Plan
-from noisewise.data.progress import reporting
-from noisewise.data.reading import in_order, source_for
+from noisewise.data.reading import in_order, reporting, source_for
 from noisewise.data.sources import open_source
-from noisewise.data.sources.base import ClusterSource, Source, Task, Wanted, Worker, slices
-from noisewise.data.threads import blas, processors
-from noisewise.data.units import UnitLimit, limit_units
-from noisewise.errors import DataError
-from noisewise.progress import Tick
-from noisewise.schema.schema import Schema
-
-if TYPE_CHECKING:
-    import pyarrow as pa
+from noisewise.data.sources.base import ClusterSource, Source, Sum, Task, Wanted, Worker
+from noisewise.data.splitting.units import UnitLimit, limit_units
+from noisewise.data.threads import blas
+from noisewise.run import Run
+from noisewise.schema.schema import Schema, Unit
 
 Part = TypeVar("Part")
-Sum = TypeVar("Sum", bound=ExactSum)
 
 
-def sum_over_rows(
-    source: Any,
-    schema: Schema,
-    plan: Plan,
-    worker_with: Callable[[UnitLimit | None], RowWorker[Sum]],
-    *,
-    threads: int | None,
-    progress: Tick | bool | None,
-) -> Sum:
-    """What workers sum up of all rows, added up; of a cluster's rows on its machines, and only sums come back."""
-    opened = open_source(source)
-    if not isinstance(opened, ClusterSource):
-        parts = pass_over_rows(opened, schema, plan, worker_with, threads=threads, progress=progress)
-        return reduce(lambda one, other: one.merge(other), parts)
+def sum_over_rows(source: Any, schema: Schema, plan: Plan, worker_with: Callable[[UnitLimit | None], Worker[Sum]], *,
+                  run: Run) -> Sum:
+    """What workers sum up of all rows, added up, of the columns of a plan."""
     wanted = wanted_columns([schema.column(name) for name in plan.columns], schema.unit.column)
-    require_columns(opened, wanted)
-    limited, _ = limit_units(opened, schema.unit, wanted)
-    assert isinstance(limited, ClusterSource)
-    return limited.sum_up(wanted, partial(worker_with, None), progress)
+    return sum_over_columns(source, wanted, schema.unit, worker_with, run=run)
 
 
-def pass_over_rows(
-    source: Any,
-    schema: Schema,
-    plan: Plan,
-    worker_with: Callable[[UnitLimit | None], RowWorker[Part]],
-    *,
-    threads: int | None,
-    progress: Tick | bool | None,
-) -> list[Part]:
-    """Hand all rows to workers here, one per thread, and return what each has made of them; arguments as for `gram_sum`."""
+def sum_over_columns(source: Any, wanted: Sequence[Wanted], unit: Unit, worker_with: Callable[[UnitLimit | None], Worker[Sum]], *,
+                     run: Run) -> Sum:
+    """The same of columns that are wanted. Of a cluster's rows it is done on its machines, and only sums come back."""
     opened = open_source(source)
-    wanted = wanted_columns([schema.column(name) for name in plan.columns], schema.unit.column)
     require_columns(opened, wanted)
-    opened, limit = limit_units(opened, schema.unit, wanted)
-    return share_batches(opened, wanted, lambda: worker_with(limit), in_order=limit is not None, threads=threads,
-                         progress=progress)
+    opened, limit = limit_units(opened, unit, wanted)
+    if isinstance(opened, ClusterSource):
+        return sum_over_cluster(opened, wanted, partial(worker_with, None), run)
+    parts = share_batches(opened, wanted, lambda: worker_with(limit), in_order=limit is not None, run=run)
+    return reduce(lambda one, other: one.merge(other), parts)
 
 
 def share_batches(source: Source, wanted: Sequence[Wanted], worker: Callable[[], Worker[Part]], *, in_order: bool,
-                  threads: int | None, progress: Tick | bool | None) -> list[Part]:
-    """Hand all batches to workers, one per thread; to a single one where the order of the rows matters."""
-    workers = count_workers(threads, in_order=in_order)
-    with (reporting(progress, source.rows) as counter, blas().limit(limits=1, user_api="blas"),
-          closing(_queue(source, wanted, workers, threads)) as queue):
+                  run: Run, rows: int | None = None) -> list[Part]:
+    """Hand all batches to workers, one per thread; to a single one where the order of the rows matters.
+
+    ``rows`` is their number, where only the caller knows it.
+    """
+    workers = 1 if in_order else run.workers
+    with (reporting(run, source.rows if rows is None else rows) as counter, blas().limit(limits=1, user_api="blas"),
+          closing(_queue(source, wanted, workers, run)) as queue):
 
         def work(_: int) -> Part:
             mine = worker()
@@ -110,21 +87,14 @@ class RowWorker(ABC, Generic[Part]):
     def add(self, batch: pa.RecordBatch) -> None:
         """Add the rows of a batch."""
         keep = None if self.limit is None else self.limit.keep(batch.column(self.unit))
-        values = [numbers(batch.column(number.name)) for number in self.plan.numbers]
-        codes = {reader.column.name: reader.codes(batch.column(reader.column.name)) for reader in self.plan.categories}
         # Infinite and far-away cells are clipped, so what NumPy thinks of the arithmetic on the way is of no interest.
         with np.errstate(all="ignore"):
-            for start, stop in slices(batch.num_rows, BLOCK_ROWS):
-                part = slice(start, stop)
-                self.add_rows(
-                    [column[part] for column in values],
-                    {name: column[part] for name, column in codes.items()},
-                    None if keep is None else keep[part],
-                )
+            for piece in pieces(self.plan, batch, keep):
+                self.add_rows(piece)
 
     @abstractmethod
-    def add_rows(self, numbers: list[npt.NDArray[Any]], codes: Mapping[str, Codes], keep: npt.NDArray[np.bool_] | None) -> None:
-        """Add at most `BLOCK_ROWS` rows, as `Block` takes them."""
+    def add_rows(self, piece: Piece) -> None:
+        """Add some thousand rows, as `Block` takes them."""
 
     @abstractmethod
     def result(self) -> Part:
@@ -150,6 +120,10 @@ class _Queue(ABC):
     def close(self) -> None:
         self.stop()
 
+    def _next(self, items: Iterator[Part]) -> Part | None:
+        with self._lock:
+            return None if self._stopped.is_set() else next(items, None)
+
 
 class _Tasks(_Queue):
     """Each thread takes a task and reads it by itself."""
@@ -160,15 +134,11 @@ class _Tasks(_Queue):
         self._tasks = iter(tasks)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        while (task := self._next()) is not None:
+        while (task := self._next(self._tasks)) is not None:
             for batch in task():
                 if self._stopped.is_set():
                     return
                 yield batch
-
-    def _next(self) -> Task | None:
-        with self._lock:
-            return None if self._stopped.is_set() else next(self._tasks, None)
 
 
 class _Stream(_Queue):
@@ -179,7 +149,7 @@ class _Stream(_Queue):
         self._found = found
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        while (batch := self._next()) is not None:
+        while (batch := self._next(self._found)) is not None:
             yield batch
 
     def close(self) -> None:
@@ -187,15 +157,11 @@ class _Stream(_Queue):
         with self._lock:  # after a second Ctrl-C a thread may still be at it
             self._found.close()
 
-    def _next(self) -> pa.RecordBatch | None:
-        with self._lock:
-            return None if self._stopped.is_set() else next(self._found, None)
 
-
-def _queue(source: Source, wanted: Sequence[Wanted], workers: int, threads: int | None) -> _Queue:
+def _queue(source: Source, wanted: Sequence[Wanted], workers: int, run: Run) -> _Queue:
     """Tasks for the workers; or a stream, where there is only one task or the order of the rows matters."""
-    tasks = source_for(source, threads).tasks(wanted)
-    return _Tasks(tasks) if workers > 1 and len(tasks) > 1 else _Stream(in_order(tasks, source.rows, threads))
+    tasks = source_for(source, run).tasks(wanted)
+    return _Tasks(tasks) if workers > 1 and len(tasks) > 1 else _Stream(in_order(tasks, source.rows, run))
 
 
 def _run(work: Callable[[int], Part], workers: int, queue: _Queue) -> list[Part]:
@@ -203,16 +169,7 @@ def _run(work: Callable[[int], Part], workers: int, queue: _Queue) -> list[Part]
         return [work(0)]
     with ThreadPoolExecutor(workers, thread_name_prefix="noisewise") as pool:
         try:
-            futures = [pool.submit(work, index) for index in range(workers)]
-            return [future.result() for future in futures]
+            return [future.result() for future in [pool.submit(work, index) for index in range(workers)]]
         except BaseException:
             queue.stop()
             raise
-
-
-def count_workers(threads: int | None, *, in_order: bool) -> int:
-    """As many as are allowed, or as there are processors; one where the order of the rows matters."""
-    if threads is not None and (isinstance(threads, bool) or not isinstance(threads, int) or threads < 1):
-        raise DataError("threads must be a whole number of at least 1", found=repr(threads),
-                        remedy="leave it out to use all processors")
-    return 1 if in_order else threads or processors()

@@ -16,6 +16,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from noisewise.arrays import Array
 from noisewise.data.columns import Codes, LevelReader
 from noisewise.data.exact import ONE
 from noisewise.errors import DeclarationError
@@ -23,10 +24,7 @@ from noisewise.schema.basis import Basis
 from noisewise.schema.columns import DROP, Categorical, Numeric
 from noisewise.schema.polynomial import Factor, Product
 
-Matrix = npt.NDArray[np.float64]
-
-NORM_COLUMNS: Final = 8191
-"""Squared norms of more columns, in units of 2**-40, could reach 2**53, and would not be exact."""
+NORM_COLUMNS: Final = 8191  # squared norms of more, in units of 2**-40, could reach 2**53, and would not be exact
 
 
 @dataclass(frozen=True)
@@ -57,7 +55,7 @@ class Indicator:
     code: int
     signed: bool
 
-    def fill(self, block: Matrix, codes: Codes) -> None:
+    def fill(self, block: Array, codes: Codes) -> None:
         row = block[self.row]
         np.multiply(codes == self.code, 2 * ONE if self.signed else ONE, out=row)
         if self.signed:
@@ -72,7 +70,7 @@ class Chebyshev:
     of: int
     degree: int
 
-    def fill(self, block: Matrix) -> None:
+    def fill(self, block: Array) -> None:
         value = block[self.of] / ONE
         before, now = np.ones_like(value), value
         for _ in range(self.degree - 1):
@@ -87,7 +85,7 @@ class Multiplied:
     row: int
     of: tuple[int, ...]
 
-    def fill(self, block: Matrix) -> None:
+    def fill(self, block: Array) -> None:
         value = block[self.of[0]]
         for index in self.of[1:]:
             value = value * block[index] / ONE
@@ -108,7 +106,7 @@ class NormBound:
     def of(cls, rows: npt.NDArray[np.intp], bound: float) -> NormBound:
         return cls(rows, float(bound) * ONE, float(floor((Fraction(bound) * int(ONE)) ** 2)))
 
-    def clip(self, block: Matrix) -> None:
+    def clip(self, block: Array) -> None:
         """Shorten, rounding towards zero.
 
         Squared norms are whole numbers below 2**53 (for `NORM_COLUMNS` columns at most), so the comparison is exact. The factor
@@ -146,15 +144,9 @@ class Plan:
             raise DeclarationError(f"a norm bound needs at most {NORM_COLUMNS} released columns",
                                    found=f"{len(norm.rows)} columns",
                                    remedy="declare fewer columns, levels or terms, or leave norm_bound out")
-        return cls(
-            numbers=tuple(ScaledNumber.of(column) for column in layout.numbers),
-            categories=tuple(LevelReader(column) for column in layout.categories),
-            indicators=tuple(layout.indicators),
-            derived=tuple(layout.derived),
-            norm=norm,
-            size=len(layout.rows),
-            order=order,
-        )
+        return cls(tuple(ScaledNumber.of(column) for column in layout.numbers),
+                   tuple(LevelReader(column) for column in layout.categories),
+                   tuple(layout.indicators), tuple(layout.derived), norm, len(layout.rows), order)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -178,20 +170,18 @@ class _Layout:
 
     def row(self, product: Product) -> int:
         """The row of a product, made if need be."""
-        if product not in self.rows:
-            parts = tuple(self.row((factor,)) for factor in product) if len(product) > 1 else ()
-            base = self.row((Factor(product[0].column),)) if len(product) == 1 and product[0].degree > 1 else 0
-            row = self.rows[product] = len(self.rows)
-            if parts:
-                self.derived.append(Multiplied(row, parts))
-            elif base:
-                self.derived.append(Chebyshev(row, base, product[0].degree))
-            else:
-                self.indicators.append(self._indicator(row, product[0]))
-        return self.rows[product]
-
-    def _indicator(self, row: int, factor: Factor) -> Indicator:
-        column = self.schema.column(factor.column)
-        assert isinstance(column, Categorical)
-        code = 1 if factor.level is None else column.levels.index(factor.level)
-        return Indicator(row, factor.column, code, signed=factor.level is None)
+        if product in self.rows:
+            return self.rows[product]
+        first = product[0]
+        if len(product) > 1:
+            parts = tuple(self.row((factor,)) for factor in product)
+            self.derived.append(Multiplied(len(self.rows), parts))
+        elif first.degree > 1:
+            base = self.row((Factor(first.column),))
+            self.derived.append(Chebyshev(len(self.rows), base, first.degree))
+        else:
+            column = self.schema.column(first.column)
+            assert isinstance(column, Categorical)
+            code = 1 if first.level is None else column.levels.index(first.level)
+            self.indicators.append(Indicator(len(self.rows), first.column, code, signed=first.level is None))
+        return self.rows.setdefault(product, len(self.rows))

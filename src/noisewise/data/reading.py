@@ -1,49 +1,49 @@
 """Reading a table in the order of its rows: for statistics to which the order matters, or that must know the number first.
 
-Another thread decodes the next batches while the caller computes with one.
+Another thread decodes the next batches while the caller computes with one. Whoever wants to know how far a pass is hears of rows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
-from contextlib import closing
+import threading
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
-from noisewise.data.progress import reporting_before
+import pyarrow as pa
+
 from noisewise.data.sources.base import BATCH_ROWS, ClusterSource, Source, Task, Wanted
-from noisewise.data.threads import ahead, processors
+from noisewise.data.threads import ahead
 from noisewise.progress import Tick
-
-if TYPE_CHECKING:
-    import pyarrow as pa
+from noisewise.run import ALONE, DEFAULT, Run
 
 Batches: TypeAlias = "Generator[pa.RecordBatch, None, None]"
 
 
-def batches(source: Source, wanted: Sequence[Wanted], threads: int | None = None) -> Batches:
+def batches(source: Source, wanted: Sequence[Wanted], run: Run = DEFAULT) -> Batches:
     """All rows, in their order; decoded ahead if more than one thread may be used.
 
     It is to be closed, also when the caller stops early: ``with closing(batches(…)) as rows``.
     """
-    return in_order(source_for(source, threads).tasks(wanted), source.rows, threads)
+    return in_order(source_for(source, run).tasks(wanted), source.rows, run)
 
 
-def in_order(tasks: Sequence[Task], rows: int | None, threads: int | None) -> Batches:
+def in_order(tasks: Sequence[Task], rows: int | None, run: Run) -> Batches:
     """The batches of all tasks, as `batches` hands them out; of few rows by the caller's thread."""
     found = (batch for task in tasks for batch in task())
-    alone = (threads or processors()) == 1 or (rows is not None and rows <= BATCH_ROWS)
+    alone = run.workers == 1 or (rows is not None and rows <= BATCH_ROWS)
     return found if alone else ahead(found)
 
 
-def source_for(source: Source, threads: int | None) -> Source:
+def source_for(source: Source, run: Run) -> Source:
     """The same source; one that parses text by threads of its own is told how many it may use."""
     from noisewise.data.sources.csv import CsvSource
 
-    return replace(source, threads=threads or processors()) if isinstance(source, CsvSource) else source
+    return replace(source, threads=run.workers) if isinstance(source, CsvSource) else source
 
 
-def count_rows(source: Source, wanted: Sequence[Wanted], progress: Tick | bool | None) -> int:
+def count_rows(source: Source, wanted: Sequence[Wanted], run: Run) -> int:
     """The number of rows, by reading one column; a callback hears of the second pass only, which knows the total.
 
     A cluster counts its rows where they are, and reads all wanted columns.
@@ -51,13 +51,13 @@ def count_rows(source: Source, wanted: Sequence[Wanted], progress: Tick | bool |
     if isinstance(source, ClusterSource):
         from noisewise.data.cluster import count_on_cluster
 
-        return count_on_cluster(source, wanted, False if callable(progress) else progress)
-    return read_through(source, wanted[:1], progress, "Counting rows")
+        return count_on_cluster(source, wanted, run.before())
+    return read_through(source, wanted[:1], run, "Counting rows")
 
 
-def read_through(source: Source, wanted: Sequence[Wanted], progress: Tick | bool | None, doing: str) -> int:
+def read_through(source: Source, wanted: Sequence[Wanted], run: Run, doing: str) -> int:
     """Read these columns to the end, and count the rows."""
-    with reporting_before(progress, source.rows, doing) as counter, closing(batches(source, wanted)) as found:
+    with reporting(run.before(), source.rows, doing) as counter, closing(batches(source, wanted, run)) as found:
         for batch in found:
             counter.add(batch.num_rows)
         return counter.rows
@@ -69,9 +69,34 @@ def readable_twice(source: Source, wanted: Sequence[Wanted]) -> Source:
 
     if not isinstance(source, ReaderSource):
         return source
-    import pyarrow as pa
-
     names = [column.name for column in wanted]
     types = {name: source.types[name] for name in names}
-    table = pa.Table.from_batches(list(batches(source, wanted, threads=1)), pa.schema(list(types.items())))
+    table = pa.Table.from_batches(list(batches(source, wanted, ALONE)), pa.schema(list(types.items())))
     return TableSource(table, types)
+
+
+class RowCounter:
+    """Adds up the rows of all threads and tells the sum."""
+
+    def __init__(self, tick: Tick, rows_total: int | None) -> None:
+        self._tick = tick
+        self._total = rows_total
+        self._done = 0
+        self._lock = threading.Lock()
+
+    @property
+    def rows(self) -> int:
+        """How many were counted so far."""
+        return self._done
+
+    def add(self, rows: int) -> None:
+        with self._lock:
+            self._done += rows
+            self._tick(self._done, self._total)
+
+
+@contextmanager
+def reporting(run: Run, rows_total: int | None, doing: str = "Reading rows") -> Iterator[RowCounter]:
+    """Count rows for a callback, a bar or nobody: see `noisewise.run.Run`."""
+    with run.bar(doing, "rows") as tick:
+        yield RowCounter(tick, rows_total)

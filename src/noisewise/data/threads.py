@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import queue
 import threading
 from collections import deque
 from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Final, TypeVar
@@ -20,11 +20,6 @@ AHEAD: Final = 2
 
 Item = TypeVar("Item")
 Made = TypeVar("Made")
-
-
-def processors() -> int:
-    """Those that this process may run on, where the system tells; else all."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @dataclass(frozen=True)
@@ -63,16 +58,10 @@ def ahead(items: Generator[Item, None, None]) -> Generator[Item, None, None]:
     finally:
         stopped.set()
         while thread.is_alive():  # it may be waiting for room, or be in the middle of an item
-            _empty(waiting)
+            with suppress(queue.Empty):
+                while True:
+                    waiting.get_nowait()
             thread.join(0.05)
-
-
-def _empty(waiting: queue.Queue[Item]) -> None:
-    while True:
-        try:
-            waiting.get_nowait()
-        except queue.Empty:
-            return
 
 
 def ordered_map(function: Callable[[Item], Made], items: Iterable[Item], threads: int) -> Generator[Made, None, None]:

@@ -6,6 +6,7 @@ import secrets
 import warnings
 from collections.abc import Mapping, Sequence
 from copy import copy
+from dataclasses import dataclass
 from typing import Any, ClassVar, Final, Self
 
 import numpy as np
@@ -13,51 +14,56 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from noisewise.errors import ConvergenceWarning, DeclarationError, NoisewiseError
+from noisewise.arrays import Array
+from noisewise.errors import ConvergenceWarning, DeclarationError, NoisewiseError, NoisewiseWarning, PrivacyError
 from noisewise.estimators.callers import check_callers
-from noisewise.estimators.declarations import Declared, declare
-from noisewise.estimators.output import OutputMixin
-from noisewise.estimators.predictions import Floats, Kind, interval_table
-from noisewise.estimators.request import check_request
+from noisewise.estimators.declarations import declare
+from noisewise.estimators.predictions import Kind, OutputMixin, interval_table
 from noisewise.estimators.rows import RowsError, Table, as_new_rows, read_features, read_table
-from noisewise.estimators.stored import WatchedLedger, check_stored
 from noisewise.holder.release import release
-from noisewise.posterior.fit import fit, whole
-from noisewise.posterior.methods import DEFAULT
+from noisewise.holder.watched_ledger import WatchedLedger
+from noisewise.kinds import Gram
+from noisewise.posterior.asked import GAUSSIAN
+from noisewise.posterior.fit import fit
+from noisewise.posterior.glm.families import FAMILIES
+from noisewise.posterior.glm.prior import prior_data
+from noisewise.posterior.methods import DEFAULT_METHOD, method_for
+from noisewise.posterior.prior import Prior, ResolvedPrior
+from noisewise.posterior.request import whole
+from noisewise.releases.release import Release
 from noisewise.results import Posterior
-from noisewise.results.records import check_interval
-from noisewise.schema import Schema
+from noisewise.results.fit_info import check_interval
+from noisewise.run import Run
+from noisewise.schema import Basis, Design, Schema
 
 WITHOUT_SPENDING: Final = "After set_params(...), refit_posterior() does so for nothing; fit would release the rows again"
 
 
+class StoredReleaseWarning(NoisewiseWarning):
+    """A fit was answered with a release that was made before; no row was used."""
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
 class PrivateRegression(OutputMixin, BaseEstimator):  # type: ignore[misc]
-    """The common part of the estimators: not to be used itself."""
+    """The common part of the estimators, and their parameters as scikit-learn wants them: not to be used itself."""
 
     _family: ClassVar[str]
-    coef_: Floats
-    coef_interval_: Floats
-    intercept_: float | Floats
-    intercept_interval_: Floats
 
-    def __init__(self, *, epsilon: float | None, delta: float | None, bounds: Any, levels: Mapping[str, Sequence[Any]] | None,
-                 adjacency: str | None, max_rows: int | None, mechanism: str | None, prior: Any, draws: int, chains: int,
-                 interval: float, random_state: Any, ledger: Any, edition: str | None, progress: Any) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.bounds = bounds
-        self.levels = levels
-        self.adjacency = adjacency
-        self.max_rows = max_rows
-        self.mechanism = mechanism
-        self.prior = prior
-        self.draws = draws
-        self.chains = chains
-        self.interval = interval
-        self.random_state = random_state
-        self.ledger = ledger
-        self.edition = edition
-        self.progress = progress
+    epsilon: float | None = None
+    delta: float | None = None
+    bounds: Any = None
+    levels: Mapping[str, Sequence[Any]] | None = None
+    adjacency: str | None = None
+    max_rows: int | None = None
+    mechanism: str | None = None
+    prior: Prior | None = None
+    draws: int = 1000
+    chains: int = 4
+    interval: float = 0.95
+    random_state: Any = None
+    ledger: Any = None
+    edition: str | None = None
+    progress: Any = None
 
     def fit(self, X: Any, y: Any, unit: Any = None) -> Self:
         """Release the rows once, with noise, and fit the regression to the release.
@@ -67,19 +73,19 @@ class PrivateRegression(OutputMixin, BaseEstimator):  # type: ignore[misc]
         """
         check_callers(self, rows_are_units=self.adjacency == "replace-one" and unit is None)
         table = read_table(X, y, unit)
-        declared = self._declared(table)
-        if declared.schema.rows_are_public and not table.rows:
+        schema, formula = self._declared(table)
+        if schema.rows_are_public and not table.rows:
             raise RowsError("X has 0 sample(s) while a minimum of 1 is required.")
         seed = self._seed()
         validate_data(self, X, skip_check_array=True)  # the names and the number of the features
         assert self.epsilon is not None
         ledger = None if self.ledger is None else WatchedLedger(self.ledger)
-        made = release(table.columns, declared.schema, epsilon=self.epsilon, delta=self.delta, mechanism=self.mechanism,
-                       ledger=ledger, edition=self._edition(), progress=self.progress)
+        made = release(table.columns, schema, Gram(mechanism=self.mechanism), epsilon=self.epsilon, delta=self.delta,
+                       ledger=ledger, edition=self._edition(), run=Run(progress=self.progress))
         if ledger is not None and not ledger.completed:
-            check_stored(made, table.rows)
+            _check_stored(made, table.rows)
         self.__dict__.pop("posterior_", None)  # it belongs to an earlier release
-        self.release_, self.formula_ = made, declared.formula
+        self.release_, self.formula_ = made, formula
         try:
             return self._fit_posterior(seed)
         except NoisewiseError as error:
@@ -126,21 +132,30 @@ class PrivateRegression(OutputMixin, BaseEstimator):  # type: ignore[misc]
         raise NotImplementedError
 
     def _method(self) -> str:
-        return DEFAULT
+        """Only linear regression has several."""
+        return str(getattr(self, "method", DEFAULT_METHOD))
 
-    def _declared(self, table: Table) -> Declared:
+    def _declared(self, table: Table) -> tuple[Schema, str]:
         """Everything that is public, checked; of the table only its names are needed."""
         if self.epsilon is None:
             raise DeclarationError("epsilon is mandatory: how much a fit may tell about any one person", found="epsilon=None",
                                    remedy="give for example epsilon=1.0, and delta=1e-6 for Gaussian noise")
-        declared = declare(table.features, table.response, self._target(), bounds=self.bounds, levels=self.levels,
-                           adjacency=self.adjacency, max_rows=self.max_rows, unit=table.unit)
-        self._check_request(declared.formula, declared.schema)
-        return declared
+        schema, formula = declare(table.features, table.response, self._target(), bounds=self.bounds, levels=self.levels,
+                                  adjacency=self.adjacency, max_rows=self.max_rows, unit=table.unit)
+        self._check_request(formula, schema)
+        return schema, formula
 
     def _check_request(self, formula: str, schema: Schema) -> None:
-        check_request(formula, schema, family=self._family, method=self._method(), prior=self.prior, draws=self.draws,
-                      chains=self.chains, interval=self.interval)
+        """Refuse what `noisewise.fit` would refuse, from public declarations alone: a typing error must not cost budget."""
+        whole("draws", self.draws, 1)
+        whole("chains", self.chains, 1)
+        check_interval(self.interval)
+        method_for(self._method(), "gram")
+        design = Design.of(formula, Basis.of(schema))
+        if self._family == GAUSSIAN:
+            ResolvedPrior.of(design, self.prior)
+        else:
+            prior_data(design, FAMILIES[self._family], self.prior)
 
     def _seed(self) -> int | None:
         """The seed of the posterior's draws, and of nothing else."""
@@ -160,7 +175,7 @@ class PrivateRegression(OutputMixin, BaseEstimator):  # type: ignore[misc]
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", ConvergenceWarning)
             self.posterior_ = fit(self.formula_, self.release_, family=self._family, method=self._method(), prior=self.prior,
-                                  draws=self.draws, chains=self.chains, seed=seed, progress=self.progress)
+                                  draws=self.draws, chains=self.chains, seed=seed, run=Run(progress=self.progress))
         for warning in caught:  # its advice is to fit again, which need not cost anything
             doubtful = issubclass(warning.category, ConvergenceWarning)
             warnings.warn(f"{warning.message}. {WITHOUT_SPENDING}" if doubtful else str(warning.message), warning.category,
@@ -172,10 +187,10 @@ class PrivateRegression(OutputMixin, BaseEstimator):  # type: ignore[misc]
         self._set_coefficients(draws.mean(axis=0), ends)
         return self
 
-    def _set_coefficients(self, means: Floats, ends: Floats) -> None:
+    def _set_coefficients(self, means: Array, ends: Array) -> None:
         """The intercept is the first of all."""
-        self.intercept_, self.coef_ = float(means[0]), means[1:]
-        self.intercept_interval_, self.coef_interval_ = ends[0], ends[1:]
+        self.intercept_: float | Array = float(means[0])
+        self.coef_, self.intercept_interval_, self.coef_interval_ = means[1:], ends[0], ends[1:]
 
     def _to_predict(self, X: Any) -> tuple[Posterior, Any]:
         """The posterior and the rows to predict with it: these are the analyst's, and not confidential."""
@@ -184,3 +199,13 @@ class PrivateRegression(OutputMixin, BaseEstimator):  # type: ignore[misc]
         validate_data(self, X, skip_check_array=True, reset=False)
         names = getattr(self, "feature_names_in_", None)
         return self.posterior_, as_new_rows(X, features, features.all_names if names is None else list(names))
+
+
+def _check_stored(stored: Release, rows: int) -> None:
+    """Say that the ledger has answered with an earlier release; refuse it where the public number shows that rows are others."""
+    released = stored.contributions[0].rows  # None where it is not public
+    if released is not None and released != rows:
+        raise PrivacyError("this edition of the table was released before, and it had another number of rows",
+                           found=f"{rows} rows now, {released} in the release", remedy="give these rows an edition of their own")
+    warnings.warn("this edition of the table was released before: that release is fitted, no row was used and nothing was spent. "
+                  "If the rows are others now, give another edition", StoredReleaseWarning, stacklevel=3)

@@ -2,22 +2,28 @@
 
 scikit-learn tells an estimator nothing about the pipeline or the search that it is part of. The stack of calls does: it is looked
 at once in each fit. Whatever is not known to be harmless is refused. What happens before the pipeline cannot be seen.
+
+Cross-validation is allowed only where nobody's row has a say in which rows are fitted together. Each fold is a release of its
+own, which declares that a change of one row of the table is a change of one row at most. That holds if the places of a fold's
+rows follow from the number of rows, this number is public, and no place comes twice. It does not hold for stratified folds (one
+label moves many rows), nor where a row more or less moves the borders of all folds.
 """
 
 from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from types import FrameType
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from noisewise.errors import NoisewiseWarning, PrivacyError
-from noisewise.estimators.folds import check_folds, is_known_search
-from noisewise.estimators.transformers import refuse_learner
 
 HARMLESS: Final = ("base", "compose", "model_selection", "pipeline", "utils")
 """Modules of scikit-learn that may be among the callers. What they are doing is looked at, but for ``base`` and ``utils``."""
+
+ON_THE_WAY: Final = ("cross_val_score", "evaluate_candidates", "_run_search")
+"""Functions of scikit-learn between a fold and its user that leave the rows alone."""
 
 _warned_for: tuple[str, int] | None = None
 """The line that was warned of last: one warning is enough for all of its fits."""
@@ -43,7 +49,7 @@ def check_callers(estimator: Any, *, rows_are_units: bool) -> None:
     validating = [place for place in callers if modules[place][1] == "model_selection"]
     if not validating:
         return
-    check_folds([frames[place] for place in validating], rows_are_units=rows_are_units)
+    _check_folds([frames[place] for place in validating], rows_are_units=rows_are_units)
     if estimator.ledger is not None and estimator.edition is not None:
         raise PrivacyError("within a cross-validation every fit has other rows, but one edition of a table is released once",
                            found="an edition", remedy="leave edition out, so that every fit is a release of its own")
@@ -68,13 +74,13 @@ def _check_object(caller: Any, estimator: Any) -> None:
     from sklearn.compose import TransformedTargetRegressor
     from sklearn.pipeline import Pipeline
 
-    if caller is estimator or not isinstance(caller, BaseEstimator) or is_known_search(caller):
+    if caller is estimator or not isinstance(caller, BaseEstimator) or _is_known_search(caller):
         return
     if isinstance(caller, Pipeline):
         for _, step in caller.steps[:-1]:
-            refuse_learner(step)
+            _refuse_learner(step)
     elif isinstance(caller, TransformedTargetRegressor):
-        refuse_learner(caller.transformer)
+        _refuse_learner(caller.transformer)
         if caller.check_inverse:
             raise PrivacyError("whether a target can be transformed back is not tried on confidential rows: a warning would tell "
                                "about them", found=f"check_inverse=True in {type(caller).__name__}",
@@ -101,3 +107,123 @@ def _warn_once(frames: list[FrameType], outermost: int, message: str) -> None:
     if line != _warned_for:
         _warned_for = line
         warnings.warn(message, RepeatedReleaseWarning, stacklevel=outermost + 3)
+
+
+def _is_known_search(caller: Any) -> bool:
+    """Whether this is a search whose candidates do not depend on scores. Subclasses may do anything."""
+    from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
+
+    return type(caller) in (GridSearchCV, RandomizedSearchCV)
+
+
+def _check_folds(frames: Sequence[FrameType], *, rows_are_units: bool) -> None:
+    """Refuse a cross-validation unless its splitter is seen and known; ``frames`` are its calls, the innermost first."""
+    unseen = False
+    for frame in frames:
+        name, caller = frame.f_code.co_name, frame.f_locals.get("self")
+        if name == "_fit_and_score":
+            unseen = True
+        elif name == "cross_validate":
+            _check_splitter(frame.f_locals.get("cv"))
+            unseen = False
+        elif _is_known_search(caller) and name == "fit":
+            _check_splitter(getattr(caller, "_checked_cv_orig", None))
+            unseen = False
+        elif name not in ON_THE_WAY:
+            raise PrivacyError("only some ways of cross-validation leave every row as it is, and in one place", found=name,
+                               remedy="use cross_validate, cross_val_score, GridSearchCV or RandomizedSearchCV")
+    if unseen:
+        raise PrivacyError("a cross-validation must show by what it splits the rows",
+                           found="a fold in a thread or process of its own", remedy="leave n_jobs out")
+    if not rows_are_units:
+        raise PrivacyError("a cross-validation needs a public number of rows, each of which is a person: otherwise one person "
+                           "moves others between the folds", found="add-remove, or persons with several rows",
+                           remedy='fit once; or declare adjacency="replace-one", if the number of rows is public')
+
+
+def _check_splitter(splitter: Any) -> None:
+    from sklearn.model_selection import KFold, PredefinedSplit, RepeatedKFold, ShuffleSplit
+
+    known = (KFold, RepeatedKFold, ShuffleSplit, PredefinedSplit)
+    if type(splitter) not in known:
+        raise PrivacyError("the folds of a private estimator may not depend on anybody's row: each fold would tell more than its "
+                           "epsilon", found=f"{type(splitter).__name__} (of classifiers StratifiedKFold is the default)",
+                           remedy="give cv=KFold(5), or another of " + ", ".join(kind.__name__ for kind in known))
+
+
+class Rule(NamedTuple):
+    """When a transformer that learns by default is harmless: the settings in words, and a test of them."""
+
+    settings: str
+    holds: Callable[[Any], bool]
+
+
+def _refuse_learner(step: Any) -> None:
+    """Refuse a step that learns from confidential rows."""
+    learner = learner_in(step)
+    if learner is None:
+        return
+    rule = _rules().get(type(learner))
+    raise PrivacyError(
+        "a transformer before a private estimator may not learn from the confidential rows, nor tell about them: one person "
+        "would change the rows of all others, and the guarantee would be false", found=type(learner).__name__,
+        remedy=("leave it out, since the estimator scales by the declared bounds itself" if rule is None
+                else f"give it {rule.settings}")
+        + "; or freeze one that was fitted to public rows: sklearn.frozen.FrozenEstimator(transformer)")
+
+
+def learner_in(step: Any) -> Any | None:
+    """The first transformer in a step that takes something from the rows it is fitted to, as far as can be told.
+
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import FunctionTransformer, StandardScaler
+    >>> learner_in(make_pipeline(FunctionTransformer(), StandardScaler()))
+    StandardScaler()
+    """
+    from sklearn.frozen import FrozenEstimator
+    from sklearn.utils import get_tags
+
+    if step is None or isinstance(step, (str, FrozenEstimator)):  # "passthrough" and "drop"
+        return None
+    parts = _parts_of(step)
+    if parts is not None:
+        return next((found for found in map(learner_in, parts) if found is not None), None)
+    rule = _rules().get(type(step))
+    learns = get_tags(step).requires_fit if rule is None else not rule.holds(step)
+    return step if learns else None
+
+
+def _parts_of(step: Any) -> list[Any] | None:
+    """The transformers inside a transformer; None of what has none."""
+    from sklearn.compose import ColumnTransformer
+    from sklearn.pipeline import FeatureUnion, Pipeline
+
+    if isinstance(step, Pipeline):
+        return [part for _, part in step.steps]
+    if isinstance(step, FeatureUnion):
+        return [part for _, part in step.transformer_list]
+    if isinstance(step, ColumnTransformer):
+        return [*(part for _, part, _ in step.transformers), step.remainder]
+    return None
+
+
+def _rules() -> dict[type, Rule]:
+    """Unknown categories must not show in an error or a warning, nor empty columns or few entries in the shape of a result."""
+    from sklearn.impute import SimpleImputer
+    from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, OrdinalEncoder, PolynomialFeatures
+
+    def encodes_declared(step: Any) -> bool:
+        unset = all(getattr(step, name, None) is None for name in ("min_frequency", "max_categories", "drop"))
+        return (unset and not isinstance(step.categories, str) and not getattr(step, "sparse_output", False)
+                and step.handle_unknown in ("ignore", "use_encoded_value"))
+
+    return {
+        PolynomialFeatures: Rule("any settings", lambda step: True),
+        FunctionTransformer: Rule("check_inverse=False", lambda step: not step.check_inverse or step.inverse_func is None),
+        OneHotEncoder: Rule('categories=[...], handle_unknown="ignore", sparse_output=False and no drop, min_frequency or '
+                            "max_categories", encodes_declared),
+        OrdinalEncoder: Rule('categories=[...], handle_unknown="use_encoded_value" and no min_frequency or max_categories',
+                             encodes_declared),
+        SimpleImputer: Rule('strategy="constant", keep_empty_features=True and no add_indicator', lambda step: bool(
+            step.strategy == "constant" and step.keep_empty_features and not step.add_indicator)),
+    }

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -15,22 +14,9 @@ FROM_PUBLIC_KNOWLEDGE: Final = "from public knowledge (a questionnaire, an instr
 SHOWN: Final = 5
 
 
-@dataclass(frozen=True)
-class Declared:
-    """What a fit declares: the schema of its table and the regression."""
-
-    schema: Schema
-    response: str
-    predictors: tuple[str, ...]
-
-    @property
-    def formula(self) -> str:
-        return f"`{self.response}` ~ " + " + ".join(f"`{name}`" for name in self.predictors)
-
-
 def declare(names: Sequence[str], response: str, target: Mapping[str, Any], *, bounds: Any, levels: Any, adjacency: Any,
-            max_rows: Any, unit: str | None) -> Declared:
-    """The schema of one fit, from names and constructor arguments alone."""
+            max_rows: Any, unit: str | None) -> tuple[Schema, str]:
+    """The schema of one fit and its formula, from names and constructor arguments alone."""
     for name in (*names, response):
         if "`" in name:
             raise DeclarationError("the name of a column has no backtick: formulas quote names with it", found=repr(name),
@@ -44,7 +30,7 @@ def declare(names: Sequence[str], response: str, target: Mapping[str, Any], *, b
                                remedy='give adjacency="replace-one" if the number of rows is public, "add-remove" if it is not')
     schema = Schema.from_dict({"adjacency": adjacency, "unit": _unit_of(unit, max_rows),
                                "columns": {**columns, response: dict(target)}})
-    return Declared(schema, response, tuple(names))
+    return schema, f"`{response}` ~ " + " + ".join(f"`{name}`" for name in names)
 
 
 def plain(value: Any) -> Any:

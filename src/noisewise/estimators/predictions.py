@@ -1,26 +1,49 @@
-"""Predictions of a posterior for an analyst's rows, as scikit-learn wants them. These rows are not confidential."""
+"""Predictions of a posterior for an analyst's rows, which are not confidential: as arrays or data frames."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from sklearn import get_config
 
+from noisewise.arrays import Array
 from noisewise.errors import ResultError
 from noisewise.estimators.rows import RowsError
 from noisewise.results import Posterior
 from noisewise.results.families import family_of
+from noisewise.results.new_rows import declared_levels, read_rows
 from noisewise.results.prediction import predict_rows
-from noisewise.results.rows import declared_levels, read_rows
 
 if TYPE_CHECKING:
     import pandas
 
-Floats = NDArray[np.float64]
 Kind = Literal["response", "mean"]
+CONTAINERS: Final = ("default", "pandas", "polars")
+
+
+class OutputMixin:
+    """``set_output`` for tables of results; ``predict`` and ``predict_proba`` give arrays, as everywhere in scikit-learn."""
+
+    def set_output(self, *, transform: str | None = None) -> Self:
+        """Intervals as arrays ("default") or as data frames ("pandas", "polars"); None changes nothing."""
+        if transform is not None:
+            if transform not in CONTAINERS:
+                raise ResultError("the output is not known", argument="transform", found=repr(transform), known=CONTAINERS)
+            self._sklearn_output_config = {"transform": transform}  # the name under which clone() looks for it
+        return self
+
+    def _in_output(self, table: pandas.DataFrame) -> Any:
+        chosen = getattr(self, "_sklearn_output_config", {}).get("transform", get_config()["transform_output"])
+        if chosen == "pandas":
+            return table
+        if chosen == "polars":
+            import polars
+
+            return polars.DataFrame({str(name): table[name].to_numpy() for name in table})
+        return table.to_numpy()
 
 
 def interval_table(posterior: Posterior, new_rows: Any, interval: float, kind: Kind | None) -> pandas.DataFrame:
@@ -28,7 +51,7 @@ def interval_table(posterior: Posterior, new_rows: Any, interval: float, kind: K
         return posterior.predict(new_rows, interval, kind)[["lower", "upper"]]
 
 
-def mean_and_deviation(posterior: Posterior, new_rows: Any) -> tuple[Floats, Floats]:
+def mean_and_deviation(posterior: Posterior, new_rows: Any) -> tuple[Array, Array]:
     """The mean of a new response of each row (of two levels the probability of the second), and its standard deviation.
 
     The deviation has both parts: that of the coefficients and that of a response around its mean.
@@ -37,7 +60,7 @@ def mean_and_deviation(posterior: Posterior, new_rows: Any) -> tuple[Floats, Flo
     draws = posterior.samples.reshape(-1, len(posterior.terms))
     own_variance = np.mean(draws[:, -1] ** 2) if posterior.has_sigma else None
 
-    def ends(location: Floats) -> tuple[Floats, Floats, Floats]:
+    def ends(location: Array) -> tuple[Array, Array, Array]:
         means = family.inverse_link(location)
         mean = means.mean(axis=1)
         deviation = np.sqrt(means.var(axis=1) + (mean if own_variance is None else own_variance))  # of counts: their mean
@@ -54,4 +77,4 @@ def _as_value_errors() -> Iterator[None]:
     try:
         yield
     except ResultError as error:
-        raise RowsError(error.rule, found=error.found, remedy=error.remedy) from error
+        raise error.into(RowsError) from error

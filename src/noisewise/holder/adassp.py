@@ -1,75 +1,54 @@
-"""The data holder's side of an `adassp` release: noisy sums for one regression, in the order that `noisewise.holder` keeps."""
+"""The plan of an `AdaSSP` release: noisy sums for a point estimate of one regression."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from noisewise.errors import DeclarationError
-from noisewise.holder.ledger import released
-from noisewise.holder.one_formula import basis_of_formula
-from noisewise.privacy.adassp import AdasspMechanism, NoisySums
-from noisewise.privacy.ledger import BudgetLedger
+from noisewise.holder.plan import Plan, blank_release, head, protected, public_rows
+from noisewise.kinds import AdaSSP
+from noisewise.privacy.mechanisms.adassp import LARGEST_SIZE, AdasspMechanism
 from noisewise.privacy.sensitivity.adassp import adassp_sensitivity
-from noisewise.privacy.smallest_eigenvalue import LARGEST_SIZE
-from noisewise.progress import Tick
-from noisewise.release.adassp import AdasspPart, SmallestEigenvalue
-from noisewise.release.model import EntryNoise, Release, today
+from noisewise.releases.contents.adassp import AdasspContribution, SmallestEigenvalue
+from noisewise.releases.contents.gram import EntryNoise
+from noisewise.run import Run
 from noisewise.schema import Basis, Schema
-from noisewise.version import __version__
 
 
-def release_adassp(
-    data: Any,
-    schema: Schema,
-    *,
-    formula: str | None,
-    terms: str | None,
-    epsilon: float,
-    delta: float | None,
-    mechanism: str | None,
-    ledger: BudgetLedger | None,
-    edition: str = "",
-    threads: int | None,
-    progress: Tick | bool | None,
-) -> Release:
-    """Release what one regression needs, and nothing else: see `noisewise.release` with ``kind="adassp"``.
+class AdasspPlan(Plan[AdasspMechanism]):
+    """Noisy sums for one regression, and a noisy eigenvalue."""
 
-    >>> schema = Schema.from_dict({"adjacency": "replace-one", "columns": {
-    ...     "stay": {"bounds": [0, 60]}, "age": {"bounds": [18, 98]}}})
-    >>> rows = {"stay": np.array([3.0, 8.0, 21.0]), "age": np.array([30.0, 55.0, 80.0])}
-    >>> release_adassp(rows, schema, formula="stay ~ age", terms=None, epsilon=1.0, delta=1e-6, mechanism=None, ledger=None,
-    ...                threads=None, progress=False)
-    <Release adassp: stay ~ age, 1 part, replace-one, (epsilon, delta) = (1.0, 1e-06)>
-    """
-    basis, formula = basis_of_formula("adassp", schema, terms, formula, mechanism)
-    chosen = plan_adassp(basis, epsilon, delta)
-    blank = _blank(basis, terms, formula, chosen)
-
-    def read() -> Callable[[], Release]:
+    def read(self, data: Any, to: Path | None, run: Run) -> Callable[[], AdasspContribution]:
         from noisewise.data import gram_sum
 
-        statistic = gram_sum(data, schema, basis, threads=threads, progress=progress).to_grid()
-        smallest = chosen.smallest_eigenvalue(statistic)
-        return lambda: _filled(blank, chosen, chosen.perturb(statistic, smallest))
+        schema, mechanism = self.blank.schema, self.mechanism
+        one: AdasspContribution = self.blank.contents
+        statistic = gram_sum(data, schema, self.blank.basis, run=run).to_grid()
+        smallest = mechanism.smallest_eigenvalue(statistic)
 
-    return released(ledger, blank, chosen.cost(), edition, read)
+        def draw() -> AdasspContribution:
+            noisy = mechanism.perturb(statistic, smallest)
+            return replace(one, rows=public_rows(schema, int(noisy.matrix[0, 0])), matrix=noisy.matrix,
+                           moments=noisy.moments, smallest_eigenvalue=_eigenvalue(mechanism, noisy.eigenvalue))
+
+        return draw
 
 
-def _filled(blank: Release, mechanism: AdasspMechanism, noisy: NoisySums) -> Release:
-    part = blank.parts[0]
-    assert isinstance(part, AdasspPart)
-    filled = replace(
-        part,
-        rows=int(noisy.matrix[0, 0]) if blank.schema.rows_are_public else None,
-        matrix=noisy.matrix,
-        moments=noisy.moments,
-        smallest_eigenvalue=_eigenvalue(mechanism, noisy.eigenvalue),
-    )
-    return replace(blank, parts=(filled,))
+def plan(kind: AdaSSP, schema: Schema, epsilon: float, delta: float | None) -> AdasspPlan:
+    """The release that `noisewise.release` would make."""
+    basis = Basis(schema, kind.columns(schema))
+    mechanism = plan_adassp(basis, epsilon, delta)
+    size = basis.size - 1
+    one = AdasspContribution(
+        matrix=np.zeros((size, size)), moments=np.zeros(size), smallest_eigenvalue=_eigenvalue(mechanism, 0.0),
+        noise=EntryNoise("gaussian", *mechanism.sums.entry_sd()),
+        **head(mechanism, schema, mechanism.sums.sensitivity.frobenius))
+    return AdasspPlan(mechanism, blank_release(kind, schema, one))
 
 
 def plan_adassp(basis: Basis, epsilon: float, delta: float | None) -> AdasspMechanism:
@@ -77,44 +56,14 @@ def plan_adassp(basis: Basis, epsilon: float, delta: float | None) -> AdasspMech
 
     ``basis`` has the constant first and the response last, as `regression_columns` gives them.
     """
-    schema = basis.schema
     if basis.size - 1 > LARGEST_SIZE:
         raise DeclarationError(f"an adassp release has at most {LARGEST_SIZE} columns of predictors, the constant included",
                                found=str(basis.size - 1), remedy="use a shorter formula, or a release of kind gram")
     sensitivity = adassp_sensitivity(
         scalars=basis.scalars - 1,  # without the response
-        blocks=basis.blocks,
-        predictors=basis.size - 1,
-        norm_bound=basis.radius if basis.norm_clipped else None,
-        adjacency=schema.adjacency,
-        max_rows=schema.unit.max_rows,
-        unit_is_row=schema.unit.is_row,
-    )
+        blocks=basis.blocks, predictors=basis.size - 1, norm_bound=basis.radius if basis.norm_clipped else None,
+        **protected(basis.schema))
     return AdasspMechanism.calibrate(sensitivity, epsilon, delta)
-
-
-def _blank(basis: Basis, terms: str | None, formula: str, mechanism: AdasspMechanism) -> Release:
-    """The release as it will be, with zeros for numbers, and proof that it can be written."""
-    from noisewise.release.format import encode
-
-    schema, size = basis.schema, basis.size - 1
-    part = AdasspPart(
-        rows=0 if schema.rows_are_public else None,
-        matrix=np.zeros((size, size)),
-        moments=np.zeros(size),
-        smallest_eigenvalue=_eigenvalue(mechanism, 0.0),
-        noise=EntryNoise("gaussian", *mechanism.sums.entry_sd()),
-        epsilon=mechanism.epsilon,
-        delta=mechanism.delta,
-        mechanism=mechanism.name,
-        sensitivity=mechanism.sums.sensitivity.frobenius,
-        statement=mechanism.statement(schema.unit.column),
-        created=today(),
-        library=f"noisewise {__version__}",
-    )
-    blank = Release("adassp", schema, terms, (part,), columns=basis.columns, formula=formula)
-    encode(blank)
-    return blank
 
 
 def _eigenvalue(mechanism: AdasspMechanism, value: float) -> SmallestEigenvalue:

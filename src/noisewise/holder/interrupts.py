@@ -62,5 +62,5 @@ def _awaited() -> signal.Signals | None:
     usual = signal.getsignal(signal.SIGINT)
     if usual == signal.default_int_handler or getattr(usual, "__module__", "").startswith("pyspark."):
         return signal.SIGINT
-    of_the_command = getattr(signal.getsignal(signal.SIGTERM), "__module__", "") == "noisewise_program"
+    of_the_command = getattr(signal.getsignal(signal.SIGTERM), "__module__", "") == "noisewise.cli.program"
     return signal.SIGTERM if of_the_command and usual == signal.SIG_IGN else None

@@ -1,7 +1,11 @@
 """What a release would be worth before anything is spent: from public declarations, by simulation, never from rows.
 
-``assumptions`` is what is taken for true about the columns, ``responses`` how the response depends on them, ``population`` draws
-tables' sums, ``noise`` adds the law of a mechanism's noise from a seed (nobody has to be protected from a simulated table),
-``simulation`` makes releases of them and ``intervals`` fits these. ``power`` asks for widths and power, ``smallest`` for the
-least epsilon, or the fewest rows, with which an effect is found.
+    release_plan.py                          `plan`: noise, price and promise of any kind of release
+    gram.py, moments.py, rows.py             how much noise a release of that kind would have, beside others
+    partition.py, partition_answers.py       `suggest_parts`: numbers of parts, and how good their answers would be
+    power.py, smallest.py                    `plan_power`: widths and power; the least epsilon, or the fewest rows, for an effect
+    assumptions.py, population.py            what is taken for true about columns and response, and sums of tables that could be
+    noise.py, simulation.py, intervals.py    releases of them, with noise from a seed, which protects nobody, and fits to these
+    pictures.py                              drawings of plans
+    budget.py                                what intended releases cost together
 """

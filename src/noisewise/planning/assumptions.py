@@ -10,10 +10,11 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from noisewise.arrays import Array
+from noisewise.checks import is_number, is_whole
 from noisewise.errors import DeclarationError
-from noisewise.schema import Categorical, Numeric, Schema
+from noisewise.schema import Categorical, Design, Numeric
 
-Array: TypeAlias = npt.NDArray[np.float64]
 Declared: TypeAlias = Mapping[str, Mapping[str, Any]]
 
 SHAPES: Final = ("normal", "uniform", "skewed")
@@ -106,13 +107,24 @@ def origin(declared: bool) -> str:
     return "" if declared else " (assumed)"
 
 
-def column_assumption(schema: Schema, name: str, declared: Declared, *, count: bool = False) -> Shape | Shares:
-    """The shape of one column; ``count``: it is the response of a Poisson regression."""
-    column, given = schema.column(name), dict(declared.get(name, {}))
-    if isinstance(column, Categorical):
-        return _shares(column, given)
-    assert isinstance(column, Numeric)  # a gram release has no other columns
-    return _shape(column, given, count)
+def assumed(design: Design, declared: Declared, *, count: bool) -> list[Shape | Shares]:
+    """The shapes of the columns that a regression needs, that of the response last; ``count``: it is a Poisson regression."""
+    names = (*design.columns_needed, design.response)
+    for name, given in declared.items():
+        if name not in names:
+            raise DeclarationError("assumptions are about columns of the formula", found=repr(name), known=names)
+        if not isinstance(given, Mapping):
+            raise DeclarationError(f"column '{name}': what is assumed about it has names", found=repr(given),
+                                   remedy='for example {"mean": 60, "sd": 12} or {"shares": [0.5, 0.3, 0.2]}')
+    found: list[Shape | Shares] = []
+    for place, name in enumerate(names):
+        column, given = design.basis.schema.column(name), dict(declared.get(name, {}))
+        if isinstance(column, Categorical):
+            found.append(_shares(column, given))
+        else:
+            assert isinstance(column, Numeric)  # a gram release has no other columns
+            found.append(_shape(column, given, count and place == len(names) - 1))
+    return found
 
 
 def _shape(column: Numeric, given: dict[str, Any], count: bool) -> Shape:
@@ -127,7 +139,7 @@ def _shape(column: Numeric, given: dict[str, Any], count: bool) -> Shape:
     if not 0 < sd <= column.half_width:
         raise DeclarationError(f"{where}: its standard deviation is positive and at most half of its range", found=f"{sd:g}")
     if shape not in SHAPES:
-        raise DeclarationError(f"{where}: its shape is one of " + ", ".join(SHAPES), found=repr(shape))
+        raise DeclarationError(f"{where}: its shape is not known", found=repr(shape), known=SHAPES)
     return Shape(column, mean, sd, shape, bool(given))
 
 
@@ -142,7 +154,7 @@ def _shares(column: Categorical, given: dict[str, Any]) -> Shares:
         known = {str(level): share for level, share in shares.items()}
         if set(known) != set(names):
             raise DeclarationError(f"{where}: shares are given for each of its levels", found=", ".join(known) or "none",
-                                   remedy="the levels are " + ", ".join(names))
+                                   known=names)
         shares = [known[name] for name in names]
     if not isinstance(shares, Sequence) or len(shares) != len(names):
         raise DeclarationError(f"{where}: there is one share for each of its {len(names)} levels", found=repr(shares))
@@ -157,8 +169,7 @@ def correlation_root(names: Sequence[str], correlations: Mapping[tuple[str, str]
     matrix = np.eye(len(names))
     for pair, value in correlations.items():
         if not (isinstance(pair, tuple) and len(pair) == 2 and pair[0] != pair[1] and set(pair) <= set(names)):
-            raise DeclarationError("a correlation is one of two predictors of the formula", found=repr(pair),
-                                   remedy="the predictors are " + ", ".join(names))
+            raise DeclarationError("a correlation is one of two predictors of the formula", found=repr(pair), known=names)
         number = _number(value, f"the correlation of {pair[0]} and {pair[1]}")
         if not -1 < number < 1:
             raise DeclarationError("a correlation lies strictly between -1 and 1", found=f"{number:g}")
@@ -171,24 +182,20 @@ def correlation_root(names: Sequence[str], correlations: Mapping[tuple[str, str]
                                found="one that is not", remedy="make some of them smaller") from error
 
 
-def check_columns(declared: Declared, known: Sequence[str]) -> None:
-    """Refuse what is declared about columns that the plan does not look at, and what is no declaration."""
-    for name, given in declared.items():
-        if name not in known:
-            raise DeclarationError("assumptions are about columns of the formula", found=repr(name),
-                                   remedy="the formula has " + ", ".join(known))
-        if not isinstance(given, Mapping):
-            raise DeclarationError(f"column '{name}': what is assumed about it has names", found=repr(given),
-                                   remedy='for example {"mean": 60, "sd": 12} or {"shares": [0.5, 0.3, 0.2]}')
-
-
 def _check_keys(where: str, given: Mapping[str, Any], known: Sequence[str]) -> None:
     for key in given:
         if key not in known:
-            raise DeclarationError(f"{where}: one may declare its " + ", ".join(known), found=repr(key))
+            raise DeclarationError(f"{where}: this cannot be declared", found=repr(key), known=known)
+
+
+def whole_number(name: str, value: object, least: int, most: int, remedy: str | None = None) -> int:
+    """What somebody who plans gave for a count, or a refusal."""
+    if not (isinstance(value, np.integer) or is_whole(value, least)) or not least <= value <= most:
+        raise DeclarationError(f"{name} is a whole number from {least} to {most:,}", found=repr(value), remedy=remedy)
+    return int(value)
 
 
 def _number(value: object, what: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)) or not math.isfinite(value):
+    if not is_number(value) or not math.isfinite(value):
         raise DeclarationError(f"{what} is a finite number", found=repr(value))
     return float(value)

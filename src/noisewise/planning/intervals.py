@@ -1,32 +1,45 @@
 """Intervals of many simulated releases by a fast method: those of the posterior that the default method samples.
 
 The default's own model is used for each release: with the predictors' moments as unknowns where the noise hides them, and the
-models of the other families. Its mode and draws around it take a fraction of what a sampler takes, and next to no compiling.
+models of the other families. Its mode and draws around it, thousands of densities at a few milliseconds each, take a fraction
+of what a sampler takes, and next to no compiling.
+
+A normal approximation at the mode is too narrow where noise makes a posterior skewed (``studies.power --methods``). So draws of
+a heavy-tailed proposal, Student's t with that mode and scale, are weighted by the density; where the weights are uneven the
+proposal takes on the weighted draws' mean and covariance and there is another round. All rounds' draws count, weighted by the
+mixture of their proposals (adaptive multiple importance sampling: Cornuet, Marin, Mira and Robert 2012).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
-from typing import NamedTuple, TypeAlias
+from functools import cache, cached_property
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from noisewise.planning.importance import importance_draws
-from noisewise.posterior.conditional import ConditionalModel
-from noisewise.posterior.coordinates import Coordinates
+from noisewise.arrays import Array
 from noisewise.posterior.glm.families import FAMILIES
 from noisewise.posterior.glm.fit import GlmModel
-from noisewise.posterior.kernels.gradients import jax_density
-from noisewise.posterior.kernels.mode import find_mode
-from noisewise.posterior.latent import LatentModel
-from noisewise.posterior.methods import default_model
+from noisewise.posterior.kernels.jax_setup import double_precision
+from noisewise.posterior.kernels.mode import Mode, find_mode, jax_density
+from noisewise.posterior.linear.conditional import ConditionalModel
+from noisewise.posterior.linear.coordinates import Coordinates
+from noisewise.posterior.linear.latent import LatentModel
+from noisewise.posterior.linear.methods import default_model
 from noisewise.posterior.prior import Prior, ResolvedPrior
-from noisewise.release.model import Release
+from noisewise.releases.release import Release
 from noisewise.schema import Design
 
-Array: TypeAlias = npt.NDArray[np.float64]
+DEGREES: Final = 5.0
+DRAWS: Final = 768
+"""Of a round, and of the result."""
+ROUNDS: Final = 4
+ENOUGH: Final = 0.5
+"""Of a round's draws: with so many effective ones there is no further round."""
+WIDER: Final = 1.1
+"""The first proposal is so much wider than the curvature at the mode says."""
 
 
 class Ends(NamedTuple):
@@ -71,8 +84,73 @@ class FastFit:
     def _model(self, release: Release) -> ConditionalModel | LatentModel | GlmModel:
         if self.family != "gaussian":
             return GlmModel.of(release, self.design, FAMILIES[self.family], self.prior)
-        return default_model(release.parts, *self._shared)
+        return default_model(release.contributions, *self._shared)
 
     @cached_property
     def _shared(self) -> tuple[Coordinates, ResolvedPrior]:
         return Coordinates.of(self.design), ResolvedPrior.of(self.design, self.prior)
+
+
+def importance_draws(model: Any, mode: Mode, seed: int) -> Array:
+    """So many draws of the model's parameters that may be taken for draws from its posterior."""
+    random = np.random.default_rng(seed)
+    data = dict(model.data)
+    if "copies" in data:  # so many matrices are factorised side by side
+        data["copies"] = np.zeros(DRAWS)
+    proposals = [(mode.point, WIDER * mode.scale)]
+    points, logs = np.empty((0, len(mode.point))), np.empty(0)
+    for _ in range(ROUNDS):
+        drawn = _draw(random, *proposals[-1])
+        with double_precision():
+            values = np.asarray(_densities(model.log_density)(drawn, data))
+        points, logs = np.concatenate([points, drawn]), np.concatenate([logs, np.where(np.isfinite(values), values, -np.inf)])
+        weights = _weights(points, logs, proposals)
+        if np.sum(weights**2) * ENOUGH * DRAWS <= 1:
+            break
+        proposals.append(_moments(points, weights))
+    return points[_systematic(random, weights)]
+
+
+@cache
+def _densities(log_density: Any) -> Any:
+    import jax
+    import jax.numpy as jnp
+
+    return jax.jit(jax.vmap(lambda x, data: log_density(x, data, jnp), in_axes=(0, None)))
+
+
+def _draw(random: np.random.Generator, point: Array, scale: Array) -> Array:
+    standard = random.normal(size=(DRAWS, len(point))) * np.sqrt(DEGREES / random.chisquare(DEGREES, DRAWS))[:, None]
+    drawn: Array = point + standard @ scale.T
+    return drawn
+
+
+def _weights(points: Array, logs: Array, proposals: list[tuple[Array, Array]]) -> Array:
+    """Density over the mixture of proposals, summing to 1; the largest are cut off, as Ionides (2008) does."""
+    mixture = np.logaddexp.reduce([_log_proposal(points, *proposal) for proposal in proposals], axis=0)
+    raw = logs - mixture
+    weights = np.exp(raw - np.max(raw))
+    weights = np.minimum(weights, np.sum(weights) / np.sqrt(len(weights)))
+    total: Array = weights / np.sum(weights)
+    return total
+
+
+def _log_proposal(points: Array, point: Array, scale: Array) -> Array:
+    """Up to a constant that all proposals share."""
+    standard = np.linalg.solve(scale, (points - point).T)
+    value: Array = (-0.5 * (DEGREES + len(point)) * np.log1p(np.sum(standard**2, axis=0) / DEGREES)
+                    - np.linalg.slogdet(scale)[1])
+    return value
+
+
+def _moments(points: Array, weights: Array) -> tuple[Array, Array]:
+    mean = weights @ points
+    apart = points - mean
+    covariance = (apart * weights[:, None]).T @ apart
+    return mean, np.asarray(np.linalg.cholesky(covariance + 1e-9 * np.diag(np.diag(covariance))), dtype=float)
+
+
+def _systematic(random: np.random.Generator, weights: Array) -> npt.NDArray[np.intp]:
+    """Places of ``DRAWS`` draws, each as often as its weight says, give or take one."""
+    steps = (np.arange(DRAWS) + random.random()) / DRAWS
+    return np.minimum(np.searchsorted(np.cumsum(weights), steps), len(weights) - 1)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
-from noisewise.release.parts import EntryNoise
+from noisewise.arrays import Array
 
-Array = npt.NDArray[np.float64]
+if TYPE_CHECKING:
+    from noisewise.releases.contents.gram import EntryNoise
 
 
 def simulated_noise(random: np.random.Generator, noise: EntryNoise, size: int) -> Array:

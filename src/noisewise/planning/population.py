@@ -11,22 +11,129 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from functools import cached_property
+from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
+from noisewise.arrays import Array
+from noisewise.checks import is_number
 from noisewise.errors import DeclarationError
-from noisewise.planning.assumptions import Declared, Shape, Shares, check_columns, column_assumption, correlation_root, origin
-from noisewise.planning.responses import NormalResponse, ResponseLaw, response_law
+from noisewise.planning.assumptions import Declared, Shape, Shares, assumed, clipped_moments, correlation_root, origin
 from noisewise.schema import Basis, Design
+from noisewise.words import leave_out, option
 
-Array: TypeAlias = npt.NDArray[np.float64]
-
-POOL: Final = 2**14
-MOST_DRAWN: Final = 4096
+POOL, MOST_DRAWN = 2**14, 4096
 INTERCEPT: Final = "Intercept"
 CLIPPED_SHARE: Final = 0.01
+
+
+class NormalResponse(NamedTuple):
+    """A number with normal errors, clipped to its bounds."""
+
+    sigma: float
+    lower: float
+    upper: float
+
+    def moments(self, eta: Array) -> tuple[Array, Array]:
+        return clipped_moments(eta, self.sigma, self.lower, self.upper)
+
+    def draw(self, eta: Array, random: np.random.Generator) -> Array:
+        return np.clip(eta + self.sigma * random.normal(size=eta.shape), self.lower, self.upper)
+
+    def information(self, eta: Array) -> Array:
+        return np.full_like(eta, self.sigma**-2)
+
+    def mean(self, eta: Array) -> Array:
+        return eta
+
+    def clipped(self, eta: Array) -> Array:
+        from scipy.special import ndtr
+
+        return np.asarray(ndtr((self.lower - eta) / self.sigma) + ndtr((eta - self.upper) / self.sigma))
+
+
+class TwoLevels(NamedTuple):
+    """Two levels, by the logistic or the probit link."""
+
+    link: str
+
+    def mean(self, eta: Array) -> Array:
+        from scipy.special import expit, ndtr
+
+        return np.asarray(expit(eta) if self.link == "logistic" else ndtr(eta))
+
+    def moments(self, eta: Array) -> tuple[Array, Array]:
+        return 2 * self.mean(eta) - 1, np.ones_like(eta)
+
+    def draw(self, eta: Array, random: np.random.Generator) -> Array:
+        return np.where(random.random(eta.shape) < self.mean(eta), 1.0, -1.0)
+
+    def information(self, eta: Array) -> Array:
+        p = self.mean(eta)
+        slope = p * (1 - p) if self.link == "logistic" else np.exp(-0.5 * eta**2) / np.sqrt(2 * np.pi)
+        return np.asarray(slope**2 / (p * (1 - p)))
+
+    def clipped(self, eta: Array) -> Array:
+        return np.zeros_like(eta)
+
+
+class Count(NamedTuple):
+    """A Poisson count with mean exp(η), cut off at the largest declared one."""
+
+    largest: float
+
+    def mean(self, eta: Array) -> Array:
+        return np.exp(eta)
+
+    def moments(self, eta: Array) -> tuple[Array, Array]:
+        """From E[Y; Y < K] = λ P(Y < K − 1) and E[Y(Y − 1); Y < K] = λ² P(Y < K − 2)."""
+        from scipy.stats import poisson
+
+        rate, most = np.exp(eta), self.largest
+        beyond = poisson.sf(most - 1, rate)
+        first = rate * poisson.cdf(most - 2, rate)
+        return first + most * beyond, first + rate**2 * poisson.cdf(most - 3, rate) + most**2 * beyond
+
+    def draw(self, eta: Array, random: np.random.Generator) -> Array:
+        return np.minimum(random.poisson(np.exp(eta)), self.largest).astype(float)
+
+    def information(self, eta: Array) -> Array:
+        return np.exp(eta)
+
+    def clipped(self, eta: Array) -> Array:
+        from scipy.stats import poisson
+
+        return np.asarray(poisson.sf(self.largest, np.exp(eta)))
+
+
+ResponseLaw: TypeAlias = NormalResponse | TwoLevels | Count
+"""How a response depends on its linear predictor η. A table holds it within its bounds: a number is clipped, a count is cut off,
+and two levels are −1 and +1. ``mean`` is that of the response before it is clipped, coded as the family codes it, ``moments`` are
+mean and mean square of what the table holds, of which ``draw`` has one for each η; ``information`` is Fisher's about η, of a row
+that was not clipped, and ``clipped`` the probability that a response lies beyond the bounds."""
+
+
+def response_law(family: str, assumed: Shape | Shares, sigma: float | None) -> tuple[ResponseLaw, float]:
+    """The law of the response, and its mean (the share of the second level) in all rows together."""
+    if family != "gaussian" and sigma is not None:
+        raise DeclarationError("only a linear regression has a residual standard deviation", argument="sigma",
+                               found=option("sigma", sigma), remedy=leave_out("sigma"))
+    if isinstance(assumed, Shares):
+        if family in ("gaussian", "poisson") or len(assumed.shares) != 2:
+            raise DeclarationError(f"the response of a {family} regression is planned as a number", argument="family",
+                                   found=f"'{assumed.column.name}', a category",
+                                   remedy="give " + option("family", "logistic") + " for a response with two levels")
+        return TwoLevels(family), assumed.shares[1]
+    if family in ("logistic", "probit"):
+        raise DeclarationError(f"the response of a {family} regression has two levels",
+                               found=f"'{assumed.column.name}', a number")
+    if family == "poisson":
+        return Count(float(assumed.column.upper)), assumed.mean
+    spread = assumed.sd if sigma is None else sigma
+    if isinstance(spread, bool) or not isinstance(spread, (int, float)) or not 0 < spread < float("inf"):
+        raise DeclarationError("sigma, the residual standard deviation, is a positive number", found=repr(sigma))
+    return NormalResponse(float(spread), float(assumed.column.lower), float(assumed.column.upper)), assumed.mean
 
 
 @dataclass(frozen=True)
@@ -45,8 +152,6 @@ class Population:
     used: tuple[int, ...]
     position: int
     """Of the response among the released columns."""
-    mean: Array
-    """E aaᵀ over the pool and the response, for all released columns; 0 for columns that the formula does not use."""
 
     @classmethod
     def of(cls, formula: str, basis: Basis, terms: str | None, family: str, effects: Mapping[str, float], sigma: float | None,
@@ -55,9 +160,7 @@ class Population:
         if basis.norm_clipped:
             raise DeclarationError("a plan knows no bound on the norm of a row", found=f"norm_bound {basis.schema.norm_bound}",
                                    remedy="leave norm_bound out of the schema that is planned with")
-        check_columns(declared, (*design.columns_needed, design.response))
-        columns = tuple(column_assumption(basis.schema, name, declared) for name in design.columns_needed)
-        response = column_assumption(basis.schema, design.response, declared, count=family == "poisson")
+        *columns, response = assumed(design, declared, count=family == "poisson")
         law, centre = response_law(family, response, sigma)
         root = correlation_root(design.columns_needed, correlations)
         values = {column.column.name: column.values(normal)
@@ -68,10 +171,11 @@ class Population:
         used = (0, *(int(index) for index in np.flatnonzero(np.any(design.features != 0.0, axis=1)) if index))
         rows = basis.evaluate(values)[:, used] if values else np.ones((POOL, 1))
         (position,) = (int(index) for index in np.flatnonzero(design.target) if index)
-        made = cls(design, law, columns, response, found, rows, eta, used, position, np.zeros(0))
-        return cls(design, law, columns, response, found, rows, eta, used, position, made._mean())
+        return cls(design, law, tuple(columns), response, found, rows, eta, used, position)
 
-    def _mean(self) -> Array:
+    @cached_property
+    def mean(self) -> Array:
+        """E aaᵀ over the pool and the response, for all released columns; 0 for columns that the formula does not use."""
         first, second = self.law.moments(self.eta)
         centre, half = self._scaling
         scaled = (first - centre) / half
@@ -141,16 +245,16 @@ def _normal_points(count: int) -> Array:
     return np.asarray(norm.ppf(np.clip(points, 1e-9, 1 - 1e-9))).T
 
 
-def _with_intercept(design: Design, effects: Mapping[str, float], features: Array, law: ResponseLaw, centre: float
-                    ) -> dict[str, float]:
+def _with_intercept(design: Design, effects: Mapping[str, float], features: Array, law: ResponseLaw,
+                    centre: float) -> dict[str, float]:
     """The coefficients of all terms; an intercept that is not given makes the mean of the response what is assumed."""
     from scipy.optimize import brentq
 
     for name, value in effects.items():
         if name not in design.terms:
-            raise DeclarationError("effects are coefficients of terms of the formula", found=repr(name),
-                                   remedy="the terms are " + ", ".join(design.terms))
-        if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)) or not np.isfinite(value):
+            raise DeclarationError("effects are coefficients of terms of the formula", argument="effects", found=repr(name),
+                                   known=design.terms)
+        if not is_number(value) or not np.isfinite(value):
             raise DeclarationError(f"the effect of {name} is a finite number", found=repr(value))
     found = {term: float(effects.get(term, 0.0)) for term in design.terms}
     if INTERCEPT not in found or INTERCEPT in effects:

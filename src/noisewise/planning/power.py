@@ -3,52 +3,136 @@
 from __future__ import annotations
 
 import math
+import os
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from noisewise.checks import is_number
 from noisewise.errors import ConvergenceWarning, DeclarationError
-from noisewise.planning.assumptions import Declared
+from noisewise.planning.assumptions import Declared, whole_number
 from noisewise.planning.population import CLIPPED_SHARE, INTERCEPT, Population
 from noisewise.planning.simulation import HIDDEN_SHARE, METHODS, Fits, Found, Simulation
-from noisewise.planning.smallest import Wanted, needed_for
-from noisewise.posterior.fit import GAUSSIAN, check_family
+from noisewise.planning.smallest import Needed, needed_for
+from noisewise.posterior.asked import GAUSSIAN, check_family
 from noisewise.posterior.prior import Prior
-from noisewise.progress import Tick, progress_bar
-from noisewise.release.parts import LARGEST_COUNT
-from noisewise.results.power_plan import Needed, PowerCell, PowerLine, PowerPlan
+from noisewise.releases.checks import LARGEST_COUNT
+from noisewise.run import DEFAULT, Run
 from noisewise.schema import Basis, Schema
+from noisewise.words import option
 
-USUAL_POWER: Final = 0.8
-FEWEST_REPEATS: Final = 20
-MOST_HOLDERS: Final = 10_000
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+USUAL_POWER, FEWEST_REPEATS, MOST_HOLDERS = 0.8, 20, 10_000
 
 
-def plan_power(
-    schema: Schema,
-    formula: str,
-    *,
-    rows: int | Sequence[int] | None = None,
-    epsilon: float | Sequence[float] | None = None,
-    delta: float | None = None,
-    effects: Mapping[str, float] | None = None,
-    sigma: float | None = None,
-    family: str = "gaussian",
-    columns: Declared | None = None,
-    correlations: Mapping[tuple[str, str], float] | None = None,
-    holders: int = 1,
-    mechanism: str | None = None,
-    terms: str | None = None,
-    power: float | None = None,
-    prior: Prior | None = None,
-    interval: float = 0.95,
-    repeats: int = 200,
-    method: str = "auto",
-    seed: int = 0,
-    progress: Tick | bool | None = None,
-) -> PowerPlan:
+@dataclass(frozen=True)
+class PowerLine:
+    """What is expected of one coefficient. ``power`` and ``wrong`` are None where no effect was given."""
+
+    term: str
+    effect: float | None
+    width: float
+    width_without_privacy: float
+    width_prior: float | None
+    power: float | None
+    power_error: float | None
+    wrong: float | None
+    power_without_privacy: float | None
+    error: float
+    detectable: float
+
+
+@dataclass(frozen=True)
+class PowerCell:
+    """One number of rows and one epsilon. ``hidden`` is how often the noise was as large as the predictors' smallest moment."""
+
+    rows: int
+    epsilon: float
+    delta: float
+    mechanism: str
+    lines: tuple[PowerLine, ...]
+    hidden: float
+
+    def line(self, term: str) -> PowerLine:
+        return next(line for line in self.lines if line.term == term)
+
+
+@dataclass(frozen=True)
+class PowerPlan:
+    """What a regression would show, before anything is spent: one cell for each number of rows and each epsilon."""
+
+    formula: str
+    family: str
+    holders: int
+    interval: float
+    repeats: int
+    method: str
+    effects: Mapping[str, float]
+    assumptions: tuple[str, ...]
+    notes: tuple[str, ...]
+    cells: tuple[PowerCell, ...]
+    power: float | None = None
+    needed: tuple[Needed, ...] = ()
+
+    @property
+    def terms(self) -> tuple[str, ...]:
+        return tuple(line.term for line in self.cells[0].lines)
+
+    def cell(self, rows: int, epsilon: float) -> PowerCell:
+        """The cell of one number of rows and one epsilon."""
+        return next(cell for cell in self.cells if (cell.rows, cell.epsilon) == (rows, epsilon))
+
+    def table(self) -> pd.DataFrame:
+        """One row for each number of rows, epsilon and term.
+
+        ``width`` is the median width of the interval, ``power`` and ``wrong`` how often it excludes 0 in the right and in the
+        wrong direction (± Monte Carlo error), ``error`` the root mean squared error of the posterior mean, and ``detectable`` the
+        effect that would be found with the stated power, by normal theory from the width; none where that is nearly the prior's.
+        """
+        import pandas as pd
+
+        rows = [{"rows": cell.rows, "epsilon": cell.epsilon, "term": line.term, "effect": line.effect, "width": line.width,
+                 "without privacy": line.width_without_privacy, "times": line.width / line.width_without_privacy,
+                 "power": line.power, "± (power)": line.power_error, "wrong": line.wrong,
+                 "power without privacy": line.power_without_privacy, "error": line.error, "detectable": line.detectable}
+                for cell in self.cells for line in cell.lines]
+        return pd.DataFrame(rows).set_index(["rows", "epsilon", "term"]).astype(float)
+
+    def plot(self, path: str | os.PathLike[str] | None = None, terms: list[str] | None = None) -> Figure:
+        """Width against epsilon for each term, one curve for each number of rows; beside it the power to find a given effect."""
+        from noisewise.planning.pictures import draw_power
+
+        return draw_power(self, path, terms)
+
+    def to_dict(self) -> dict[str, Any]:
+        """For machines."""
+        return asdict(self)
+
+    def __repr__(self) -> str:
+        numbers = f"{len({cell.rows for cell in self.cells})} × {len({cell.epsilon for cell in self.cells})}"
+        return f"<PowerPlan: {self.formula}, {numbers} cells of rows and epsilon, {self.repeats} simulations each>"
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        found = "".join(f"<li>{escape(one.words(self.power or 0.0))}</li>" for one in self.needed)
+        assumed = "".join(f"<li>{escape(line)}</li>" for line in (*self.assumptions, *self.notes))
+        table = self.table().to_html(float_format=lambda value: f"{value:.3g}", na_rep="")
+        return f"{f'<ul>{found}</ul>' if found else ''}{table}<details><summary>Assumptions</summary><ul>{assumed}</ul></details>"
+
+
+def plan_power(schema: Schema, formula: str, *, rows: int | Sequence[int] | None = None,
+               epsilon: float | Sequence[float] | None = None, delta: float | None = None,
+               effects: Mapping[str, float] | None = None, sigma: float | None = None, family: str = "gaussian",
+               columns: Declared | None = None, correlations: Mapping[tuple[str, str], float] | None = None, holders: int = 1,
+               mechanism: str | None = None, terms: str | None = None, power: float | None = None, prior: Prior | None = None,
+               interval: float = 0.95, repeats: int = 200, method: str = "auto", seed: int = 0, run: Run = DEFAULT) -> PowerPlan:
     """Plan a regression on a release of kind gram: interval widths, power and error to expect. No rows are read.
 
     Tables are simulated from public quantities: ``rows`` (of each of ``holders``), ``epsilon`` (one or several), ``delta``, what
@@ -75,18 +159,16 @@ def plan_power(
         raise DeclarationError("a plan needs a Schema", found=type(schema).__name__, remedy="use Schema.load(path)")
     check_family(family)
     if method not in METHODS:
-        raise DeclarationError("a plan is simulated by one of the methods " + ", ".join(METHODS), found=repr(method))
+        raise DeclarationError("a plan is not simulated by this method", argument="method", found=repr(method), known=METHODS)
     sizes, budgets = _numbers("rows", rows, LARGEST_COUNT, whole=True), _numbers("epsilon", epsilon, math.inf, whole=False)
     named = dict(effects or {})
     _check_question(sizes, budgets, power, named)
     if not 0 < interval < 1:
         raise DeclarationError("an interval holds a probability between 0 and 1", found=repr(interval))
     simulation = Simulation(
-        population=Population.of(formula, Basis.of(schema, terms), terms, family, named, sigma, columns or {},
-                                 correlations or {}),
-        schema=schema, terms=terms, family=family, delta=delta, mechanism=mechanism,
-        holders=_whole("holders", holders, 1, MOST_HOLDERS), prior=prior, interval=interval,
-        repeats=_whole("repeats", repeats, FEWEST_REPEATS, 100_000), seed=_whole("seed", seed, 0, 2**31), method=method)
+        Population.of(formula, Basis.of(schema, terms), terms, family, named, sigma, columns or {}, correlations or {}),
+        family, delta, mechanism, whole_number("holders", holders, 1, MOST_HOLDERS), prior, interval,
+        whole_number("repeats", repeats, FEWEST_REPEATS, 100_000), whole_number("seed", seed, 0, 2**31), method)
     coefficients = len(simulation.population.effects)
     for size in sizes:
         if size * simulation.holders <= coefficients:
@@ -95,12 +177,12 @@ def plan_power(
     for value in budgets:
         simulation.blank(value)  # what cannot be had is refused before any work
     effect_of = {term: value for term, value in named.items() if value}
-    with progress_bar(progress, "Simulating", "fits") as tick, warnings.catch_warnings():
+    with run.bar("Simulating", "fits") as tick, warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # about fits that nobody will see
         needed: tuple[Needed, ...] = ()
         pairs = [(size, budget) for size in sizes for budget in budgets]
         if power is not None:
-            needed = needed_for(simulation, Wanted(effect_of, float(power)), sizes, budgets, tick)
+            needed = needed_for(simulation, effect_of, float(power), sizes, budgets, tick)
             pairs = _found_pairs(needed)
         fits = Fits(tick, len(pairs) * simulation.repeats)
         found = [simulation.found(*pair, fits) for pair in pairs]
@@ -115,34 +197,28 @@ def plan_power(
 def _check_question(sizes: list[int], budgets: list[float], power: float | None, effects: Mapping[str, float]) -> None:
     if power is None:
         if not sizes or not budgets:
-            raise DeclarationError("a plan is for a number of rows and an epsilon", found="neither" if not (sizes or budgets)
-                                   else "one of them", remedy="for example rows=10000 and epsilon=1, or one with power=0.8")
+            raise DeclarationError("a plan is for a number of rows and an epsilon",
+                                   found="one of them" if sizes or budgets else "neither", remedy="for example " + option(
+                                       "rows", 10000) + " and " + option("epsilon", 1) + ", or one with " + option("power", 0.8))
         return
-    if isinstance(power, bool) or not isinstance(power, (int, float)) or not 0.05 < power < 1:
+    if not is_number(power) or not 0.05 < power < 1:
         raise DeclarationError("power is a probability above 0.05 and below 1", found=repr(power), remedy="for example 0.8")
     if bool(sizes) == bool(budgets):
         raise DeclarationError("with a power, either rows or epsilon is given and the other one is found",
                                found="both" if sizes else "neither", remedy="leave one of them out")
     if not any(effects.values()):
-        raise DeclarationError("the power to find an effect needs one", found="no effects",
-                               remedy='for example effects={"age": 0.1}, or --effect age=0.1')
+        raise DeclarationError("the power to find an effect needs one", argument="effects", found="no effects",
+                               remedy="for example " + option("effects", {"age": 0.1}))
 
 
 def _numbers(name: str, given: Any, most: float, *, whole: bool) -> list[Any]:
     """One number or several, each once, in ascending order."""
     many = [] if given is None else list(given) if isinstance(given, (list, tuple, np.ndarray, range)) else [given]
-    kinds = (int, np.integer) if whole else (int, float, np.integer, np.floating)
     for value in many:
-        if isinstance(value, bool) or not isinstance(value, kinds) or not 0 < value < most or not math.isfinite(value):
+        if not is_number(value) or (whole and not isinstance(value, int | np.integer)) or not 0 < value < most:
             raise DeclarationError(f"{name} is a positive {'whole ' if whole else ''}number, or several", found=repr(value),
                                    remedy=f"for example {name}={1000 if whole else 1}")
     return sorted({int(value) if whole else float(value) for value in many})
-
-
-def _whole(name: str, value: object, least: int, most: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not least <= value <= most:
-        raise DeclarationError(f"{name} is a whole number from {least} to {most:,}", found=repr(value))
-    return int(value)
 
 
 def _found_pairs(needed: Sequence[Needed]) -> list[tuple[int, float]]:
@@ -155,12 +231,11 @@ def _found_pairs(needed: Sequence[Needed]) -> list[tuple[int, float]]:
     return sorted(pairs)
 
 
-def _cell(simulation: Simulation, effects: Mapping[str, float], power: float, pair: tuple[int, float], found: Found
-          ) -> PowerCell:
+def _cell(simulation: Simulation, effects: Mapping[str, float], power: float, pair: tuple[int, float], found: Found) -> PowerCell:
     from scipy.stats import norm, t
 
     (rows, epsilon), ends = pair, found.ends
-    part = simulation.blank(epsilon).parts[0]
+    part = simulation.blank(epsilon).contents
     population = simulation.population
     reach = float(norm.ppf((1 + simulation.interval) / 2))
     standard_errors = population.standard_errors(rows * simulation.holders)

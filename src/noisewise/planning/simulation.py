@@ -8,18 +8,14 @@ from functools import cached_property
 from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
-from noisewise.holder.gram import blank_gram, plan_gram
 from noisewise.planning.intervals import Ends, FastFit
 from noisewise.planning.noise import simulated_noise
 from noisewise.planning.population import Population
-from noisewise.posterior.prior import Prior
+from noisewise.posterior.prior import Prior, ResolvedPrior
 from noisewise.progress import Tick
-from noisewise.release.model import Release
-from noisewise.schema import Schema
-
-Array: TypeAlias = npt.NDArray[np.float64]
+from noisewise.releases.release import Release
+from noisewise.run import QUIET
 
 Near: TypeAlias = Callable[[Ends], bool]
 
@@ -63,8 +59,6 @@ class Simulation:
     """Everything that is fixed while rows and epsilon vary."""
 
     population: Population
-    schema: Schema
-    terms: str | None
     family: str
     delta: float | None
     mechanism: str | None
@@ -78,24 +72,26 @@ class Simulation:
 
     def blank(self, epsilon: float) -> Release:
         """The release as it would be, without numbers; refuses what `release` would refuse."""
+        from noisewise.holder.gram import blank_gram, plan_gram
+
         if epsilon not in self._blanks:
-            basis = self.population.design.basis
-            chosen = plan_gram(basis, epsilon, self.delta, self.mechanism)
-            self._blanks[epsilon] = blank_gram(self.schema, self.terms, basis, chosen)
+            design = self.population.design
+            chosen = plan_gram(design.basis, epsilon, self.delta, self.mechanism)
+            self._blanks[epsilon] = blank_gram(design.basis.schema, design.added_terms, design.basis, chosen)
         return self._blanks[epsilon]
 
     def release(self, rows: int, epsilon: float, number: int) -> Release:
         """Simulation ``number`` of one cell. Cells share their random numbers, which makes curves smooth."""
         random = np.random.default_rng([self.seed, number])
         blank = self.blank(epsilon)
-        part, size = blank.parts[0], blank.basis.size
+        part, size = blank.contributions[0], blank.basis.size
         parts = []
         for _ in range(self.holders):
             matrix = self.population.gram(rows, random) + simulated_noise(random, part.noise, size)
-            parts.append(replace(part, matrix=matrix, rows=rows if self.schema.rows_are_public else None,
+            parts.append(replace(part, matrix=matrix, rows=rows if blank.schema.rows_are_public else None,
                                  statement="A simulation: no table was read, and the noise has a seed. It protects nobody.",
                                  library="a plan, no release"))
-        return blank.with_parts(tuple(parts))
+        return blank.with_contributions(tuple(parts))
 
     @cached_property
     def fast(self) -> FastFit:
@@ -142,7 +138,7 @@ class Simulation:
         for first in range(0, len(releases), LOT):
             lot = list(releases[first:first + LOT])
             posteriors = fit_many(self.population.design.formula, lot + lot[-1:] * (LOT - len(lot)), family=self.family,
-                                  prior=self.prior, seed=self.seed + first, progress=False, draws=DRAWS)[:len(lot)]
+                                  prior=self.prior, seed=self.seed + first, run=QUIET, draws=DRAWS)[:len(lot)]
             ends += [Ends.of(posterior.samples[..., :terms].reshape(-1, terms), self.interval) for posterior in posteriors]
             fits.count(len(lot))
         return ends
@@ -153,12 +149,10 @@ class Simulation:
             return {}
         from scipy.stats import norm
 
-        from noisewise.posterior.prior import ResolvedPrior
-
         _, sd = ResolvedPrior.of(self.population.design, self.prior).marginals()
         reach = 2 * float(norm.ppf((1 + self.interval) / 2))
         return {term: reach * float(value) for term, value in zip(self.population.effects, sd, strict=True)}
 
 
 def stacked(found: Sequence[Ends]) -> Ends:
-    return Ends(*(np.array([getattr(one, name) for one in found]) for name in Ends._fields))
+    return Ends(*map(np.array, zip(*found, strict=True)))

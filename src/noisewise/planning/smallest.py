@@ -22,7 +22,6 @@ from noisewise.errors import PrivacyError
 from noisewise.planning.intervals import Ends
 from noisewise.planning.simulation import Fits, Simulation
 from noisewise.progress import Tick
-from noisewise.results.power_plan import Needed
 
 EPSILONS: Final = (0.001, 100.0)
 ROWS: Final = (50, 10**9)
@@ -36,11 +35,33 @@ FAR: Final = 0.5
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """Effects by term, and how often they are to be found."""
+class Needed:
+    """The least ``quantity`` (epsilon or rows) with which an effect is found as often as wished; None if there is none.
 
-    effects: Mapping[str, float]
-    power: float
+    ``lower`` and ``upper`` are the ends of a 95 % interval of the simulation's own error; ``given`` is the other quantity.
+    """
+
+    term: str
+    effect: float
+    quantity: str
+    given: float
+    value: float | None
+    lower: float | None
+    upper: float | None
+    reason: str = ""
+
+    def words(self, power: float) -> str:
+        """One sentence."""
+        other = f"{self.given:,.0f} rows" if self.quantity == "epsilon" else f"epsilon {self.given:g}"
+        about = f"{self.term} = {self.effect:g} with {other}"
+        if self.value is None:
+            return f"{about}: {self.reason}"
+        form = "{:.3g}" if self.quantity == "epsilon" else "{:,.0f}"
+        value, lower, upper = (form.format(number) for number in (self.value, self.lower, self.upper))
+        least = f"epsilon {value}" if self.quantity == "epsilon" else f"{value} rows"
+        if self.reason:
+            return f"{about}: {self.reason} ({least})"
+        return f"{about}: {least} for power {power:g} (simulation error: {lower} to {upper})"
 
 
 class Seen(NamedTuple):
@@ -55,7 +76,9 @@ class _Search:
     """Powers of all effects at the values that were looked at, with the other quantity fixed."""
 
     simulation: Simulation
-    wanted: Wanted
+    effects: Mapping[str, float]
+    power: float
+    """How often the effects, by term, are to be found."""
     quantity: str
     given: float
     fits: Fits
@@ -71,14 +94,14 @@ class _Search:
     def _shares(self, ends: Ends) -> dict[str, float]:
         terms = list(self.simulation.population.effects)
         return {term: float(np.mean(ends.lower[:, terms.index(term)] > 0 if effect > 0 else ends.upper[:, terms.index(term)] < 0))
-                for term, effect in self.wanted.effects.items()}
+                for term, effect in self.effects.items()}
 
     def _near(self, ends: Ends) -> bool:
-        return max(self._shares(ends).values()) >= FAR * self.wanted.power
+        return max(self._shares(ends).values()) >= FAR * self.power
 
     def needed(self, term: str) -> Needed:
         low, high = EPSILONS if self.quantity == "epsilon" else ROWS
-        if self.quantity == "epsilon" and (without := self._without_privacy(term)) < self.wanted.power:
+        if self.quantity == "epsilon" and (without := self._without_privacy(term)) < self.power:
             return self._answer(term, None, None, high,
                                 f"not to be had at any epsilon: without privacy the power is {without:.2f}")
         below, above = self._bracket(term, float(low), float(high))
@@ -110,7 +133,7 @@ class _Search:
     def _enough(self, value: float, term: str) -> bool:
         """Whether the power is enough; an epsilon that no mechanism can have, for its noise would be too large, is not."""
         try:
-            return self.powers(value)[term] >= self.wanted.power
+            return self.powers(value)[term] >= self.power
         except PrivacyError:
             if value >= 1.0:
                 raise
@@ -124,7 +147,7 @@ class _Search:
         near = [value for value, seen in self.seen.items() if NEAR[0] <= seen.powers[term] <= NEAR[1] or value in (below, above)]
         count = np.array([self.seen[value].simulations for value in near])
         x, share = np.log(near), np.clip([self.seen[value].powers[term] for value in near], 0.5 / count, 1 - 0.5 / count)
-        centre, target = 0.5 * math.log(below * above), float(norm.ppf(self.wanted.power))
+        centre, target = 0.5 * math.log(below * above), float(norm.ppf(self.power))
 
         def deviance(point: npt.NDArray[np.float64]) -> float:
             eta = point[0] + math.exp(point[1]) * (x - centre)
@@ -134,7 +157,7 @@ class _Search:
         slope = max(math.exp(float(log_slope)), LEAST_SLOPE)
         found = centre + (target - float(level)) / slope
         found = min(max(found, math.log(below)), math.log(above))
-        p = self.wanted.power
+        p = self.power
         error = 1.96 * math.sqrt(p * (1 - p) / self.seen[above].simulations) / (slope * float(norm.pdf(target)))
         value, lower, upper = (self._tidy(math.exp(found + step)) for step in (0.0, -error, error))
         return self._answer(term, value, lower, upper)
@@ -145,7 +168,7 @@ class _Search:
         simulation = self.simulation
         place = list(simulation.population.effects).index(term)
         error = simulation.population.standard_errors(round(self.given) * simulation.holders)[place]
-        return float(norm.cdf(abs(self.wanted.effects[term]) / error - norm.ppf((1 + simulation.interval) / 2)))
+        return float(norm.cdf(abs(self.effects[term]) / error - norm.ppf((1 + simulation.interval) / 2)))
 
     def _tidy(self, value: float) -> float:
         """Three digits: the simulation does not know more."""
@@ -153,13 +176,13 @@ class _Search:
         return rounded if self.quantity == "epsilon" else float(math.ceil(rounded))
 
     def _answer(self, term: str, value: float | None, lower: float | None, upper: float | None, reason: str = "") -> Needed:
-        return Needed(term, self.wanted.effects[term], self.quantity, self.given, value, lower, upper, reason)
+        return Needed(term, self.effects[term], self.quantity, self.given, value, lower, upper, reason)
 
 
-def needed_for(simulation: Simulation, wanted: Wanted, sizes: Sequence[int], budgets: Sequence[float], tick: Tick
-               ) -> tuple[Needed, ...]:
+def needed_for(simulation: Simulation, effects: Mapping[str, float], power: float, sizes: Sequence[int], budgets: Sequence[float],
+               tick: Tick) -> tuple[Needed, ...]:
     """For each number of rows the least epsilon, or for each epsilon the fewest rows; one answer for each effect."""
     quantity, given = ("epsilon", sizes) if sizes else ("rows", budgets)
     fits = Fits(tick)
-    searches = [_Search(simulation, wanted, quantity, float(value), fits) for value in given]
-    return tuple(search.needed(term) for search in searches for term in wanted.effects)
+    searches = [_Search(simulation, effects, power, quantity, float(value), fits) for value in given]
+    return tuple(search.needed(term) for search in searches for term in effects)

@@ -6,7 +6,6 @@ For studies, and for the many questions that one release answers. Regressions of
 
 from __future__ import annotations
 
-import secrets
 import time
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,43 +14,30 @@ from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
 from noisewise.errors import ConvergenceWarning, FitError
-from noisewise.posterior.conditional import ConditionalModel, weighted_model
-from noisewise.posterior.coordinates import Coordinates, in_user_units
-from noisewise.posterior.fit import GAUSSIAN, assemble, check_family, check_glm, linear_prior_summary, whole
+from noisewise.posterior.asked import GAUSSIAN, assemble, check_family, check_glm
 from noisewise.posterior.glm.families import FAMILIES as GLM_FAMILIES
 from noisewise.posterior.glm.fit import GlmModel
 from noisewise.posterior.kernels.batch import Shown, sample_batch
 from noisewise.posterior.kernels.jax_setup import on_accelerator
-from noisewise.posterior.latent import LatentModel
-from noisewise.posterior.methods import DEFAULT, default_model, hidden_doubts
+from noisewise.posterior.kernels.mode import doubts_about
+from noisewise.posterior.linear.conditional import ConditionalModel, weighted_model
+from noisewise.posterior.linear.coordinates import Coordinates, in_user_units
+from noisewise.posterior.linear.latent import LatentModel
+from noisewise.posterior.linear.methods import default_model, hidden_doubts
+from noisewise.posterior.methods import DEFAULT_METHOD
 from noisewise.posterior.prior import Prior, ResolvedPrior
-from noisewise.posterior.request import Sampled
-from noisewise.progress import Tick, progress_bar
-from noisewise.release.combine import combine
-from noisewise.release.model import Release
+from noisewise.posterior.request import Sampled, sampling
+from noisewise.releases.combine import combine
+from noisewise.releases.release import Release
 from noisewise.results import Posterior, PriorSummary
 from noisewise.results.diagnostics import plain_r_hat
 from noisewise.results.summary import DIVERGENCE_LIMIT
+from noisewise.run import DEFAULT, Run
 from noisewise.schema import Design
 
-Array = npt.NDArray[np.float64]
-
-METHODS: Final = (DEFAULT, "conditional-flat")
-LOT: Final = 1024
-"""At most so many regressions side by side: memory is bounded by it."""
-ACCELERATOR_LOT: Final = 16 * LOT
-"""On a GPU, which is as fast with thousands side by side as with some hundred."""
-LATENT_LOT: Final = 256
-WIDE_LOT: Final = 8
-"""Of regressions with so many columns that LAPACK has to factorise: see ``kernels.small_linear``."""
-STEPS: Final = (3, 9)
-LATENT_STEPS: Final = (8, 24)
-"""Of a trajectory, at least and at most: unknown moments of the predictors are correlated, and short ones do not get far."""
-FAR_APART: Final = 1.05
-"""R-hat of chains that show at a glance that they are worth less than a hundred independent draws."""
+METHODS: Final = (DEFAULT_METHOD, "conditional-flat")
 
 
 @dataclass(frozen=True)
@@ -85,18 +71,18 @@ class Job:
         return ACCELERATOR_LOT if on_accelerator() else LOT
 
 
-def fit_many(
-    formulas: str | Sequence[str],
-    releases: Release | Sequence[Release | Sequence[Release]],
-    *,
-    family: str = GAUSSIAN,
-    method: str = DEFAULT,
-    prior: Prior | None = None,
-    draws: int = 1000,
-    chains: int = 4,
-    seed: int | None = None,
-    progress: Tick | bool | None = None,
-) -> list[Posterior]:
+LOT: Final = 1024
+"""At most so many regressions side by side: memory is bounded by it."""
+ACCELERATOR_LOT: Final = 16 * LOT
+"""On a GPU, which is as fast with thousands side by side as with some hundred."""
+LATENT_LOT: Final = 256
+WIDE_LOT: Final = 8
+"""Of regressions with so many columns that LAPACK has to factorise: see ``kernels.small_linear``."""
+
+
+def fit_many(formulas: str | Sequence[str], releases: Release | Sequence[Release | Sequence[Release]], *, family: str = GAUSSIAN,
+             method: str = DEFAULT_METHOD, prior: Prior | None = None, draws: int = 1000, chains: int = 4,
+             seed: int | None = None, run: Run = DEFAULT) -> list[Posterior]:
     """Fit one formula to many releases, many formulas to one release, or each formula to the release at its place.
 
     An entry of ``releases`` may itself be a list: the releases of several data holders to be fitted together. ``method`` is
@@ -109,10 +95,9 @@ def fit_many(
     if family != GAUSSIAN:
         check_glm(family, method)
     if method not in METHODS:
-        raise FitError("many fits at once are made by one of the methods " + ", ".join(METHODS), found=repr(method),
+        raise FitError("this method does not make many fits at once", argument="method", found=repr(method), known=METHODS,
                        remedy="call fit in a loop for another method")
-    draws, chains = whole("draws", draws, 1), whole("chains", chains, 1)
-    seed = secrets.randbelow(2**31) if seed is None else whole("seed", seed, 0)
+    draws, chains, seed = sampling(draws, chains, seed)
     started = time.perf_counter()
     jobs = _jobs(formulas, releases, prior, method, family)
     lots = _lots(jobs)
@@ -121,7 +106,7 @@ def fit_many(
     lot_seeds, job_seeds = _seeds(first, len(lots)), _seeds(second, len(jobs))
     sampled: dict[int, Sampled] = {}
     worst: dict[int, float] = {}
-    with progress_bar(progress, "Sampling", "lots of regressions") as tick:
+    with run.bar("Sampling", "lots of regressions") as tick:
         for number, lot in enumerate(lots):
             found, r_hats = _sample([jobs[index] for index in lot], lot_seeds[number], chains, draws,
                                     [job_seeds[index] for index in lot])
@@ -145,61 +130,53 @@ def _jobs(formulas: str | Sequence[str], releases: Release | Sequence[Release | 
         if not isinstance(given, (one, Iterable)):
             raise FitError(f"{name} are one of them or a list", found=type(given).__name__)
     texts = [formulas] if isinstance(formulas, str) else list(formulas)
-    tables = [releases] if isinstance(releases, Release) else [
-        entry if isinstance(entry, Release) else combine(entry) for entry in releases]
+    tables = [releases] if isinstance(releases, Release) else [combine(entry) for entry in releases]
     count = max(len(texts), len(tables))
     if not texts or not tables or {len(texts), len(tables)} - {1, count}:
         raise FitError("formulas and releases are equally many, or there is one of either",
                        found=f"{len(texts)} formulas and {len(tables)} releases")
     texts, tables = texts * (count // len(texts)), tables * (count // len(tables))
-    same = _same_regressions(texts, tables, prior, family)
-    make = _glm_job if family != GAUSSIAN else _linear_job
-    return [make(text, release, regression, method) for text, release, regression in zip(texts, tables, same, strict=True)]
+    jobs: list[Job] = []
+    shared: Regression | None = None
+    for text, release in zip(texts, tables, strict=True):
+        if shared is None or not shared.serves(text, release):
+            shared = Regression(text, release, prior, family)
+        jobs.append(shared.job(release, method))
+    return jobs
 
 
 @dataclass(frozen=True)
 class Regression:
-    """What regressions of one formula have in common, whatever numbers were released."""
+    """What regressions of one formula have in common, whatever numbers were released; ``first`` is the first of them."""
 
-    design: Design
+    formula: str
+    first: Release
     prior: Prior | None
     family: str
 
-    @cached_property
-    def resolved(self) -> ResolvedPrior:
-        return ResolvedPrior.of(self.design, self.prior)
+    def serves(self, formula: str, release: Release) -> bool:
+        """Whether a regression is one of them: of the same formula and the same released columns."""
+        return formula == self.formula and release.terms == self.first.terms and release.schema == self.first.schema \
+            and release.columns == self.first.columns
 
     @cached_property
-    def coordinates(self) -> Coordinates:
-        return Coordinates.of(self.design)
+    def design(self) -> Design:
+        return Design.of(self.formula, self.first.basis, self.first.terms)
 
     @cached_property
-    def prior_summary(self) -> PriorSummary:
-        return linear_prior_summary(self.design, self.resolved)
+    def _linear(self) -> tuple[Coordinates, ResolvedPrior, PriorSummary]:
+        resolved = ResolvedPrior.of(self.design, self.prior)
+        return Coordinates.of(self.design), resolved, resolved.summary(self.design.terms)
 
-
-def _same_regressions(texts: Sequence[str], tables: Sequence[Release], prior: Prior | None, family: str) -> list[Regression]:
-    """One for each job; neighbours of the same formula and the same released columns share it."""
-    found: list[Regression] = []
-    for index, (text, release) in enumerate(zip(texts, tables, strict=True)):
-        before = tables[index - 1]
-        same = index > 0 and text == texts[index - 1] and release.terms == before.terms \
-            and release.schema == before.schema and release.columns == before.columns
-        found.append(found[-1] if same else Regression(Design.of(text, release.basis, release.terms), prior, family))
-    return found
-
-
-def _linear_job(formula: str, release: Release, shared: Regression, method: str) -> Job:
-    if release.kind != "gram":
-        raise FitError("many linear regressions at once need releases of kind gram", found=release.kind)
-    choose = default_model if method == DEFAULT else weighted_model
-    model = choose(release.parts, shared.coordinates, shared.resolved)
-    return Job(formula, release, shared.design, shared.prior_summary, model)
-
-
-def _glm_job(formula: str, release: Release, shared: Regression, method: str) -> Job:
-    model = GlmModel.of(release, shared.design, GLM_FAMILIES[shared.family], shared.prior)
-    return Job(formula, release, shared.design, model.prior_summary(shared.design), model)
+    def job(self, release: Release, method: str) -> Job:
+        if self.family != GAUSSIAN:
+            model = GlmModel.of(release, self.design, GLM_FAMILIES[self.family], self.prior)
+            return Job(self.formula, release, self.design, model.prior_summary(self.design), model)
+        if release.kind.name != "gram":
+            raise FitError("many linear regressions at once need releases of kind gram", found=release.kind.name)
+        coordinates, resolved, shown = self._linear
+        choose = default_model if method == DEFAULT_METHOD else weighted_model
+        return Job(self.formula, release, self.design, shown, choose(release.contributions, coordinates, resolved))
 
 
 def _lots(jobs: list[Job]) -> list[list[int]]:
@@ -212,6 +189,11 @@ def _lots(jobs: list[Job]) -> list[list[int]]:
         most = jobs[members[0]].most
         lots += [members[first:first + most] for first in range(0, len(members), most)]
     return lots
+
+
+STEPS: Final = (3, 9)
+LATENT_STEPS: Final = (8, 24)
+"""Of a trajectory, at least and at most: unknown moments of the predictors are correlated, and short ones do not get far."""
 
 
 def _sample(jobs: list[Job], seed: int, chains: int, draws: int, own_seeds: list[int]) -> tuple[list[Sampled], list[float]]:
@@ -233,7 +215,7 @@ def _sample(jobs: list[Job], seed: int, chains: int, draws: int, own_seeds: list
         samples = found.draws[index]
         if isinstance(model, LatentModel):
             samples = model.coordinates.to_user(model.coefficients(samples, own_seeds[index]))
-        doubts: tuple[str, ...] = () if found.converged[index] else ("the search for the posterior's mode did not settle",)
+        doubts = doubts_about(bool(found.converged[index]))
         if isinstance(model, ConditionalModel):
             doubts += hidden_doubts(model)
         results.append(Sampled(samples, found.diverging[index], doubts))
@@ -245,6 +227,10 @@ def _shown(models: Sequence[ConditionalModel | LatentModel | GlmModel]) -> Shown
     """The parameters of `ConditionalModel` are coefficients and sigma already: they are put into the user's units in one go."""
     arrays = [model.coordinates.arrays for model in models if isinstance(model, ConditionalModel)]
     return Shown(in_user_units, {key: np.stack([each[key] for each in arrays]) for key in arrays[0]}) if arrays else None
+
+
+FAR_APART: Final = 1.05
+"""R-hat of chains that show at a glance that they are worth less than a hundred independent draws."""
 
 
 def _warn(posteriors: list[Posterior], r_hats: Mapping[int, float]) -> None:

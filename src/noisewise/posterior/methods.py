@@ -1,149 +1,122 @@
-"""The methods by name: each takes a request and returns draws."""
+"""The methods of ``fit`` by name: a record of each says what it does, what it needs, what is known against it and where it is."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pkgutil import resolve_name
 from typing import Any, Final
 
-import numpy as np
-import numpy.typing as npt
+from noisewise.errors import FitError
+from noisewise.posterior.linear.methods import collapsed, conditional, conditional_flat, laplace
+from noisewise.posterior.rows.fit import rows
+from noisewise.words import leave_out, option
 
-from noisewise.posterior.clt_gibbs import clt_gibbs
-from noisewise.posterior.collapsed import CollapsedModel
-from noisewise.posterior.conditional import FEW, ConditionalModel, weighted_model
-from noisewise.posterior.coordinates import Coordinates
-from noisewise.posterior.fixed_moments import fast, fixed_s
-from noisewise.posterior.kernels.gradients import autograd_density, jax_density
-from noisewise.posterior.kernels.mode import Mode, find_mode
-from noisewise.posterior.kernels.nuts import sample_nuts
-from noisewise.posterior.latent import LatentModel
-from noisewise.posterior.normal_features_gibbs import normal_x
-from noisewise.posterior.normal_features_nuts import normal_x_nuts
-from noisewise.posterior.parts import Part
-from noisewise.posterior.prior import ResolvedPrior
-from noisewise.posterior.request import Request, Sampled
-
-Array = npt.NDArray[np.float64]
-
-DEFAULT: Final = "conditional"
-CLEAR: Final = 2.0
-MOST_LATENT: Final = FEW
-HIDDEN: Final = 1.0
-NORMALITY_DRAWS: Final = 200
-NORMALITY_SHARE: Final = 0.1
-SIGMA_AWAY: Final = 3.0
+LITERATURE: Final = "from the literature, for comparison"
+DEFAULT_METHOD: Final = "conditional"
 
 
-def _conditional(request: Request) -> Sampled:
-    """The default: with S as an unknown where the noise hides it, and integrated out where it does not matter."""
-    model = default_model(request.release.parts, request.coordinates, request.prior)
-    if isinstance(model, ConditionalModel):
-        return _flat(request, model)
-    mode = find_mode(jax_density(model.log_density, model.data), *model.start())
-    result = sample_nuts(model.log_density, model.data, mode, seed=request.seed, chains=request.chains, draws=request.draws,
-                         tick=request.tick)
-    working = model.coefficients(result.draws, request.seed + 1)  # not the stream that started the chains
-    return Sampled(model.coordinates.to_user(working), result.diverging, _doubts(mode))
+@dataclass(frozen=True)
+class Method:
+    """One way from a release to a result.
 
-
-def _conditional_flat(request: Request) -> Sampled:
-    return _flat(request, weighted_model(request.release.parts, request.coordinates, request.prior))
-
-
-def _flat(request: Request, model: ConditionalModel) -> Sampled:
-    few = len(model.data["cross"]) <= FEW  # else the curvature takes so many gradients that compiling them is worth while
-    mode = find_mode((autograd_density if few else jax_density)(model.log_density, model.data), *model.start())
-    return _nuts(request, model, mode, len(mode.point), hidden_doubts(model))
-
-
-def default_model(parts: Sequence[Part], coordinates: Coordinates, prior: ResolvedPrior) -> ConditionalModel | LatentModel:
-    """The model of the default method: with S as an unknown where the noise hides it."""
-    model = weighted_model(parts, coordinates, prior)
-    return LatentModel.of(parts, coordinates, prior, model.weights) if needs_latent(model) else model
-
-
-def needs_latent(model: ConditionalModel) -> bool:
-    """Whether the noise is of the order of the predictors' smallest moment, so that it matters that S is positive definite.
-
-    The largest eigenvalue of symmetric Gaussian noise is about its standard deviation times √(2d). Beyond ``MOST_LATENT`` columns
-    the unknown S has too many entries to be sampled in reasonable time.
+    ``function`` is what does it, or where it is: ``"package.module:function"`` is imported when it is first called. So are the
+    methods of the literature, whose room nothing else imports.
     """
-    return len(model.data["cross"]) <= MOST_LATENT and _clearance(model) < CLEAR
+
+    name: str
+    about: str
+    """One line for help pages."""
+    function: Callable[..., Any] | str
+    kind: str = "gram"
+    """The kind of release that it takes."""
+    takes_prior: bool = True
+    caution: str = ""
+    """What is known against its intervals, in one sentence; see the documentation's calibration page."""
+
+    @property
+    def literature(self) -> bool:
+        """Whether it is there to be compared with, and not for what is reported: what is named by its place only."""
+        return isinstance(self.function, str)
+
+    def __call__(self, *arguments: Any) -> Any:
+        return (resolve_name(self.function) if isinstance(self.function, str) else self.function)(*arguments)
 
 
-def _clearance(model: ConditionalModel) -> float:
-    """The predictors' smallest released moment in units of noise·√d, about 0.7 of the largest eigenvalue of the noise."""
-    noise = np.sqrt(model.data["noise"] if model.rotated else np.mean(model.data["diagonal_variances"][1:]))
-    values, _ = model.spectrum()
-    return float(values[0] / max(float(noise), 1e-300) / np.sqrt(len(values)))
+def by_name(methods: Iterable[Method]) -> dict[str, Method]:
+    return {method.name: method for method in methods}
 
 
-def hidden_doubts(model: ConditionalModel) -> tuple[str, ...]:
-    """Whether there are so many predictors that the latent form is out of reach, and so much noise that it would be needed."""
-    if len(model.data["cross"]) <= MOST_LATENT or _clearance(model) >= HIDDEN:
-        return ()
-    return ("the noise is as large as the smallest moment of the predictors, and there are too many predictors to take them as "
-            "unknown: intervals of coefficients are much wider than they need be, and sigma can be far off",)
+def from_the_literature(methods: Mapping[str, Method]) -> str | None:
+    """For a message with the names: which of them are of the literature."""
+    others = ", ".join(name for name, method in methods.items() if method.literature)
+    return f"{LITERATURE}: {others}" if others else None
 
 
-def _laplace(request: Request) -> Sampled:
-    """Independent draws from the normal approximation of the conditional posterior."""
-    model, mode = _conditional_mode(request)
-    standard = np.random.default_rng(request.seed).normal(size=(request.chains, request.draws, len(mode.point)))
-    draws = mode.point + standard @ mode.scale.T
-    doubts = _doubts(mode) + _normality_doubts(model, mode, request.seed) + hidden_doubts(model)
-    return Sampled(model.coordinates.to_user(draws), doubts=doubts)
+NORMAL_PREDICTORS: Final = "assumes normal predictors; with others its intervals can be too short"
+
+METHODS: Final = by_name([
+    Method("conditional", "no assumption about the distribution of the predictors; the default", conditional),
+    Method("conditional-flat", "the same with a flat prior on their moments: faster, less careful where the noise is large",
+           conditional_flat,
+           caution="leans towards zero, or is too wide, where the noise is larger than the predictors' moments"),
+    Method("collapsed", "normal predictors, integrated out", collapsed, caution=NORMAL_PREDICTORS),
+    Method("laplace", "a normal approximation of conditional-flat: instant, without JAX", laplace,
+           caution="a normal approximation of conditional; too short or too wide where the noise hides sigma"),
+    Method("rows", "the noise of every published cell is taken into account; the default for published rows", rows, kind="rows"),
+    Method("normal-x", "normal predictors, by Gibbs and Metropolis steps (Alparslan et al. 2023)",
+           "noisewise.literature.normal_x:normal_x", caution=NORMAL_PREDICTORS),
+    Method("normal-x-nuts", "the same posterior by NUTS", "noisewise.literature.normal_x_nuts:normal_x_nuts",
+           caution=NORMAL_PREDICTORS),
+    Method("fixed-s", "the noisy matrix of the predictors taken for exact (Alparslan et al. 2023)",
+           "noisewise.literature.fixed_moments:fixed_s",
+           caution="takes the noisy matrix of the predictors for exact: its intervals are too short"),
+    Method("fast", "the same in closed form, with sigma fixed (Alparslan et al. 2023)", "noisewise.literature.fixed_moments:fast",
+           caution="takes the noisy matrix of the predictors for exact, and is a normal approximation: its intervals are not "
+                   "calibrated"),
+    Method("clt-gibbs", "normal predictors, by the sampler of Bernstein and Sheldon (2019)",
+           "noisewise.literature.clt_gibbs:clt_gibbs", caution=NORMAL_PREDICTORS),
+    Method("adassp", "a point estimate without intervals (Wang 2018)", "noisewise.literature.adassp:point_estimate",
+           kind="adassp", takes_prior=False),
+    Method("simex", "extrapolates from more noise to none (Cook and Stefanski 1994)",
+           "noisewise.literature.noisy_rows:simex_draws", kind="rows", takes_prior=False,
+           caution="extrapolates to no noise by a quadratic curve: it falls short where the noise is large, and its intervals do "
+                   "too"),
+    Method("naive", "least squares, as if rows had no noise", "noisewise.literature.noisy_rows:naive_draws", kind="rows",
+           takes_prior=False, caution="takes noisy rows for exact: slopes are far too small and intervals too short"),
+])
+DEFAULTS: Final = {"gram": DEFAULT_METHOD, "rows": "rows"}
+"""What the default stands for, by kind of release; a point estimate is asked for by its name."""
+CAUTIONS: Final = {name: method.caution for name, method in METHODS.items() if method.caution}
 
 
-def _collapsed(request: Request) -> Sampled:
-    model = CollapsedModel.of(request.release.parts, request.coordinates, request.prior)
-    result = model.sample(seed=request.seed, chains=request.chains, draws=request.draws, tick=request.tick)
-    doubts = ("the noise is as large as the smallest moment of the predictors, and there are many of them: sigma can be far off, "
-              "intervals of coefficients are wider than they need be",) if model.hidden and len(request.prior.sd) > FEW else ()
-    return Sampled(model.coordinates.to_user(result.draws), result.diverging, doubts)
+def methods_for(kind: str) -> dict[str, Method]:
+    """The methods for linear regression that a kind of release can serve."""
+    return {name: method for name, method in METHODS.items() if method.kind == kind}
 
 
-METHODS: Final[dict[str, Callable[[Request], Sampled]]] = {
-    "conditional": _conditional,
-    "conditional-flat": _conditional_flat,
-    "collapsed": _collapsed,
-    "laplace": _laplace,
-    "normal-x": normal_x,
-    "normal-x-nuts": normal_x_nuts,
-    "fixed-s": fixed_s,
-    "fast": fast,
-    "clt-gibbs": clt_gibbs,
-}
+def known_method(name: str) -> Method:
+    """The method of this name."""
+    if name not in METHODS:
+        raise FitError("the method is not known", argument="method", found=repr(name), known=METHODS,
+                       remedy=from_the_literature(METHODS))
+    return METHODS[name]
 
 
-def _conditional_mode(request: Request) -> tuple[ConditionalModel, Mode]:
-    model = weighted_model(request.release.parts, request.coordinates, request.prior)
-    return model, find_mode(autograd_density(model.log_density, model.data), *model.start())
-
-
-def _nuts(request: Request, model: Any, mode: Mode, size: int, doubts: tuple[str, ...] = ()) -> Sampled:
-    """Sample; the first ``size`` parameters are the coefficients and ±sigma."""
-    result = sample_nuts(model.log_density, model.data, mode, seed=request.seed, chains=request.chains, draws=request.draws,
-                         tick=request.tick)
-    return Sampled(model.coordinates.to_user(result.draws[..., :size]), result.diverging, _doubts(mode) + doubts)
-
-
-def _doubts(mode: Mode) -> tuple[str, ...]:
-    return () if mode.converged else ("the search for the posterior's mode did not settle",)
-
-
-def _normality_doubts(model: ConditionalModel, mode: Mode, seed: int) -> tuple[str, ...]:
-    """Whether a normal approximation may stand for the posterior: the share of importance weights, and where ±σ lies."""
-    sigma, sd = abs(float(mode.point[-1])), float(np.linalg.norm(mode.scale[-1]))
-    if sigma < SIGMA_AWAY * sd:  # the density has a second mode at −σ, or its only one at 0, where its curvature says little
-        return (f"sigma is not told from 0 (mode {sigma / sd:.1f} standard deviations away): a normal approximation of it, and "
-                "of what depends on it, can be far off",)
-    z = np.random.default_rng(seed).normal(size=(NORMALITY_DRAWS, len(mode.point)))
-    with np.errstate(all="ignore"):
-        logs = np.array([model.log_density(mode.point + mode.scale @ row, model.data, np) + 0.5 * row @ row for row in z])
-    weights = np.exp(np.nan_to_num(logs, nan=-np.inf) - np.nanmax(logs))
-    share = np.sum(weights) ** 2 / np.sum(weights**2) / NORMALITY_DRAWS
-    if share >= NORMALITY_SHARE:
-        return ()
-    return (f"the posterior is not close to a normal one (effective share of importance weights {share:.0%}): "
-            "its intervals may be too short here",)
+def method_for(name: str, kind: str) -> Method:
+    """The method of this name, or what the default stands for, if the kind of release can serve it."""
+    method, able = known_method(DEFAULTS.get(kind, name) if name == DEFAULT_METHOD else name), methods_for(kind)
+    if not able:
+        raise FitError(f"a release of kind {kind} has no sum of squares of its response, which a linear regression needs",
+                       argument="family", found=option("family", "gaussian"),
+                       remedy="give " + option("family", "logistic") + ", probit or poisson, or use a release of kind gram")
+    if method.kind == kind:
+        return method
+    if DEFAULT_METHOD in able:
+        raise FitError(f"the method {name} needs a release of kind {method.kind}", argument="method",
+                       found=f"a release of kind {kind}",
+                       remedy=leave_out("method") + f": {DEFAULT_METHOD} gives a posterior from this release")
+    raise FitError(f"a release of kind {kind} serves the method{'s' * (len(able) > 1)} {', '.join(able)} only",
+                   argument="method", found=f"method {name!r}",
+                   remedy=option("method", next(iter(able))) + f": {next(iter(able.values())).about}; for other methods the data "
+                   "holder makes a gram release")

@@ -10,18 +10,18 @@ response's half width (the standard deviation of anything that stays within its 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from noisewise.arrays import Array
 from noisewise.errors import FitError
-from noisewise.posterior.coordinates import Coordinates
+from noisewise.posterior.linear.coordinates import Coordinates
+from noisewise.results.fit_info import PriorSummary
 from noisewise.schema import Design
-
-Array = npt.NDArray[np.float64]
+from noisewise.words import leave_out, option
 
 COEFFICIENT_SCALE = 2.5
 SIGMA_SCALE = 0.5
@@ -66,6 +66,19 @@ def _is_finite(value: object) -> bool:
     return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool) and math.isfinite(value)
 
 
+def given_prior(design: Design, prior: Prior | None) -> Prior:
+    """What the user gave, or the default; every term that it names is in the formula."""
+    given = Prior() if prior is None else prior
+    if not isinstance(given, Prior):
+        raise FitError("a prior is a Prior, or None for the default", found=type(given).__name__,
+                       remedy="write noisewise.Prior(mean={...}, sd={...})")
+    unknown = (set(given.mean) | set(given.sd)) - set(design.terms)
+    if unknown:
+        raise FitError("a prior names a term that is not in the formula", argument="prior",
+                       found=", ".join(sorted(unknown)), known=design.terms)
+    return given
+
+
 @dataclass(frozen=True)
 class ResolvedPrior:
     """A prior for one design: ``(functionals @ beta − mean) / sd`` is standard normal, sigma is half-normal."""
@@ -85,37 +98,33 @@ class ResolvedPrior:
 
     @classmethod
     def of(cls, design: Design, prior: Prior | None) -> ResolvedPrior:
-        if prior is not None and not isinstance(prior, Prior):
-            raise FitError("a prior is a Prior, or None for the default", found=type(prior).__name__,
-                           remedy="write noisewise.Prior(mean={...}, sd={...}, sigma=...)")
-        given = prior or Prior()
+        given = given_prior(design, prior)
         for name in ("largest_norm", "correlation"):
             if getattr(given, name) is not None:
-                raise FitError(f"{name} is a prior for generalised linear models", found='family="gaussian"',
-                               remedy=f"leave {name} out")
-        unknown = (set(given.mean) | set(given.sd)) - set(design.terms)
-        if unknown:
-            raise FitError("a prior names a term that is not in the formula", found=", ".join(sorted(unknown)),
-                           remedy="the terms are " + ", ".join(design.terms))
+                raise FitError(f"{name} is a prior for generalised linear models", found=option("family", "gaussian"),
+                               remedy=leave_out(name))
         lower, upper = design.response_bounds
         half_width = (upper - lower) / 2
-        centres = np.array([(low + high) / 2 for low, high in design.term_bounds])
-        widths = np.array([(high - low) / 2 for low, high in design.term_bounds])
         constant = _shares_of_constant(design)
         functionals = np.eye(len(design.terms))
-        mean = np.zeros(len(design.terms))
-        sd = np.zeros(len(design.terms))
-        for index, name in enumerate(design.terms):
+        mean, sd = np.zeros((2, len(design.terms)))
+        for index, (name, (low, high)) in enumerate(zip(design.terms, design.term_bounds, strict=True)):
             if constant[index] == 0:
-                sd[index] = COEFFICIENT_SCALE * half_width / widths[index]
+                sd[index] = COEFFICIENT_SCALE * half_width / ((high - low) / 2)
             else:  # a level of the response: the intercept, or one mean per category; in the middle of the other ranges
                 sd[index] = COEFFICIENT_SCALE * half_width * abs(constant[index])
                 if name not in given.sd and name not in given.mean:
+                    centres = np.array(design.term_bounds).mean(axis=1)
                     functionals[index] += np.where(constant == 0, centres, 0.0)
                     mean[index] = (lower + upper) / 2 * constant[index]
             sd[index] = given.sd.get(name, sd[index])
             mean[index] = given.mean.get(name, mean[index])
         return cls(functionals, mean, sd, given.sigma or SIGMA_SCALE * half_width)
+
+    def summary(self, terms: Sequence[str]) -> PriorSummary:
+        """The prior as a result shows it."""
+        mean, sd = (dict(zip(terms, map(float, values), strict=True)) for values in self.marginals())
+        return PriorSummary(mean, sd, self.sigma)
 
     def marginals(self) -> tuple[Array, Array]:
         """Mean and standard deviation of each coefficient under the prior, for showing it."""

@@ -2,18 +2,31 @@
 
 from __future__ import annotations
 
+import secrets
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from noisewise.posterior.coordinates import Coordinates
+from noisewise.arrays import Array, Flags
+from noisewise.errors import FitError
+from noisewise.posterior.linear.coordinates import Coordinates
 from noisewise.posterior.prior import ResolvedPrior
 from noisewise.progress import Tick
-from noisewise.release.model import Release
+from noisewise.releases.release import Release
 from noisewise.results.sites import SiteEffects
 
-Array = npt.NDArray[np.float64]
+
+def whole(name: str, value: int, least: int) -> int:
+    """A whole number, also one of NumPy's."""
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not least <= value < 2**63:
+        raise FitError(f"{name} must be a whole number of at least {least}", found=repr(value))
+    return int(value)
+
+
+def sampling(draws: int, chains: int, seed: int | None) -> tuple[int, int, int]:
+    """The numbers of draws and of chains and the seed, checked; a new seed where none is given."""
+    return (whole("draws", draws, 1), whole("chains", chains, 1),
+            secrets.randbelow(2**31) if seed is None else whole("seed", seed, 0))
 
 
 @dataclass(frozen=True)
@@ -34,6 +47,6 @@ class Sampled:
     """Draws in the user's units (chains, draws, coefficients and sigma) and what is to be said about them."""
 
     samples: Array
-    diverging: npt.NDArray[np.bool_] | None = None
+    diverging: Flags | None = None
     doubts: tuple[str, ...] = ()
     sites: SiteEffects | None = None

@@ -10,15 +10,23 @@ which counts everything as Gaussian noise and is exact where it is.
 
 Gaussian pieces are joined before anything is discretised: noise of relative standard deviations m₁, m₂, … composes exactly to one
 of (Σ mᵢ⁻²)^(−1/2). Equal pieces of other kinds are composed with themselves.
+
+Releases about disjoint strata of the population do not add up. A schema may declare which stratum its table is
+(``stratum = {year = "2024"}``). Nobody is in two strata of one name, so that the budget of a person is spent by charges about
+everyone and by those about their own strata. Strata of different names (a year and a site) may overlap: a person has one of each.
+Who is in which stratum must be public; a change of one person's data then changes the table of no other stratum.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
+import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
+from functools import reduce
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias, get_args
 
 from noisewise.errors import PrivacyError
@@ -30,6 +38,8 @@ if TYPE_CHECKING:
 
 Rule: TypeAlias = Literal["gaussian", "basic", "planned"]
 RULES: Final[tuple[str, ...]] = get_args(Rule)
+Charge: TypeAlias = tuple[Mapping[str, str], Cost]
+"""Which stratum of the population a release is about (none: everyone), and what it costs."""
 
 FINEST: Final = 1e-4
 """Of the grid on which losses are rounded up."""
@@ -38,8 +48,9 @@ COARSEST: Final = 1e-3
 MOST_POINTS: Final = 2e5
 LARGEST_LOSS: Final = 500.0
 """Beyond it a distribution is not computed: its numbers would leave what floats can hold."""
-SMALLEST_SIZE: Final = 1e-100
-"""What is smaller counts as this, in the units of μ: its inverse must be a float."""
+MOST_PEOPLE: Final = 2048
+"""So many kinds of people at most are told apart; with more, all charges add up, which is never too little."""
+SMALLEST_SIZE: Final = 1e-100  # what is smaller counts as this, in the units of μ: its inverse must be a float
 
 
 @dataclass(frozen=True)
@@ -200,10 +211,7 @@ def _loss_distribution(costs: Sequence[Cost], grid: float) -> tuple[PrivacyLossD
             one = pld.from_privacy_parameters(known, value_discretization_interval=grid)
         parts.append(one.self_compose(count) if count > 1 else one)
         steps += count
-    total = parts[0]
-    for part in parts[1:]:
-        total = total.compose(part)
-    return total, steps
+    return reduce(lambda total, part: total.compose(part), parts), steps
 
 
 def _concentrated(costs: Sequence[Cost], delta: float, leftover: bool = True) -> float:
@@ -219,3 +227,23 @@ def _concentrated(costs: Sequence[Cost], delta: float, leftover: bool = True) ->
     sizes = [piece.numbers[0] if piece.kind == "approximate" else 1.0 / piece.numbers[0] for piece in pieces]
     rho = math.fsum(size**2 for size in sizes) / 2
     return (rho + 2.0 * math.sqrt(rho * math.log(1.0 / left))) * (1 + 1e-12)
+
+
+def per_person(charges: Sequence[Charge]) -> list[list[Cost]]:
+    """For every kind of person that differs from others in what is charged: their costs."""
+    strata = [{name: _plain(value) for name, value in stratum.items()} for stratum, _ in charges]
+    values: dict[str, set[str]] = {}
+    for stratum in strata:
+        for name, value in stratum.items():
+            values.setdefault(name, set()).add(value)
+    if math.prod(len(found) for found in values.values()) > MOST_PEOPLE:
+        return [[cost for _, cost in charges]]
+    choices = itertools.product(*(sorted(found) for found in values.values()))
+    people = (dict(zip(values, chosen, strict=True)) for chosen in choices)
+    different = {tuple(number for number, stratum in enumerate(strata) if stratum.items() <= person.items()) for person in people}
+    return [[charges[number][1] for number in numbers] for numbers in sorted(different)]
+
+
+def _plain(value: str) -> str:
+    """Two spellings of one stratum (in case, spaces or Unicode) would count as two that share nobody: it would be spent twice."""
+    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", str(value)).casefold()).strip()

@@ -15,21 +15,23 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from noisewise.checks import is_number
 from noisewise.errors import PrivacyError
-from noisewise.privacy.rounding import round_up, sqrt_round_up
+from noisewise.privacy.rounding import round_down, round_up, sqrt_round_up
+from noisewise.words import leave_out, option
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 SIGMA_MARGIN = 1 + 2.0**-30
 """C2. Covers the error of evaluating the profile in floats, and the distance between lattice and rounded noise."""
-
 LATTICE_VARIANCE = 16
 """C3. What integer noise must have in excess of the variance of the continuous noise that it stands for."""
-
 LARGEST_EPSILON = 1e9
 SMALLEST_DELTA = 1e-100
 LARGEST_USEFUL_DELTA = 1 - 1e-6
+SMALL_DELTA = "give a " + option("delta") + " well below one over the number of rows, for example 1e-6"
+"""What to do without a delta, or with one that is none."""
 
 
 def analytic_gaussian_sigma(epsilon: float, delta: float, sensitivity: float) -> float:
@@ -75,7 +77,7 @@ def gaussian_multiplier(sd: float, step: float, sensitivity: float) -> float:
     """
     variance = Fraction(sd) ** 2 - 2 * LATTICE_VARIANCE * Fraction(step) ** 2
     sigma = Fraction(math.sqrt(variance)) * (1 - Fraction(1, 2**50))  # below the root, whatever its rounding
-    return -round_up(-sigma / Fraction(sensitivity))
+    return round_down(sigma / Fraction(sensitivity))
 
 
 def laplace_multiplier(scale: float, step: float, sensitivity: float) -> float:
@@ -85,7 +87,7 @@ def laplace_multiplier(scale: float, step: float, sensitivity: float) -> float:
     True
     """
     loss = Fraction(sensitivity) / Fraction(scale) + (Fraction(step) / Fraction(scale)) ** 2 / 4
-    return -round_up(-1 / loss)
+    return round_down(1 / loss)
 
 
 def log_delta_of_gaussian(epsilon: float, multiplier: float) -> float:
@@ -103,9 +105,7 @@ def log_delta_of_gaussian(epsilon: float, multiplier: float) -> float:
         return float(log_ndtr(upper))
 
     def mills(x: float | NDArray[np.float64]) -> NDArray[np.float64]:
-        return math.sqrt(math.pi / 2) * np.asarray(
-            erfcx(-x / math.sqrt(2)), dtype=np.float64
-        )  # Phi(x) / phi(x)
+        return math.sqrt(math.pi / 2) * np.asarray(erfcx(-x / math.sqrt(2)), dtype=np.float64)  # Phi(x) / phi(x)
 
     if mu >= 0.5:  # Phi(upper) (1 - mills(lower) / mills(upper)); mills is inf where the ratio vanishes
         return float(log_ndtr(upper)) + math.log1p(-float(mills(lower)) / float(mills(upper)))
@@ -131,64 +131,46 @@ def _smallest_multiplier(epsilon: float, delta: float) -> float:
     while log_delta_of_gaussian(epsilon, low) <= target:
         low, high = low / 2, low
     while low < (middle := (low + high) / 2) < high:
-        if log_delta_of_gaussian(epsilon, middle) <= target:
-            high = middle
-        else:
-            low = middle
+        low, high = (low, middle) if log_delta_of_gaussian(epsilon, middle) <= target else (middle, high)
     return high
 
 
 def _usable(scale: Fraction) -> float:
     if scale > Fraction(2) ** 1000:
-        raise PrivacyError(
-            "the noise must be of a size that a number can hold",
-            found="a scale above 1e301",
-            remedy="give a larger epsilon or delta",
-        )
+        raise PrivacyError("the noise must be of a size that a number can hold", found="a scale above 1e301",
+                           remedy="give a larger epsilon or delta")
     return round_up(scale)
 
 
 def check_epsilon(epsilon: float) -> None:
     """Refuse an epsilon that is not positive and finite."""
-    if not (_is_number(epsilon) and 0 < epsilon < math.inf):
-        raise PrivacyError(
-            "epsilon must be positive and finite",
-            found=repr(epsilon),
-            remedy="give epsilon > 0, for example 1.0",
-        )
+    if not (is_number(epsilon) and 0 < epsilon < math.inf):
+        raise PrivacyError("epsilon must be positive and finite", argument="epsilon", found=repr(epsilon),
+                           remedy="give " + option("epsilon") + " > 0, for example 1.0")
     if epsilon > LARGEST_EPSILON:
-        raise PrivacyError(
-            f"epsilon must be at most {LARGEST_EPSILON:g}",
-            found="a larger one",
-            remedy="a promise as weak as that needs no noise at all; give for example 1.0",
-        )
+        raise PrivacyError(f"epsilon must be at most {LARGEST_EPSILON:g}", argument="epsilon", found="a larger one",
+                           remedy="a promise as weak as that needs no noise at all; give for example 1.0")
 
 
 def check_delta(delta: float) -> None:
     """Refuse a delta outside (0, 1), or so small that floats cannot stand for it (C2)."""
-    if not (_is_number(delta) and 0 < delta < 1):
-        raise PrivacyError(
-            "delta must lie strictly between 0 and 1",
-            found=repr(delta),
-            remedy="give a delta well below one over the number of rows, for example 1e-6, or none for pure epsilon",
-        )
+    if not (is_number(delta) and 0 < delta < 1):
+        raise PrivacyError("delta must lie strictly between 0 and 1", argument="delta", found=repr(delta),
+                           remedy=SMALL_DELTA + ", or none for pure epsilon")
     if delta < SMALLEST_DELTA:
-        raise PrivacyError(
-            f"delta must be at least {SMALLEST_DELTA:g}",
-            found=repr(delta),
-            remedy="leave delta out for a pure epsilon guarantee",
-        )
+        raise PrivacyError(f"delta must be at least {SMALLEST_DELTA:g}", argument="delta", found=repr(delta),
+                           remedy=leave_out("delta") + " for a pure epsilon guarantee")
+
+
+def needed_delta(delta: float | None, by: str, otherwise: str = "") -> float:
+    """The delta, where none is refused: ``by`` says what needs it, ``otherwise`` what does not."""
+    if delta is None:
+        raise PrivacyError(f"{by} a delta", argument="delta", found=option("delta", None), remedy=SMALL_DELTA + otherwise)
+    return delta
 
 
 def check_sensitivity(sensitivity: float) -> None:
     """Refuse a sensitivity that is not positive and finite: it comes from wrong declarations."""
     if not (math.isfinite(sensitivity) and sensitivity > 0):
-        raise PrivacyError(
-            "a sensitivity must be positive and finite",
-            found=repr(sensitivity),
-            remedy="declare finite bounds for every column",
-        )
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+        raise PrivacyError("a sensitivity must be positive and finite", found=repr(sensitivity),
+                           remedy="declare finite bounds for every column")

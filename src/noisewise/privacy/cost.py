@@ -80,20 +80,6 @@ class Cost:
     def approximate(cls, epsilon: float, delta: float) -> Cost:
         return cls(epsilon, delta, (Piece("approximate", (epsilon, delta)),))
 
-    def event(self) -> Any:
-        """The dp-accounting event.
-
-        Its noise multipliers are relative to the distance between neighbours of *our* adjacency. In dp-accounting that is the
-        convention of `ADD_OR_REMOVE_ONE`, whatever our adjacency is: with one of its replacement relations it would take the
-        sensitivity twice, or refuse. It has no event for a mechanism of which only (epsilon, delta) is known.
-        """
-        import dp_accounting
-
-        makers = {"gaussian": dp_accounting.GaussianDpEvent, "laplace": dp_accounting.LaplaceDpEvent,
-                  "approximate": lambda epsilon, delta: dp_accounting.UnsupportedDpEvent()}
-        events = [makers[piece.kind](*piece.numbers) for piece in self.pieces]
-        return events[0] if len(events) == 1 else dp_accounting.ComposedDpEvent(events)
-
     def as_dict(self) -> dict[str, Any]:
         return {"epsilon": self.epsilon, "delta": self.delta, "pieces": [piece.as_list() for piece in self.pieces]}
 

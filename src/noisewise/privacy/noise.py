@@ -4,13 +4,10 @@ OpenDP samples the discrete Gaussian and the discrete Laplace distribution from 
 exactly and without floating-point arithmetic. There is no seed, on purpose.
 
 Wishart noise, for which OpenDP has no sampler, is made of its discrete Gaussians: XᵀX in whole numbers (V7 of wishart.md).
-
 One of several candidates is selected by OpenDP's permute-and-flip, which is exact too (B2 of sensitivity/bounds.md).
-
 Beta-binomial numbers, for which OpenDP has no sampler either, come from an urn with whole numbers of balls (Y1 of binary.md).
-
-Randomised response is drawn with whole numbers from the operating system's random bytes (R4 of sensitivity/microdata.md): OpenDP
-has it for one cell at a time only, which takes some hundred times as long.
+Randomised response is drawn with whole numbers from the operating system's random bytes (R4 of sensitivity/rows.md): OpenDP has
+it for one cell at a time only, which takes some hundred times as long.
 
 Before anything is drawn we check what OpenDP does not: it takes a scale of zero, which adds no noise, and clamps what
 leaves 64 bits.
@@ -21,7 +18,6 @@ from __future__ import annotations
 import math
 import os
 import secrets
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -33,23 +29,17 @@ if TYPE_CHECKING:
 
 LARGEST_SCALE = 2.0**55
 """The noise leaves 64 bits with a probability below exp(-64) per entry."""
-
 LARGEST_VALUE = 2**62
-
 COARSE_BITS = 50
 NORMAL_SCALE = 2.0**54
 NORMAL_VARIANCE = (1 << 208) + (1 << 108) - 16
 """The variance of the normal variables behind `wishart_integers` (V7 of wishart.md)."""
-
 LARGEST_NORMALS = 2**22
 """As many normal variables may be drawn for one Wishart matrix: some minutes."""
-
 LARGEST_URN_DRAWS = 10**7
 """So many balls may be drawn from urns for one request: half a minute."""
-
 MOST_AT_ANY_SCALE = 4
 """Noise on so many numbers together is drawn soon whatever its scale: the smallest cube is accepted once in 384 times."""
-
 _ROWS_AT_ONCE = 4096
 
 
@@ -128,7 +118,7 @@ def noisy_max(scores: NDArray[np.int64], scale: float) -> int:
     """The place of the largest score after independent exponential noise of this scale was added to each."""
     check_scale(scale)
     _check_values(scores)
-    return int(_selection(float(scale))(scores.tolist()))
+    return int(_measurement("selection", float(scale))(scores.tolist()))
 
 
 def urn_draws(white: int, black: int, draws: int) -> int:
@@ -180,56 +170,44 @@ def check_normals(size: int, degrees: int) -> None:
                            remedy="give a larger epsilon, or take the mechanism gaussian: its noise is smaller")
 
 
-def _add_noise(
-    distribution: Literal["gaussian", "laplace"], values: NDArray[np.int64], scale_units: float
-) -> NDArray[np.int64]:
+def _add_noise(law: Literal["gaussian", "laplace"], values: NDArray[np.int64], scale_units: float) -> NDArray[np.int64]:
     check_scale(scale_units)
     _check_values(values)
     if values.size == 0:
         return values.copy()
-    noisy: Sequence[int] = _measurement(distribution, float(scale_units))(values.tolist())
-    return np.asarray(noisy, dtype=np.int64)
+    return np.asarray(_measurement(law, float(scale_units))(values.tolist()), dtype=np.int64)
 
 
-def _measurement(distribution: Literal["gaussian", "laplace"], scale: float) -> Any:
+def _measurement(law: Literal["gaussian", "laplace", "selection"], scale: float) -> Any:
+    """OpenDP's own."""
     import opendp.prelude as dp
 
     dp.enable_features("contrib")
     domain = dp.vector_domain(dp.atom_domain(T="i64"))
-    if distribution == "gaussian":
+    if law == "gaussian":
         return dp.m.make_gaussian(domain, dp.l2_distance(T="f64"), scale)
-    return dp.m.make_laplace(domain, dp.l1_distance(T="i64"), scale)
-
-
-def _selection(scale: float) -> Any:
-    import opendp.prelude as dp
-
-    dp.enable_features("contrib")
-    domain = dp.vector_domain(dp.atom_domain(T="i64"))
+    if law == "laplace":
+        return dp.m.make_laplace(domain, dp.l1_distance(T="i64"), scale)
     return dp.m.make_noisy_max(domain, dp.linf_distance(T="i64"), dp.max_divergence(), scale)
 
 
 def check_scale(scale: float) -> None:
     """Refuse noise that the grid cannot hold; mechanisms ask when they are calibrated, before anything is read or charged."""
     if not (math.isfinite(scale) and 0 < scale <= LARGEST_SCALE):
-        raise PrivacyError(
-            "the noise scale must be positive, and must fit the 64-bit grid of the statistic",
-            found=f"{scale!r} grid units",
-            remedy="give a larger epsilon or delta, or release fewer columns"
-            if scale > 0
-            else "calibrate the noise",
-        )
+        raise PrivacyError("the noise scale must be positive, and must fit the 64-bit grid of the statistic",
+                           found=f"{scale!r} grid units", remedy="calibrate the noise" if not scale > 0 else
+                           "give a larger epsilon or delta, or release fewer columns")
 
 
 def _check_values(values: NDArray[np.int64]) -> None:
     if not (isinstance(values, np.ndarray) and values.dtype == np.int64 and values.ndim == 1):
-        raise PrivacyError(
-            "noise is added to a one-dimensional array of 64-bit integers",
-            found=f"{type(values).__name__} {getattr(values, 'dtype', '')} {getattr(values, 'shape', '')}".strip(),
-            remedy="put the statistic on its grid first",
-        )
+        raise PrivacyError("noise is added to a one-dimensional array of 64-bit integers", found=array_in_words(values),
+                           remedy="put the statistic on its grid first")
     if values.size and not (-LARGEST_VALUE <= int(values.min()) and int(values.max()) <= LARGEST_VALUE):
-        raise PrivacyError(
-            "a statistic must leave room for noise in 64 bits",
-            remedy="release the table in several parts: it has too many rows for one",
-        )
+        raise PrivacyError("a statistic must leave room for noise in 64 bits",
+                           remedy="release the table in several parts: it has too many rows for one")
+
+
+def array_in_words(found: object) -> str:
+    """What was given instead of the array that is wanted; nothing of its content."""
+    return f"{type(found).__name__} {getattr(found, 'dtype', '')} {getattr(found, 'shape', '')}".strip()

@@ -1,4 +1,4 @@
-"""Rounding towards privacy: exact rational numbers to the next float that is not smaller."""
+"""Rounding towards privacy: exact rational numbers to the next float on the safe side."""
 
 from __future__ import annotations
 
@@ -16,6 +16,11 @@ def round_up(value: Fraction) -> float:
     while Fraction(candidate) < value:
         candidate = math.nextafter(candidate, math.inf)
     return candidate
+
+
+def round_down(value: Fraction) -> float:
+    """The largest float that is not above an exact value."""
+    return -round_up(-value)
 
 
 def sqrt_round_up(value: Fraction) -> float:

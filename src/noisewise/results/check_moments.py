@@ -1,21 +1,15 @@
 """The mathematics of the predictive check: how far a holder's released statistics may be from what a fit expects of them.
 
-Notation as in the documentation's methods page, in units of half the response's range: c is the residual's combination of the
-released columns, Ŵ_j a holder's released matrix with n_j rows, D the directions that are looked at (the predictors, and
-columns that the formula leaves out). At the true θ = (β, σ²) the statistics
+In units of half the response's range: c is the residual's combination of the released columns, Ŵ_j a holder's released matrix
+with n_j rows, D the directions that are looked at (the predictors, and columns that the formula leaves out). T_j is the average
+over the posterior's draws of
 
-    h_j(θ) = ( DᵀŴ_j c ,  cᵀŴ_j c − n_j σ² )
+    h_j(θ) = ( DᵀŴ_j c ,  cᵀŴ_j c − n_j σ² ),      Cov(T_j) = C_j + A_j V A_jᵀ − w_j (A_j V AᵀC⁻¹ C_j + its transpose),
 
-have mean 0 and covariance C_j: that of the residuals, σ²DᵀS̃_jD and 2n_jσ⁴, plus that of the privacy noise. What is looked at
-is T_j, the average of h_j over the posterior's draws. The fit has used the same statistics, so T_j is smaller than h_j at the
-truth. To first order θ̂ − θ = −V AᵀC⁻¹ Σ w_k h_k(θ) + what the prior adds, with V the posterior's covariance, A_j = ∂h_j/∂θ,
-A = Σ w_k A_k, C = Σ w_k² C_k (w: the weights with which holders are added up). Therefore
-
-    Cov(T_j) = C_j + A_j V A_jᵀ − w_j (A_j V AᵀC⁻¹ C_j + its transpose).
-
-For one of many equal holders this is about C_j(1 − 1/J); for a holder that alone determines the fit it is 0: the fit can always
-follow it, and nothing can be checked. A covariance that is computed at one draw gives one probability of a value as far out
-as the observed one; a predictive p-value is the average over draws.
+with C_j the covariance of h_j at the true θ = (β, σ²), V the posterior's covariance, A_j = ∂h_j/∂θ, w the weights with which
+holders are added up, A = Σ w_k A_k and C = Σ w_k² C_k: docs/methods.md ("The predictive check") derives it. A covariance that is
+computed at one draw gives one probability of a value as far out as the observed one; a predictive p-value is the average over
+draws.
 """
 
 from __future__ import annotations
@@ -26,7 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from noisewise.arrays import Array
 
 LEAST_SHARE = 0.25
 """Of C_j. A holder that alone determines most of the fit leaves less; there the check errs towards saying that all is well."""
@@ -36,31 +30,31 @@ LEAST_SHARE = 0.25
 class Statistics:
     """The released statistics of J holders and the draws (coefficients, variance) that are to explain them."""
 
-    matrices: Floats
+    matrices: Array
     """Ŵ_j: (J, size, size)."""
-    counts: Floats
+    counts: Array
     """n_j as it was released, noisy where it is not public; of averaged rows the number of groups."""
-    noise: Floats
+    noise: Array
     """Variances of the entries off the diagonal, on it, and in the corner: (J, 3)."""
-    features: Floats
+    features: Array
     """The predictors as combinations of released columns."""
-    directions: Floats
+    directions: Array
     """D: as many columns as there are predictors, which span the same space, and then those left out."""
-    own: Floats
+    own: Array
     """How each holder's statistics are shown: as these combinations of h, (J, directions + 1, directions + 1)."""
-    residuals: Floats
+    residuals: Array
     """c of each draw: (draws, size)."""
-    coefficients: Floats
+    coefficients: Array
     """β of each draw in the residual's units: c = target − features @ β."""
-    variances: Floats
+    variances: Array
     """σ² of each draw."""
 
     @property
-    def rows(self) -> Floats:
+    def rows(self) -> Array:
         """n_j, at least 1."""
         return np.maximum(self.counts, 1.0)
 
-    def averages(self) -> Floats:
+    def averages(self) -> Array:
         """T: the average of h over the draws, (J, directions + 1)."""
         mean = self.residuals.mean(axis=0)
         products = self.residuals.T @ self.residuals / len(self.residuals)
@@ -68,7 +62,7 @@ class Statistics:
         squares = np.einsum("jab,ab->j", self.matrices, products) - self.counts * self.variances.mean()
         return np.column_stack([along, squares])
 
-    def slopes(self) -> Floats:
+    def slopes(self) -> Array:
         """A: the derivatives of h by (β, σ²), (J, directions + 1, predictors + 1)."""
         mean = self.residuals.mean(axis=0)
         products = np.einsum("jab,bp->jap", self.matrices, self.features)
@@ -78,7 +72,7 @@ class Statistics:
         slopes[:, :-1, :-1], slopes[:, -1, :-1], slopes[:, -1, -1] = along, last, -self.counts
         return slopes
 
-    def spread(self) -> Floats:
+    def spread(self) -> Array:
         """DᵀS̃_jD: what was released, projected to the positive semidefinite cone."""
         grams = np.einsum("ak,jab,bl->jkl", self.directions, self.matrices, self.directions, optimize=True)
         # Only a scale for each direction: noise may have made a sum of squares negative, so the sizes of all entries count.
@@ -87,7 +81,7 @@ class Statistics:
         positive = np.einsum("jka,ja,jla->jkl", vectors, np.maximum(values, 0.0), vectors)
         return np.asarray(positive * np.outer(lengths, lengths))
 
-    def weights(self) -> Floats:
+    def weights(self) -> Array:
         """With which the fit adds the holders up: a holder with more noise per row counts less."""
         orthonormal = np.linalg.qr(self.features / np.linalg.norm(self.features, axis=0))[0]
         mean = self.residuals.mean(axis=0)
@@ -96,7 +90,7 @@ class Statistics:
         weights = 1.0 / (self.variances.mean() + self.noise[:, 0] * (mean @ mean) / (self.rows * spread))
         return np.asarray(weights / weights.max())
 
-    def covariances(self, draw: int, spread: Floats) -> Floats:
+    def covariances(self, draw: int, spread: Array) -> Array:
         """C of every holder at one draw: (J, directions + 1, directions + 1)."""
         c, variance = self.residuals[draw], self.variances[draw]
         kinds = np.stack(noise_covariances(c, variance, self.directions))
@@ -105,12 +99,8 @@ class Statistics:
         result[:, -1, -1] += 2.0 * self.rows * variance**2
         return np.asarray(result)
 
-    def posterior_root(self) -> Floats:
-        """F with F Fᵀ = V, the covariance of (β, σ²) over the draws."""
-        return covariance_root(np.column_stack([self.coefficients, self.variances]))
 
-
-def covariance_root(theta: Floats) -> Floats:
+def covariance_root(theta: Array) -> Array:
     """F with F Fᵀ the covariance of draws (draws, parameters)."""
     away = theta - theta.mean(axis=0)
     sd = away.std(axis=0)
@@ -120,7 +110,7 @@ def covariance_root(theta: Floats) -> Floats:
     return np.asarray(sd[:, None] * vectors * np.sqrt(np.maximum(values, 1e-12)))
 
 
-def noise_covariances(c: Floats, variance: float, directions: Floats) -> tuple[Floats, Floats, Floats]:
+def noise_covariances(c: Array, variance: float, directions: Array) -> tuple[Array, Array, Array]:
     """Covariance of (Dᵀ E c, cᵀ E c − σ² E₀₀) for noise E of variance 1 off the diagonal only, on it only, in the corner only."""
     squares, norm2 = c**2, float(c @ c)
     on = squares.copy()
@@ -135,7 +125,7 @@ def noise_covariances(c: Floats, variance: float, directions: Floats) -> tuple[F
     return off, diagonal, corner
 
 
-def _bordered(directions: Floats, block: Floats, border: Floats, last: float) -> Floats:
+def _bordered(directions: Array, block: Array, border: Array, last: float) -> Array:
     size = directions.shape[1] + 1
     result = np.empty((size, size))
     result[:-1, :-1] = directions.T @ block @ directions
@@ -148,9 +138,9 @@ def _bordered(directions: Floats, block: Floats, border: Floats, last: float) ->
 class Reference:
     """At one draw: covariances of T, for each holder (in its own combinations) and for all together."""
 
-    holders: Floats
+    holders: Array
     """Cov(T_j): (J, directions + 1, directions + 1)."""
-    together: Floats
+    together: Array
     """Cov(Σ T_j)."""
     agreement: tuple[float, float]
     """The squared length of all T_j that were fitted, and its degrees of freedom."""
@@ -160,13 +150,14 @@ def references(statistics: Statistics, draws: Sequence[int]) -> Iterator[Referen
     """The covariances at each of some draws."""
     predictors = statistics.features.shape[1]
     fitted = np.append(np.arange(predictors), statistics.directions.shape[1])  # the statistics that the fit has used
-    slopes, spread, weights, root = (statistics.slopes(), statistics.spread(), statistics.weights(), statistics.posterior_root())
+    slopes, spread, weights = statistics.slopes(), statistics.spread(), statistics.weights()
+    root = covariance_root(np.column_stack([statistics.coefficients, statistics.variances]))
     observed = statistics.averages()[:, fitted]
     for draw in draws:
         yield reference(statistics.covariances(draw, spread), slopes, weights, root, observed, fitted, statistics.own)
 
 
-def reference(c: Floats, slopes: Floats, weights: Floats, root: Floats, observed: Floats, fitted: NDArray[np.intp], own: Floats
+def reference(c: Array, slopes: Array, weights: Array, root: Array, observed: Array, fitted: NDArray[np.intp], own: Array
               ) -> Reference:
     """From C_j, A_j, w_j, a root of the posterior's covariance, and T_j of the statistics that the fit has used (``fitted``)."""
     least = LEAST_SHARE if len(weights) > 1 else 1.0
@@ -185,7 +176,7 @@ def reference(c: Floats, slopes: Floats, weights: Floats, root: Floats, observed
     )
 
 
-def _agreement(observed: Floats, covariances: Floats, slopes: Floats, weights: Floats, gain: _Gain) -> tuple[float, float]:
+def _agreement(observed: Array, covariances: Array, slopes: Array, weights: Array, gain: _Gain) -> tuple[float, float]:
     """The squared length of all T_j together in units of their joint covariance, and the number of its degrees of freedom.
 
     In units in which every C_j is the identity, R_j being its root, their covariance is M = I + B V Bᵀ − B Dᵀ − D Bᵀ with
@@ -210,13 +201,13 @@ def _agreement(observed: Floats, covariances: Floats, slopes: Floats, weights: F
 
 @dataclass(frozen=True)
 class _Gain:
-    posterior: Floats
+    posterior: Array
     """V."""
-    matrix: Floats
+    matrix: Array
     """V AᵀC⁻¹."""
 
 
-def _gain(slope: Floats, covariance: Floats, root: Floats) -> _Gain:
+def _gain(slope: Array, covariance: Array, root: Array) -> _Gain:
     sd = np.sqrt(np.diag(covariance))
     whitened = (slope / sd[:, None]) @ root
     correlation = covariance / np.outer(sd, sd) + 1e-10 * np.eye(len(sd))
@@ -226,7 +217,7 @@ def _gain(slope: Floats, covariance: Floats, root: Floats) -> _Gain:
     return _Gain(posterior, posterior @ np.linalg.solve(correlation, slope / sd[:, None]).T / sd)
 
 
-def _at_least(covariances: Floats, bounds: Floats, share: float) -> Floats:
+def _at_least(covariances: Array, bounds: Array, share: float) -> Array:
     """The covariances, raised to a share of the bounds where they are below it in any direction."""
     root = whitening_root(bounds)
     inside = np.linalg.solve(root, np.linalg.solve(root, covariances).transpose(0, 2, 1))
@@ -235,7 +226,13 @@ def _at_least(covariances: Floats, bounds: Floats, share: float) -> Floats:
     return np.asarray(np.einsum("jka,ja,jla->jkl", turned, np.maximum(values, share), turned))
 
 
-def whitening_root(covariances: Floats) -> Floats:
+def squared_lengths(covariances: Array, values: Array) -> Array:
+    """Of each holder's values in units of their covariance."""
+    whitened = np.linalg.solve(whitening_root(covariances), values[:, :, None])[:, :, 0]
+    return np.asarray(np.sum(whitened**2, axis=1))
+
+
+def whitening_root(covariances: Array) -> Array:
     """Cholesky factors, of matrices whose entries may differ by orders of magnitude."""
     sd = np.sqrt(np.einsum("jkk->jk", covariances))
     correlation = covariances / (sd[:, :, None] * sd[:, None, :]) + 1e-9 * np.eye(covariances.shape[1])

@@ -13,9 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from noisewise.arrays import Array
 from noisewise.results.check_moments import Statistics, whitening_root
-
-Floats = NDArray[np.float64]
 
 LAPLACE_EXCESS = 3.0
 MOST = 1e6
@@ -26,11 +25,11 @@ MOST = 1e6
 class Tails:
     """Excess fourth moments of each holder's statistics: E z⁴ − 3 of each, E Q² − k(k+2) of all that were fitted."""
 
-    single: Floats
-    together: Floats
+    single: Array
+    together: Array
 
     @classmethod
-    def of(cls, statistics: Statistics, laplace: NDArray[np.bool_], covariances: Floats, fitted: NDArray[np.intp]) -> Tails:
+    def of(cls, statistics: Statistics, laplace: NDArray[np.bool_], covariances: Array, fitted: NDArray[np.intp]) -> Tails:
         """At the draws' average; ``laplace`` says which holders' noise it is."""
         single = np.zeros(covariances.shape[:2])
         together = np.zeros(len(covariances))
@@ -44,14 +43,14 @@ class Tails:
                 together[j] = LAPLACE_EXCESS * float(np.sum((variances * lengths) ** 2))
         return cls(single, together)
 
-    def two_sided(self, z: Floats) -> Floats:
+    def two_sided(self, z: Array) -> Array:
         """P(|Z| ≥ |z|) for standardised statistics."""
         from scipy.special import stdtr
 
         freedom = _freedom(self.single / 3.0)
         return np.asarray(2.0 * stdtr(freedom, -np.abs(z) * np.sqrt(freedom / (freedom - 2.0))))
 
-    def beyond(self, distance: Floats, size: int) -> Floats:
+    def beyond(self, distance: Array, size: int) -> Array:
         """P(Q ≥ distance) for the squared length of ``size`` whitened statistics."""
         from scipy.special import chdtrc, fdtrc
 
@@ -69,18 +68,18 @@ class Tails:
         return float(gammaincc(free**2 / variance, total * free / variance))
 
 
-def two_sided(z: Floats) -> Floats:
+def two_sided(z: Array) -> Array:
     """P(|Z| ≥ |z|) for a normal Z."""
     from scipy.special import ndtr
 
     return np.asarray(2.0 * ndtr(-np.abs(z)))
 
 
-def _freedom(ratio: Floats) -> Floats:
+def _freedom(ratio: Array) -> Array:
     return np.asarray(np.minimum(4.0 + 2.0 / np.maximum(ratio, 1e-12), MOST))
 
 
-def _effects(statistics: Statistics) -> tuple[Floats, NDArray[np.intp]]:
+def _effects(statistics: Statistics) -> tuple[Array, NDArray[np.intp]]:
     """What one unit of noise on each entry of the upper triangle does to (DᵀEc, cᵀEc − σ²E₀₀), and the class of each entry."""
     c, d = statistics.residuals.mean(axis=0), statistics.directions
     i, j = np.triu_indices(len(c))

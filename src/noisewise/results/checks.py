@@ -13,14 +13,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from noisewise.arrays import Array
 from noisewise.errors import ResultError
 from noisewise.notebook import card, frame
-from noisewise.release.combine import combine
-from noisewise.release.model import Release
-from noisewise.results.check_moments import Statistics, references, whitening_root
+from noisewise.releases.combine import combine
+from noisewise.releases.release import Release
+from noisewise.results.check_findings import ALL, LEFT_OUT, MEAN, SQUARES, Lines
+from noisewise.results.check_moments import Statistics, references, squared_lengths
 from noisewise.results.check_tails import Tails, two_sided
-from noisewise.results.check_words import ALL, LEFT_OUT, MEAN, OVERALL, SQUARES
-from noisewise.results.records import check_interval
+from noisewise.results.fit_info import INTERCEPT, check_interval
+from noisewise.words import option
 
 if TYPE_CHECKING:
     import pandas
@@ -29,7 +31,6 @@ if TYPE_CHECKING:
     from noisewise.results.posterior import Posterior
     from noisewise.schema import Design
 
-Floats = NDArray[np.float64]
 
 DRAWS = 64
 """So many draws, evenly spaced, are averaged over: covariances differ little between draws."""
@@ -66,15 +67,15 @@ class PredictiveCheck:
 
     def problems(self, level: float = LEVEL) -> list[str]:
         """What does not fit, in words; an empty list is good news. ``level`` is shared out among all that is looked at."""
-        from noisewise.results import check_words
+        from noisewise.results import check_findings
 
         if isinstance(level, bool) or not isinstance(level, (int, float)) or not 0 < level < 1:
             raise ResultError("a level is a probability between 0 and 1", found=repr(level), remedy="for example 0.01")
-        return check_words.problems(self.table, level)
+        return check_findings.problems(self.table, level)
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
         """One panel for each statistic, one line for each holder: what was expected (bar) and what was released (dot)."""
-        from noisewise.results.plots.checks import draw_check
+        from noisewise.plots.checks import draw_check
 
         return draw_check(self, path)
 
@@ -90,38 +91,29 @@ def check_release(posterior: Posterior, release: Release | Sequence[Release], ho
                   interval: float) -> PredictiveCheck:
     """Compare a posterior with the release that it was fitted to."""
     check_interval(interval)
-    together = release if isinstance(release, Release) else combine(release)
+    together = combine(release)
     _refuse(posterior, together)
     names = _holder_names(holders, together.holders)
-    design = posterior.design
-    if not posterior.has_sigma:
+    if posterior.has_sigma:
+        table = _linear_table(posterior, together, names, interval)
+    else:
         from noisewise.posterior.glm.check import check_statistics  # it imports this package
         from noisewise.results.glm_checks import check_table
 
         draws = posterior.samples.reshape(-1, len(posterior.terms))
-        found = check_statistics(together, design, posterior.info.family, draws)
-        table = check_table(found, design.terms, names, interval)
-        return PredictiveCheck(table, posterior.info.formula, interval, together.holders == 1)
-    statistics = _statistics(posterior, together)
-    labels = (*(_label(term) for term in design.terms), *_left_out(design)[1])
-    laplace = np.array([part.noise.distribution == "laplace" for part in together.parts])
-    table = _table(_compare(statistics, laplace), statistics, np.maximum(_sizes(together), 1.0), labels, names, interval,
-                   _half_width(design))
+        found = check_statistics(together, posterior.design, posterior.info.family, draws)
+        table = check_table(found, posterior.design.terms, names, interval)
     return PredictiveCheck(table, posterior.info.formula, interval, together.holders == 1)
 
 
-def _half_width(design: Design) -> float:
-    lower, upper = design.response_bounds
-    return (upper - lower) / 2
-
-
 def _refuse(posterior: Posterior, release: Release) -> None:
-    if release.kind != "gram" and (posterior.has_sigma or release.kind != "moments"):
-        raise ResultError("predictive checks exist for releases of the kind gram", found=f"a release of kind {release.kind}",
+    kind = release.kind.name
+    if kind != "gram" and (posterior.has_sigma or kind != "moments"):
+        raise ResultError("predictive checks exist for releases of the kind gram", found=f"a release of kind {kind}",
                           remedy="give the gram releases that the fit was made from; other kinds do not hold what is checked")
     if release.pooled:
         raise ResultError("a check looks at each holder", found="holders that were added up while they were read",
-                          remedy="load their files without pooled=True")
+                          remedy="load their files without " + option("pooled", True))
     if release.columns != posterior.design.basis.columns or release.schema != posterior.design.basis.schema:
         raise ResultError("a fit is checked against releases of the schema that it was fitted with",
                           found="another schema or other terms", remedy="give the files that the fit was given")
@@ -135,55 +127,43 @@ def _holder_names(given: Sequence[str] | None, count: int) -> list[str]:
     names = [str(number) for number in range(1, count + 1)] if given is None else [str(name) for name in given]
     if len(names) != count or len(set(names)) < count or ALL in names:
         raise ResultError(f"each holder has a name of its own, and none is called '{ALL}'",
-                          found=f"{len(names)} names for {count} holders", remedy="one different name for each part")
+                          found=f"{len(names)} names for {count} holders", remedy="one different name for each")
     return names
 
 
-def _label(term: str) -> str:
-    return MEAN if term == "Intercept" else f"residual × {term}"
-
-
-def _left_out(design: Design) -> tuple[Floats, list[str]]:
-    """Released columns that neither side of the formula uses."""
+def _left_out(design: Design) -> NDArray[np.intp]:
+    """The places of released columns that neither side of the formula uses."""
     unused = ~(np.any(design.features != 0.0, axis=1) | (design.target != 0.0))
     unused[0] = False
-    places = np.flatnonzero(unused)
-    return np.eye(design.basis.size)[:, places], [f"residual × {design.basis.names[place]}{LEFT_OUT}" for place in places]
+    return np.flatnonzero(unused)
 
 
-def _sizes(release: Release) -> Floats:
+def _sizes(release: Release) -> Array:
     """Numbers of rows, noisy where they are not public."""
-    return np.array([part.matrix[0, 0] if part.rows is None else part.rows for part in release.parts], dtype=float)
+    return np.array([one.matrix[0, 0] if one.rows is None else one.rows for one in release.contributions], dtype=float)
 
 
-def _means(release: Release, matrices: Floats, sizes: Floats, directions: Floats, constant: int) -> Floats:
-    """The holders' own means of the predictors, where the noise lets them be seen, as differences from the common mean."""
-    means = matrices[:, 0] @ directions / np.maximum(sizes, 1.0)[:, None]
-    noise = np.array([part.noise.diagonal for part in release.parts])
-    means[sizes < ROWS_OVER_NOISE * noise] = 0.0
-    means[:, constant] = 0.0
-    return np.asarray(means)
-
-
-def _statistics(posterior: Posterior, release: Release) -> Statistics:
-    design = posterior.design
-    half_width = _half_width(design)
+def _statistics(posterior: Posterior, release: Release, half_width: float) -> Statistics:
+    design, holders = posterior.design, release.contributions
     draws = posterior.samples.reshape(-1, len(posterior.terms))
     coefficients = draws[:, : len(design.terms)] / half_width
-    matrices = np.array([part.matrix for part in release.parts])
-    sizes = _sizes(release)
-    directions = np.column_stack([design.features, _left_out(design)[0]])
+    matrices, sizes = np.array([one.matrix for one in holders]), _sizes(release)
+    directions = np.column_stack([design.features, np.eye(design.basis.size)[:, _left_out(design)]])
     own = np.tile(np.eye(directions.shape[1] + 1), (release.holders, 1, 1))
-    if "Intercept" in design.terms:  # predictors from their mean, so that a shift is not taken for a slope
-        constant = design.terms.index("Intercept")
+    if INTERCEPT in design.terms:  # predictors from their mean, so that a shift is not taken for a slope
+        constant = design.terms.index(INTERCEPT)
         mean = matrices.sum(axis=0)[0] @ directions / max(float(sizes.sum()), 1.0)
         mean[constant] = 0.0
         directions[0] -= mean
-        own[:, :-1, constant] -= _means(release, matrices, sizes, directions, constant)
+        # The holders' own means, where the noise lets them be seen, as differences from the common mean.
+        means = matrices[:, 0] @ directions / np.maximum(sizes, 1.0)[:, None]
+        means[sizes < ROWS_OVER_NOISE * np.array([one.noise.diagonal for one in holders])] = 0.0
+        means[:, constant] = 0.0
+        own[:, :-1, constant] -= means
     return Statistics(
         matrices=matrices,
-        counts=sizes / [part.average for part in release.parts],
-        noise=np.array([[part.noise.off_diagonal, part.noise.diagonal, part.noise.corner] for part in release.parts]) ** 2,
+        counts=sizes / [one.average for one in holders],
+        noise=np.array([[one.noise.off_diagonal, one.noise.diagonal, one.noise.corner] for one in holders]) ** 2,
         features=design.features,
         directions=directions,
         own=own,
@@ -197,15 +177,15 @@ def _statistics(posterior: Posterior, release: Release) -> Statistics:
 class _Found:
     """Averages over the draws, in working units. Arrays have one row per holder."""
 
-    observed: Floats
-    variances: Floats
-    p: Floats
-    distance: Floats
-    distance_p: Floats
-    left_out: Floats
+    observed: Array
+    variances: Array
+    p: Array
+    distance: Array
+    distance_p: Array
+    left_out: Array
     """Of all holders together."""
-    left_out_variances: Floats
-    left_out_p: Floats
+    left_out_variances: Array
+    left_out_p: Array
     agreement: float
     agreement_p: float
     freedom: float
@@ -225,7 +205,7 @@ def _compare(statistics: Statistics, laplace: NDArray[np.bool_]) -> _Found:
         used = at.holders[:, fitted][:, :, fitted]
         tails = tails or Tails.of(statistics, laplace, at.holders, fitted)  # hardly differs between draws
         variances, left_out_variances = np.einsum("jkk->jk", at.holders), np.diag(at.together)[left_out]
-        distance, (agreement, freedom) = _squared_length(used, observed[:, fitted]), at.agreement
+        distance, (agreement, freedom) = squared_lengths(used, observed[:, fitted]), at.agreement
         found = {
             "variances": variances, "p": tails.two_sided(observed / np.sqrt(variances)),
             "distance": distance, "distance_p": tails.beyond(distance, predictors + 1),
@@ -236,41 +216,30 @@ def _compare(statistics: Statistics, laplace: NDArray[np.bool_]) -> _Found:
     return _Found(observed=observed, left_out=outside, **sums)
 
 
-def _squared_length(covariances: Floats, values: Floats) -> Floats:
-    whitened = np.linalg.solve(whitening_root(covariances), values[:, :, None])[:, :, 0]
-    return np.asarray(np.sum(whitened**2, axis=1))
-
-
-def _table(found: _Found, statistics: Statistics, sizes: Floats, labels: Sequence[str], names: Sequence[str], interval: float,
-           half_width: float) -> pandas.DataFrame:
+def _linear_table(posterior: Posterior, release: Release, names: Sequence[str], interval: float) -> pandas.DataFrame:
     """Everything per row of a holder's table and in the user's units."""
-    import pandas
-    from scipy.special import chdtri, ndtri
-
+    design = posterior.design
+    half_width = (design.response_bounds[1] - design.response_bounds[0]) / 2
+    statistics, sizes = _statistics(posterior, release, half_width), np.maximum(_sizes(release), 1.0)
+    found = _compare(statistics, np.array([one.noise.distribution == "laplace" for one in release.contributions]))
+    labels = [MEAN if term == INTERCEPT else f"residual × {term}" for term in design.terms]
+    labels += [f"residual × {design.basis.names[place]}{LEFT_OUT}" for place in _left_out(design)]
     predictors, width = statistics.features.shape[1], statistics.directions.shape[1]
-    z, tails = float(ndtri((1 + interval) / 2)), ((1 + interval) / 2, (1 - interval) / 2)
     sigma2 = float(statistics.variances.mean()) * half_width**2
-    records: list[tuple[object, ...]] = []
-
-    def add(holder: str, statistic: str, expected: float, gap: float, variance: float, p: float, unit: float) -> None:
-        sd = z * unit * float(np.sqrt(variance))
-        records.append((holder, statistic, expected + unit * gap, expected, expected - sd, expected + sd, p))
-
-    def add_distance(holder: str, value: float, freedom: float, p: float) -> None:
-        records.append((holder, OVERALL, value, freedom, *(float(chdtri(freedom, tail)) for tail in tails), p))
-
+    lines = Lines(interval)
+    z = lines.deviations
+    sds, left_out_sds = np.sqrt(found.variances), np.sqrt(found.left_out_variances)
     for j, name in enumerate(names):
         unit = half_width / float(sizes[j])
         for k in range(predictors):
-            add(name, labels[k], 0.0, found.observed[j, k], found.variances[j, k], found.p[j, k], unit)
-        add(name, SQUARES, sigma2, found.observed[j, -1], found.variances[j, -1], found.p[j, -1],
-            half_width**2 / float(statistics.rows[j]))
+            lines.add(name, labels[k], 0.0, unit * found.observed[j, k], z * unit * sds[j, k], found.p[j, k])
+        unit = half_width**2 / float(statistics.rows[j])
+        lines.add(name, SQUARES, sigma2, unit * found.observed[j, -1], z * unit * sds[j, -1], found.p[j, -1])
         if len(names) > 1:
-            add_distance(name, found.distance[j], predictors + 1, found.distance_p[j])
+            lines.add_distance(name, found.distance[j], predictors + 1, found.distance_p[j])
     if len(names) > 1:
-        add_distance(ALL, found.agreement, found.freedom, found.agreement_p)
-    for place, k in enumerate(range(predictors, width)):
-        add(ALL, labels[k], 0.0, found.left_out[place], found.left_out_variances[place], found.left_out_p[place],
-            half_width / float(sizes.sum()))
-    columns = ["holder", "statistic", "observed", "expected", "lower", "upper", "p"]
-    return pandas.DataFrame.from_records(records, columns=columns).set_index(["holder", "statistic"]).astype(float)
+        lines.add_distance(ALL, found.agreement, found.freedom, found.agreement_p)
+    unit = half_width / float(sizes.sum())
+    for place, label in enumerate(labels[predictors:width]):
+        lines.add(ALL, label, 0.0, unit * found.left_out[place], z * unit * left_out_sds[place], found.left_out_p[place])
+    return lines.table()

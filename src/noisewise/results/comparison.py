@@ -1,90 +1,221 @@
-"""Several methods on one release, side by side: the table, the notes and the picture."""
+"""`Comparison`: what `noisewise.compare` returns. Models, their probabilities, and coefficients averaged over them."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
 
+from noisewise.arrays import Array, Flags
+from noisewise.errors import ConvergenceWarning, NoisewiseWarning, ResultError
 from noisewise.notebook import card, frame
-from noisewise.results.records import check_interval
-from noisewise.results.summary import percent_label
+from noisewise.results import store
+from noisewise.results.fit_info import SIGMA, FitInfo, check_interval
+from noisewise.results.posterior import Posterior
 
 if TYPE_CHECKING:
     import pandas
     from matplotlib.figure import Figure
 
-    from noisewise.results.posterior import Posterior
+    from noisewise.schema import Design
+
+AVERAGED: Final = "model-averaging"
+"""The method that the posterior of a comparison states."""
 
 
-@dataclass(frozen=True, eq=False)
-class MethodComparison:
-    """Fits of one formula to one release by several methods.
+@dataclass(frozen=True)
+class Question:
+    """What was asked: the terms in question, those kept in every model, the priors and the method."""
 
-    ``posteriors`` are the fits by the name of the method; ``refused`` says why a method has none; ``cautions`` says of a
-    method what is known against its intervals; ``default`` is the method that `fit` takes if none is named.
+    terms: tuple[str, ...]
+    kept: tuple[str, ...]
+    prior: str
+    model_prior: str
+    method: str
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Comparison:
+    """Every choice of terms as a model, with its probability given the release.
+
+    `members` says which of `question.terms` each model has, the most probable model first; `samples` are draws of the
+    coefficients (zero for what is not in the model) and of sigma, in the user's units. `without_noise` are draws of the
+    inclusion probabilities that the same analysis of the table itself may have given: the bands. Plug-in methods have none.
+
+    >>> found = noisewise.compare("stay ~ age + ward + sex", release)    # doctest: +SKIP
+    >>> found.inclusion()                                                # doctest: +SKIP
+    >>> found.posterior().predict({"age": 70, "ward": "B", "sex": "f"})  # doctest: +SKIP
     """
 
-    formula: str
-    posteriors: Mapping[str, Posterior]
-    refused: Mapping[str, str]
-    cautions: Mapping[str, str]
-    default: str
+    design: Design
+    question: Question
+    members: Flags
+    probabilities: Array
+    log_bayes_factors: Array
+    samples: Array
+    info: FitInfo
+    without_noise: Array | None = None
+    complete: bool = True
+    """Whether these are all models; else they are those that a walk over models has found."""
+    notes: tuple[str, ...] = ()
+    """What the release itself does not allow to conclude. (That a computation went wrong would be in `info.doubts`.)"""
+    others: Mapping[str, Comparison] = field(default_factory=dict)
+    """The same comparison by other methods, if several were asked for."""
+    verdicts: tuple[Mapping[str, float | str], ...] = ()
+    """What all methods say about each term together."""
 
-    def table(self, interval: float = 0.95) -> pandas.DataFrame:
-        """One row for each term and method: mean, sd, the ends of the interval and its width."""
+    def __post_init__(self) -> None:
+        count, terms = len(self.probabilities), len(self.question.terms)
+        shapes = {"members": (count, terms), "probabilities": (count,), "log_bayes_factors": (count,),
+                  "samples": (len(self.samples), len(self.design.terms) + 1)}
+        if self.without_noise is not None:
+            shapes["without_noise"] = (len(self.without_noise), terms)
+        for name, shape in shapes.items():
+            values = np.array(getattr(self, name))
+            if values.shape != shape or 0 in shape or not np.isfinite(values).all():
+                raise ResultError(f"{name} of a comparison are finite and have the shape {shape}", found=str(values.shape))
+            values.setflags(write=False)
+            object.__setattr__(self, name, values)
+
+    def inclusion(self, interval: float = 0.95) -> pandas.DataFrame:
+        """For each term in question: the probability that it belongs in the model, and its band.
+
+        The probability accounts for the privacy noise. `lower` and `upper` say where the same analysis of the table itself,
+        without privacy noise, would have put it; they are missing for methods that know nothing about the noise. The
+        probability is the mean of what the band is made of, and lies outside if a few draws are far from all others.
+        """
+        tails, draws = check_interval(interval), self.without_noise
+        lower, upper = np.full((2, len(self.question.terms)), np.nan) if draws is None else np.quantile(draws, tails, axis=0)
+        return _by_term(self.question.terms, {"probability": self.inclusion_probabilities, "lower": lower, "upper": upper})
+
+    def models(self, top: int = 10) -> pandas.DataFrame:
+        """The most probable models: probability, log Bayes factor against the smallest model, number of terms, and terms."""
         import pandas
 
-        low, high = (percent_label(tail) for tail in check_interval(interval))
-        frames = []
-        for name, posterior in self.posteriors.items():
-            summary = posterior.summary(interval)
-            chosen = summary[["mean", "sd", low, high]].assign(width=summary[high] - summary[low], method=name)
-            frames.append(chosen.reset_index())
-        if not frames:
-            return pandas.DataFrame(columns=["mean", "sd", low, high, "width"])
-        together = pandas.concat(frames).set_index(["term", "method"])
-        terms = list(dict.fromkeys(together.index.get_level_values("term")))
-        order = [(term, name) for term in terms for name in self.posteriors if (term, name) in together.index]
-        return together.loc[order]
+        if isinstance(top, bool) or not isinstance(top, int | np.integer) or top < 1:
+            raise ResultError("top is a whole number, 1 or more", found=repr(top))
+        chosen = self.members[:top]
+        words = [" + ".join(term for term, is_in in zip(self.question.terms, model, strict=True) if is_in) for model in chosen]
+        columns = {"probability": self.probabilities[:top], "log_bayes_factor": self.log_bayes_factors[:top],
+                   "size": chosen.sum(axis=1), "terms": words}
+        return pandas.DataFrame(columns, index=pandas.RangeIndex(1, len(chosen) + 1, name="model"))
 
-    def methods(self) -> pandas.DataFrame:
-        """One row for each method: seconds, smallest effective number of draws, effective draws per second, and notes."""
+    def median_model(self) -> str:
+        """The formula of the median probability model: all terms that are in with a probability of one half or more.
+
+        Of all single models it predicts best in many situations (Barbieri and Berger 2004); it can be given to `fit`.
+        """
+        chosen = self.inclusion_probabilities >= 0.5
+        return self.formula([term for term, is_in in zip(self.question.terms, chosen, strict=True) if is_in])
+
+    def formula(self, terms: list[str]) -> str:
+        """The formula of the model with these terms besides the kept ones."""
+        wanted = [term for term in dict.fromkeys(self.design.written) if term in (*terms, *self.question.kept)]
+        intercept = self.design.terms[:1] == ("Intercept",)
+        right = [self._quoted(term) for term in wanted if term != "Intercept"]
+        words = right if intercept else ["0", *right]
+        return f"{self._quoted(self.design.response)} ~ {' + '.join(words) or '1'}"
+
+    def _quoted(self, term: str) -> str:
+        """As a formula writes it: names of columns that are more than one word are between backticks."""
+        factors = [term] if term in self.design.basis.schema.names else term.split(":")
+        return ":".join(name if name.isidentifier() or name.startswith("I(") else f"`{name}`" for name in factors)
+
+    def coefficients(self, interval: float = 0.95) -> pandas.DataFrame:
+        """Averaged over the models, zeros included: mean, sd, interval, and the probability of not being zero."""
+        inside = dict(zip(self.question.terms, self.inclusion_probabilities, strict=True))
+        chances = np.array([inside.get(term, 1.0) for term in self.design.written])
+        draws = self.samples[:, :-1]
+        lower, upper = np.quantile(draws, check_interval(interval), axis=0)
+        return _by_term(self.design.terms, {"mean": draws.mean(axis=0), "sd": draws.std(axis=0), "lower": lower, "upper": upper,
+                                            "probability": chances})
+
+    def posterior(self) -> Posterior:
+        """The averaged draws as a `Posterior`, with its summary, predictions, pictures, ArviZ export and file."""
+        return Posterior(self.samples[None], (*self.design.terms, SIGMA), self.design, replace(self.info, method=AVERAGED))
+
+    def predict(self, new_rows: object, interval: float = 0.95, kind: Literal["response", "mean"] = "response"
+                ) -> pandas.DataFrame:
+        """Predictions averaged over the models; see `Posterior.predict`."""
+        return self.posterior().predict(new_rows, interval, kind)
+
+    def agreement(self) -> pandas.DataFrame:
+        """The inclusion probabilities of every method that was run, the widest difference, and the verdict about each term.
+
+        The guidelines of the literature for plug-in methods: draw a conclusion only where thresholded and other methods agree.
+        """
         import pandas
 
-        rows = []
-        for name, posterior in self.posteriors.items():
-            summary = posterior.summary()
-            least = float(summary[["ess_bulk", "ess_tail"]].min().min())  # NaN if the draws are too few for any
-            seconds = posterior.info.seconds
-            rows.append((name, seconds, least, least / seconds if seconds > 0 else np.nan, self.notes(name)))
-        rows += [(name, np.nan, np.nan, np.nan, self.notes(name)) for name in self.refused]
-        table = pandas.DataFrame.from_records(rows, columns=["method", "seconds", "ess", "ess_per_second", "notes"])
-        return table.set_index("method")
+        if not self.verdicts:
+            raise ResultError("several methods are needed to see whether they agree", argument="method",
+                              found=f"method {self.question.method!r}",
+                              remedy='compare with method=("noise-aware", "ridge", "thresholded")')
+        return pandas.DataFrame([dict(row) for row in self.verdicts]).set_index("term")
 
-    def notes(self, method: str) -> list[str]:
-        """What is to be said about a method here: refused, not calibrated, draws not to be trusted."""
-        found = ["the default"] if method == self.default else []
-        if method in self.refused:
-            found.append(f"not fitted: {self.refused[method]}")
-        if method in self.cautions:
-            found.append(self.cautions[method])
-        if method in self.posteriors:
-            found += [f"do not trust these draws yet: {problem}" for problem in self.posteriors[method].diagnose()]
-        return found
+    def plot(self, path: str | os.PathLike[str] | None = None, interval: float = 0.95) -> Figure:
+        """The inclusion probabilities with their bands; other methods, if they were run, as marks beside them."""
+        from noisewise.plots.models import draw_inclusion
 
-    def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
-        """One panel for each term, one line for each method: mean, 50 % and 95 % interval."""
-        from noisewise.results.plots.comparison import draw_comparison
+        check_interval(interval)
+        return draw_inclusion(self, interval, path)
 
-        return draw_comparison(self, path)
+    def plot_models(self, path: str | os.PathLike[str] | None = None, top: int = 20) -> Figure:
+        """The model space as an image: a column for each of the most probable models, as wide as it is probable."""
+        from noisewise.plots.models import draw_models
+
+        self.models(top)
+        return draw_models(self, top, path)
+
+    def diagnose(self) -> list[str]:
+        """Reasons to be careful with these results, in plain words; an empty list is good news."""
+        return [*self.info.doubts, *self.notes]
+
+    def warn_if_bad(self, stacklevel: int = 1) -> None:
+        """Emit one warning with all that `diagnose` finds."""
+        found = self.diagnose()
+        if found:
+            kind = ConvergenceWarning if self.info.doubts else NoisewiseWarning
+            warnings.warn("; ".join(found), kind, stacklevel=stacklevel + 1)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write everything to one `.npz` file; an older file survives a failure. `Posterior.load` reads its averaged draws."""
+        store.save_comparison(self, path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Comparison:
+        """Read what `save` wrote: the same numbers to the last bit."""
+        return store.load_comparison(path)
+
+    @property
+    def inclusion_probabilities(self) -> Array:
+        """The probability of each of `question.terms` to be in the model."""
+        return np.minimum(self.probabilities @ self.members, 1.0)  # rounding may exceed it by a hair
+
+    def describe(self) -> str:
+        """Method, priors, models and holders in one line."""
+        asked, holders = self.question, self.info.holders
+        return (f"{asked.method} · prior {asked.prior}, models {asked.model_prior} · {self.models_in_words()} · "
+                f"{holders} holder{'s' * (holders > 1)}")
+
+    def models_in_words(self) -> str:
+        """How many models there are, and whether they are all."""
+        return f"{len(self.members):,} models" if self.complete else f"{len(self.members):,} models found by a walk"
 
     def __repr__(self) -> str:
-        return f"<MethodComparison {self.formula!r}: {', '.join(self.posteriors)}>"
+        best = self.models(1)
+        return (f"<Comparison {self.design.formula!r}, {self.describe()}: the most probable has "
+                f"{best['terms'].iloc[0] or 'no term'} ({best['probability'].iloc[0]:.2f})>")
 
     def _repr_html_(self) -> str:
-        notes = [f"{name}: {note}" for name in (*self.posteriors, *self.refused) for note in self.notes(name)]
-        return card(self.formula, frame(self.table()), frame(self.methods()), notes=notes)
+        return card(f"{self.design.formula} ({self.describe()})", frame(self.inclusion()), frame(self.models(5)),
+                    notes=self.diagnose())
+
+
+def _by_term(terms: Sequence[str], columns: Mapping[str, Array]) -> pandas.DataFrame:
+    import pandas
+
+    return pandas.DataFrame(columns, index=pandas.Index(list(terms), name="term"))

@@ -9,33 +9,45 @@ with its second.
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+import functools
+from collections.abc import Callable
 
+import numpy as np
+from numpy.typing import ArrayLike
+
+from noisewise.arrays import Array, Flags
 from noisewise.errors import ResultError
 
-Floats = NDArray[np.float64]
 MINIMUM_DRAWS = 4
 TAIL_PROBABILITIES = (0.05, 0.95)
 
 
-def r_hat(samples: ArrayLike) -> Floats:
+def _diagnostic(function: Callable[[Array], Array]) -> Callable[[ArrayLike], Array]:
+    """The function for anything of this shape, and NaN where it is not defined."""
+
+    @functools.wraps(function)
+    def of(samples: ArrayLike) -> Array:
+        draws = np.asarray(samples, dtype=np.float64)
+        if draws.ndim != 3 or draws.shape[0] == 0:
+            raise ResultError("draws have the shape (chains, draws, parameters)", found=str(draws.shape))
+        if draws.shape[1] < MINIMUM_DRAWS:
+            return np.full(draws.shape[2], np.nan)
+        return np.where(np.isfinite(draws).all(axis=(0, 1)) & ~_constant(draws), function(draws), np.nan)
+
+    return of
+
+
+@_diagnostic
+def r_hat(draws: Array) -> Array:
     """Rank-normalised split R-hat: the larger of the bulk one and the folded one (sections 3.1 and 3.2)."""
-    draws = _checked(samples)
-    if draws.shape[1] < MINIMUM_DRAWS:
-        return np.full(draws.shape[2], np.nan)
     halves = _split(draws)
     folded = np.abs(halves - np.median(halves, axis=(0, 1)))
-    bulk = _potential_scale_reduction(_normal_scores(halves))
-    spread = _potential_scale_reduction(_normal_scores(folded))
-    return np.where(_usable(draws), np.fmax(bulk, spread), np.nan)
+    return np.fmax(_potential_scale_reduction(_normal_scores(halves)), _potential_scale_reduction(_normal_scores(folded)))
 
 
-def plain_r_hat(samples: ArrayLike) -> Floats:
+@_diagnostic
+def plain_r_hat(draws: Array) -> Array:
     """R-hat of the split chains without ranks: misses heavy tails, and takes a fiftieth of the time where there are many fits."""
-    draws = _checked(samples)
-    if draws.shape[1] < MINIMUM_DRAWS:
-        return np.full(draws.shape[2], np.nan)
     chains, length, terms = draws.shape[0], draws.shape[1] // 2, draws.shape[2]
     halves = (draws[:, :2 * length] - draws[0, 0]).reshape(2 * chains, length, terms)
     means = halves.mean(axis=1)
@@ -45,53 +57,36 @@ def plain_r_hat(samples: ArrayLike) -> Floats:
         return np.asarray(np.sqrt(between / np.maximum(within, 0.0) + (length - 1) / length))
 
 
-def ess_bulk(samples: ArrayLike) -> Floats:
+@_diagnostic
+def ess_bulk(draws: Array) -> Array:
     """Effective sample size for the centre of the distribution: of the rank-normalised split chains."""
-    draws = _checked(samples)
-    if draws.shape[1] < MINIMUM_DRAWS:
-        return np.full(draws.shape[2], np.nan)
-    size = _effective_size(_normal_scores(_split(draws)))
-    return np.where(_usable(draws), size, np.nan)
+    return _effective_size(_normal_scores(_split(draws)))
 
 
-def ess_tail(samples: ArrayLike) -> Floats:
+@_diagnostic
+def ess_tail(draws: Array) -> Array:
     """Effective sample size for the 5 % and the 95 % quantile, whichever is smaller (section 4.3)."""
-    draws = _checked(samples)
-    if draws.shape[1] < MINIMUM_DRAWS:
-        return np.full(draws.shape[2], np.nan)
     pooled = np.sort(draws.reshape(-1, draws.shape[2]), axis=0)
     sizes = []
     for probability in TAIL_PROBABILITIES:
         # The sample quantile (type 7) lies between two draws; the lower one marks the same draws.
         threshold = pooled[int((len(pooled) - 1) * probability + 1e-9)]
         below = (draws <= threshold).astype(np.float64)
-        size = _effective_size(_split(below))
-        sizes.append(np.where(_constant(below), np.nan, size))
-    return np.where(_usable(draws), np.fmin(*sizes), np.nan)
+        sizes.append(np.where(_constant(below), np.nan, _effective_size(_split(below))))
+    return np.fmin(*sizes)
 
 
-def _checked(samples: ArrayLike) -> Floats:
-    draws = np.asarray(samples, dtype=np.float64)
-    if draws.ndim != 3 or draws.shape[0] == 0:
-        raise ResultError("draws have the shape (chains, draws, parameters)", found=str(draws.shape))
-    return draws
-
-
-def _constant(draws: Floats) -> NDArray[np.bool_]:
+def _constant(draws: Array) -> Flags:
     return np.asarray((draws == draws[:1, :1]).all(axis=(0, 1)))
 
 
-def _usable(draws: Floats) -> NDArray[np.bool_]:
-    return np.isfinite(draws).all(axis=(0, 1)) & ~_constant(draws)
-
-
-def _split(draws: Floats) -> Floats:
+def _split(draws: Array) -> Array:
     """First and second halves as chains of their own; an odd draw in the middle is left out."""
     half = draws.shape[1] // 2
     return np.concatenate([draws[:, :half], draws[:, -half:]])
 
 
-def _normal_scores(draws: Floats) -> Floats:
+def _normal_scores(draws: Array) -> Array:
     """Normal scores of the pooled average ranks, with Blom's offsets (equation 14)."""
     from scipy.special import ndtri
 
@@ -100,24 +95,16 @@ def _normal_scores(draws: Floats) -> Floats:
     return np.asarray(scores.reshape(draws.shape), dtype=np.float64)
 
 
-def _average_ranks(values: Floats) -> Floats:
+def _average_ranks(values: Array) -> Array:
     """Ranks from 1 in each column; tied values share the average of their ranks."""
-    count = len(values)
-    order = np.argsort(values, axis=0, kind="stable")
-    ordered = np.take_along_axis(values, order, axis=0)
-    place = np.broadcast_to(np.arange(count)[:, None], values.shape)
-    is_new = np.ones(values.shape, dtype=bool)
-    is_new[1:] = ordered[1:] != ordered[:-1]
-    first = np.maximum.accumulate(np.where(is_new, place, 0), axis=0)
-    is_last = np.ones(values.shape, dtype=bool)
-    is_last[:-1] = is_new[1:]
-    last = np.minimum.accumulate(np.where(is_last, place, count)[::-1], axis=0)[::-1]
     ranks = np.empty(values.shape)
-    np.put_along_axis(ranks, order, (first + last) / 2.0 + 1.0, axis=0)
+    for place, column in enumerate(values.T):
+        _, which, counts = np.unique(column, return_inverse=True, return_counts=True)
+        ranks[:, place] = (np.cumsum(counts) - (counts - 1) / 2.0)[which]
     return ranks
 
 
-def _potential_scale_reduction(chains: Floats) -> Floats:
+def _potential_scale_reduction(chains: Array) -> Array:
     """R-hat of Gelman and Rubin from between- and within-chain variances (equations 1 to 4)."""
     length = chains.shape[1]
     between = length * chains.mean(axis=1).var(axis=0, ddof=1)
@@ -128,7 +115,7 @@ def _potential_scale_reduction(chains: Floats) -> Floats:
         return np.asarray(np.sqrt((between / within + length - 1) / length))
 
 
-def _autocovariance(chains: Floats) -> Floats:
+def _autocovariance(chains: Array) -> Array:
     """Autocovariance at every lag, divided by the length, averaged over the chains: (lags, parameters)."""
     length = chains.shape[1]
     padded = 1 << (2 * length - 1).bit_length()
@@ -137,7 +124,7 @@ def _autocovariance(chains: Floats) -> Floats:
     return np.asarray(np.fft.irfft(power.mean(axis=0), n=padded, axis=0)[:length] / length)
 
 
-def _effective_size(chains: Floats) -> Floats:
+def _effective_size(chains: Array) -> Array:
     """Draws divided by the autocorrelation time (equation 10), cut by Geyer's initial monotone sequence."""
     count, length, _ = chains.shape
     covariance = _autocovariance(chains)
@@ -152,7 +139,7 @@ def _effective_size(chains: Floats) -> Floats:
     return np.asarray(count * length / np.maximum(time, floor))
 
 
-def _autocorrelation_time(correlation: Floats) -> Floats:
+def _autocorrelation_time(correlation: Array) -> Array:
     """Geyer (1992): sums of neighbouring lags are positive and decrease; the first that is not ends the sum."""
     length = len(correlation)
     pairs = max(1, (length - 1) // 2)

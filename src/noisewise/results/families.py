@@ -1,6 +1,6 @@
 """What a result needs to know of a family: what its response is, its inverse link, and what exp(coefficient) is called.
 
-A further family is an entry here, a file in ``posterior/glm``, and a sentence in ``cli/families.py``.
+A further family is an entry here, a file in ``posterior/glm``, and a sentence in ``cli/fit/results.py``.
 """
 
 from __future__ import annotations
@@ -10,11 +10,9 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from noisewise.arrays import Array
 from noisewise.errors import ResultError
-
-Floats = NDArray[np.float64]
 
 LARGEST: Final = 300.0
 """The log of the largest rate that is told apart: far outside of everything that was seen, exp would overflow."""
@@ -26,7 +24,7 @@ class ResultFamily:
 
     name: str
     response: Literal["number", "two levels", "count"]
-    inverse_link: Callable[[Floats], Floats]
+    inverse_link: Callable[[Array], Array]
     """From the linear predictor to the mean response: of two levels the probability of the second."""
     ratio: str | None = None
     """What exp(coefficient) is called, where it means something."""
@@ -37,19 +35,19 @@ class ResultFamily:
         return "response" if self.response == "number" else "mean"
 
 
-def _logistic(eta: Floats) -> Floats:
+def _logistic(eta: Array) -> Array:
     from scipy.special import expit
 
     return np.asarray(expit(eta))
 
 
-def _probit(eta: Floats) -> Floats:
+def _probit(eta: Array) -> Array:
     from scipy.special import ndtr
 
     return np.asarray(ndtr(eta))
 
 
-def _exp(eta: Floats) -> Floats:
+def _exp(eta: Array) -> Array:
     return np.asarray(np.exp(np.minimum(eta, LARGEST)))
 
 
@@ -65,6 +63,6 @@ RESULT_FAMILIES: Final = {family.name: family for family in (
 def family_of(name: str) -> ResultFamily:
     """The family of a fit, or an error that says which are known."""
     if name not in RESULT_FAMILIES:
-        raise ResultError("the family of a fit is one of " + ", ".join(RESULT_FAMILIES), found=repr(name),
+        raise ResultError("the family of a fit is not known", argument="family", found=repr(name), known=RESULT_FAMILIES,
                           remedy="a newer noisewise may know it")
     return RESULT_FAMILIES[name]

@@ -17,15 +17,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from noisewise.results.check_moments import covariance_root, reference, whitening_root
+from noisewise.arrays import Array
+from noisewise.results.check_findings import ALL, DISPERSION, LEFT_OUT, MEAN_RESPONSE, Lines
+from noisewise.results.check_moments import covariance_root, reference, squared_lengths, whitening_root
 from noisewise.results.check_tails import LAPLACE_EXCESS, Tails, two_sided
-from noisewise.results.check_words import ALL, DISPERSION, LEFT_OUT, MEAN_RESPONSE, OVERALL
-from noisewise.results.ratios import INTERCEPT
+from noisewise.results.fit_info import INTERCEPT
 
 if TYPE_CHECKING:
     import pandas
 
-Floats = NDArray[np.float64]
 
 ROWS_OVER_NOISE = 5.0
 """A holder with fewer rows than so many standard deviations of the noise has no means of its own; the common ones are taken."""
@@ -36,19 +36,19 @@ class HolderStatistics:
     """One holder; statistics are the sums Σ y a of the released columns and, last, Σ r² where there is one."""
 
     rows: float
-    gaps: Floats
+    gaps: Array
     """Released minus implied, averaged over draws."""
-    covariance: Floats
+    covariance: Array
     """C: of the gaps at the true coefficients."""
-    slopes: Floats
+    slopes: Array
     """Derivatives of the gaps by the coefficients."""
-    noise: Floats
+    noise: Array
     """What one standard deviation of the noise of each sum does to the gaps."""
     implied_mean: float
     """Of the response, in the units of the release."""
     explained: float
     """The variance of counts around their means that the model allows, per row."""
-    means: Floats
+    means: Array
     """Of the released columns."""
     means_noise: float
     """Standard deviation of the noise of a column's sum."""
@@ -59,15 +59,15 @@ class GlmStatistics:
     """All holders, and how their statistics are to be shown."""
 
     holders: tuple[HolderStatistics, ...]
-    weights: Floats
+    weights: Array
     """With which the fit adds the holders up."""
-    coefficients: Floats
+    coefficients: Array
     """Draws (draws, terms)."""
     used: NDArray[np.intp]
     """Which statistics the fit has used."""
     left_out: dict[str, int]
     """Columns that the formula leaves out, and which statistics are theirs."""
-    features: Floats
+    features: Array
     """The terms as combinations of the columns."""
     laplace: NDArray[np.bool_]
     response_centre: float
@@ -75,22 +75,22 @@ class GlmStatistics:
     squares: bool
 
     @cached_property
-    def gaps(self) -> Floats:
+    def gaps(self) -> Array:
         return np.array([holder.gaps for holder in self.holders])
 
     @cached_property
-    def sizes(self) -> Floats:
+    def sizes(self) -> Array:
         return np.array([holder.rows for holder in self.holders])
 
     @cached_property
-    def covariances(self) -> Floats:
+    def covariances(self) -> Array:
         return np.array([holder.covariance for holder in self.holders])
 
-    def means(self) -> Floats:
+    def means(self) -> Array:
         """Of the columns, over all holders."""
         return np.asarray(self.sizes @ np.array([holder.means for holder in self.holders]) / self.sizes.sum())
 
-    def combinations(self, terms: Sequence[str], means: Floats) -> Floats:
+    def combinations(self, terms: Sequence[str], means: Array) -> Array:
         """What is shown of the statistics: the mean, the terms and the columns left out (from their means), the squares."""
         named = [self.features[:, place] for place, term in enumerate(terms) if term != INTERCEPT]
         columns = [*named, *(np.eye(len(means))[place] for place in self.left_out.values())]
@@ -118,7 +118,7 @@ class GlmStatistics:
             units[DISPERSION] = 1.0 / sum(holder.rows * holder.explained for holder in holders)
         return {MEAN_RESPONSE: self.response_centre + self.response_half * mean, DISPERSION: 1.0}, units
 
-    def tails(self, covariances: Floats, shown: Floats) -> Tails:
+    def tails(self, covariances: Array, shown: Array) -> Tails:
         """Excess fourth moments by Laplace noise of the sums; that of the columns' moments is a sum of many, so nearly normal."""
         single, together = np.zeros(shown.shape[:2]), np.zeros(len(self.holders))
         for j in np.flatnonzero(self.laplace):
@@ -132,9 +132,6 @@ class GlmStatistics:
 
 def check_table(found: GlmStatistics, terms: Sequence[str], names: Sequence[str], interval: float) -> pandas.DataFrame:
     """One row for each holder and statistic, per row of the holder's table and in the user's units."""
-    import pandas
-    from scipy.special import chdtri, ndtri
-
     used, several = found.used, len(names) > 1
     each = np.tile(np.eye(found.gaps.shape[1]), (len(names), 1, 1))
     slopes = np.array([holder.slopes for holder in found.holders])
@@ -143,40 +140,30 @@ def check_table(found: GlmStatistics, terms: Sequence[str], names: Sequence[str]
     tails = found.tails(at.holders, shown)
     gaps, sds = np.einsum("jka,ja->jk", shown, found.gaps), np.sqrt(np.einsum("jka,jab,jkb->jk", shown, at.holders, shown))
     p = tails.two_sided(gaps / sds)
-    inner = at.holders[:, used][:, :, used]
-    distances = np.sum(np.linalg.solve(whitening_root(inner), found.gaps[:, used, None])[:, :, 0] ** 2, axis=1)
+    distances = squared_lengths(at.holders[:, used][:, :, used], found.gaps[:, used])
     distance_p = tails.beyond(distances, len(used))
-
-    z, ends = float(ndtri((1 + interval) / 2)), ((1 + interval) / 2, (1 - interval) / 2)
-    records: list[tuple[object, ...]] = []
-
-    def add(holder: str, label: str, expected: float, gap: float, sd: float, p: float) -> None:
-        records.append((holder, label, expected + gap, expected, expected - z * sd, expected + z * sd, p))
-
-    def add_distance(holder: str, value: float, freedom: float, p: float) -> None:
-        records.append((holder, OVERALL, value, freedom, *(float(chdtri(freedom, end)) for end in ends), p))
-
-    labels = found.labels(terms)
+    lines, labels = Lines(interval), found.labels(terms)
+    z = lines.deviations
     for j, name in enumerate(names):
         expected, units = found.scales(found.holders[j : j + 1])
         for k, label in enumerate(labels):
             if not label.endswith(LEFT_OUT):
-                add(name, label, expected.get(label, 0.0), units[label] * gaps[j, k], units[label] * sds[j, k], p[j, k])
+                lines.add(name, label, expected.get(label, 0.0), units[label] * gaps[j, k], z * (units[label] * sds[j, k]),
+                          p[j, k])
         if several:
-            add_distance(name, float(distances[j]), float(len(used)), float(distance_p[j]))
+            lines.add_distance(name, float(distances[j]), float(len(used)), float(distance_p[j]))
     if several:
         agreement, freedom = at.agreement
-        add_distance(ALL, agreement, freedom, tails.sum_beyond(agreement, freedom))
+        lines.add_distance(ALL, agreement, freedom, tails.sum_beyond(agreement, freedom))
     together = found.combinations(terms, found.means())
     sums, sum_sds = together @ found.gaps.sum(axis=0), np.sqrt(np.einsum("ka,ab,kb->k", together, at.together, together))
     expected, units = found.scales(found.holders)
     for k, label in enumerate(labels):
         if label.endswith(LEFT_OUT) or (several and label in (MEAN_RESPONSE, DISPERSION)):
-            add(ALL, label, expected.get(label, 0.0), units[label] * sums[k], units[label] * sum_sds[k],
-                float(two_sided(sums[k] / sum_sds[k])))
-    columns = ["holder", "statistic", "observed", "expected", "lower", "upper", "p"]
-    return pandas.DataFrame.from_records(records, columns=columns).set_index(["holder", "statistic"]).astype(float)
+            lines.add(ALL, label, expected.get(label, 0.0), units[label] * sums[k], z * (units[label] * sum_sds[k]),
+                      float(two_sided(sums[k] / sum_sds[k])))
+    return lines.table()
 
 
-def _means(holder: HolderStatistics, common: Floats) -> Floats:
+def _means(holder: HolderStatistics, common: Array) -> Array:
     return holder.means if holder.rows > ROWS_OVER_NOISE * holder.means_noise else common

@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import numpy as np
-from numpy.typing import NDArray
 
+from noisewise.arrays import Array
 from noisewise.errors import NoisewiseWarning, ResultError
 from noisewise.notebook import card, frame
-from noisewise.results import prediction, rows
+from noisewise.results import prediction
 from noisewise.results.families import GAUSSIAN
-from noisewise.results.records import FitInfo
+from noisewise.results.fit_info import FitInfo, frozen
+from noisewise.results.new_rows import declared_levels, read_rows
 
 if TYPE_CHECKING:
     import pandas
@@ -36,16 +37,15 @@ class PointEstimate:
     >>> estimate.predict({"age": [40, 70]})                    # doctest: +SKIP
     """
 
-    values: NDArray[np.float64]
+    values: Array
     design: Design
     info: FitInfo
     ridge: float = 0.0
 
     def __post_init__(self) -> None:
-        values = np.array(self.values, dtype=np.float64)
+        values = frozen(self.values)
         if values.shape != (len(self.design.terms),) or not np.isfinite(values).all():
             raise ResultError("a point estimate has one finite number for each term", found=f"shape {values.shape}")
-        values.setflags(write=False)
         object.__setattr__(self, "values", values)
 
     @property
@@ -71,7 +71,7 @@ class PointEstimate:
 
         if interval is not None:
             self._refuse("interval")
-        columns, index = rows.read_rows(new_rows, self.design.columns_needed, rows.declared_levels(self.design))
+        columns, index = read_rows(new_rows, self.design.columns_needed, declared_levels(self.design))
         ends = prediction.credible_ends(GAUSSIAN, (0.5, 0.5))
         mean, _, _ = prediction.predict_rows(columns, len(index), self.design, self.values[None, :], ends)
         return pandas.DataFrame({"mean": mean}, index=index)

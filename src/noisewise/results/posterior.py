@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import warnings
 from collections.abc import Mapping, Sequence
@@ -10,23 +9,24 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
-from numpy.typing import NDArray
 
+from noisewise.arrays import Array, Flags
 from noisewise.errors import ConvergenceWarning, ResultError
 from noisewise.notebook import card, frame
-from noisewise.results import export, prediction, rows, store
+from noisewise.results import arviz_export, prediction, store
 from noisewise.results import summary as summaries
 from noisewise.results.families import GAUSSIAN, family_of
-from noisewise.results.ratios import ratio_table
-from noisewise.results.records import SIGMA, FitInfo, PriorSummary, check_interval
+from noisewise.results.fit_info import SIGMA, FitInfo, PriorSummary, check_interval, frozen
+from noisewise.results.new_rows import declared_levels, more_probable_levels, read_rows
 from noisewise.results.sites import SiteEffects
+from noisewise.words import option
 
 if TYPE_CHECKING:
     import pandas
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from noisewise.release.model import Release
+    from noisewise.releases.release import Release
     from noisewise.results.checks import PredictiveCheck
     from noisewise.schema import Design
 
@@ -48,32 +48,29 @@ class Posterior:
     >>> post.predict({"age": [40, 70], "ward": "B"})           # doctest: +SKIP
     """
 
-    samples: NDArray[np.float64]
+    samples: Array
     terms: tuple[str, ...]
     design: Design
     info: FitInfo
     prior: PriorSummary | None = None
-    diverging: NDArray[np.bool_] | None = None
+    diverging: Flags | None = None
     sites: SiteEffects | None = None
 
     def __post_init__(self) -> None:
         family_of(self.info.family)
-        samples = _frozen(self.samples, np.float64)
+        samples = frozen(self.samples, np.float64)
         terms = tuple(self.terms)
         if samples.ndim != 3 or 0 in samples.shape or samples.shape[2] != len(terms):
-            raise ResultError(
-                f"samples have the shape (chains, draws, {len(terms)} terms)", found=str(samples.shape)
-            )
+            raise ResultError(f"samples have the shape (chains, draws, {len(terms)} terms)", found=str(samples.shape))
         if terms != (*self.design.terms, *((SIGMA,) if self.has_sigma else ())):
-            raise ResultError(
-                "the terms are those of the design and, in a linear regression, sigma", found=", ".join(map(str, terms))
-            )
+            raise ResultError("the terms are those of the design and, in a linear regression, sigma",
+                              found=", ".join(map(str, terms)))
         if not np.isfinite(samples).all() or (self.has_sigma and (samples[..., -1] < 0).any()):
             raise ResultError("draws are finite numbers and sigma is not negative")
         object.__setattr__(self, "samples", samples)
         object.__setattr__(self, "terms", terms)
         if self.diverging is not None:
-            diverging = _frozen(self.diverging, np.bool_)
+            diverging = frozen(self.diverging, np.bool_)
             if diverging.shape != samples.shape[:2]:
                 raise ResultError("diverging has the shape (chains, draws)", found=str(diverging.shape))
             object.__setattr__(self, "diverging", diverging)
@@ -93,9 +90,9 @@ class Posterior:
     def draws(self, term: None = None) -> pandas.DataFrame: ...
 
     @overload
-    def draws(self, term: str) -> NDArray[np.float64]: ...
+    def draws(self, term: str) -> Array: ...
 
-    def draws(self, term: str | None = None) -> pandas.DataFrame | NDArray[np.float64]:
+    def draws(self, term: str | None = None) -> pandas.DataFrame | Array:
         """All draws of a term, chain after chain; without a term, all of them with one column per term."""
         if term is None:
             import pandas
@@ -103,9 +100,8 @@ class Posterior:
             return pandas.DataFrame(self.samples.reshape(-1, len(self.terms)), columns=list(self.terms))
         return self.samples[:, :, self._position(term)].reshape(-1)
 
-    def predict(
-        self, new_rows: object, interval: float = 0.95, kind: Literal["response", "mean"] | None = None
-    ) -> pandas.DataFrame:
+    def predict(self, new_rows: object, interval: float = 0.95, kind: Literal["response", "mean"] | None = None
+                ) -> pandas.DataFrame:
         """Columns `mean, lower, upper` for each new row.
 
         `kind="mean"`: the interval holds the average response of such rows; of two levels the probability of the second one, of
@@ -124,7 +120,7 @@ class Posterior:
         chosen = family.default_prediction if kind is None else kind
         if chosen not in ("response", "mean"):
             raise ResultError("kind is 'response' or 'mean'", found=repr(kind))
-        columns, index = rows.read_rows(new_rows, self.design.columns_needed, rows.declared_levels(self.design))
+        columns, index = read_rows(new_rows, self.design.columns_needed, declared_levels(self.design))
         flat = self.samples.reshape(-1, len(self.terms))
         coefficients, sigma = flat[:, : len(self.design.terms)], flat[:, -1] if self.has_sigma else None
         ends = (prediction.credible_ends(family, tails) if chosen == "mean"
@@ -132,7 +128,7 @@ class Posterior:
         mean, lower, upper = prediction.predict_rows(columns, len(index), self.design, coefficients, ends)
         table = pandas.DataFrame({"mean": mean, "lower": lower, "upper": upper}, index=index)
         if chosen == "response" and family.response == "two levels":
-            table["level"] = rows.more_probable_levels(self.design, mean)
+            table["level"] = more_probable_levels(self.design, mean)
         return table
 
     def ratios(self, interval: float = 0.95, per: Mapping[str, float] | None = None) -> pandas.DataFrame:
@@ -143,16 +139,10 @@ class Posterior:
         `age + I(age**2)`, changes all of them at once: no single ratio says what it does, but `predict` does.
         """
         draws = self.samples.reshape(-1, len(self.terms))
-        return ratio_table(draws, self.terms, family_of(self.info.family), interval, per)
+        return summaries.ratio_table(draws, self.terms, family_of(self.info.family), interval, per)
 
-    def plot(
-        self,
-        kind: Literal["forest", "posterior"] = "forest",
-        reference: Reference | None = None,
-        terms: Sequence[str] | None = None,
-        ax: Axes | None = None,
-        path: str | os.PathLike[str] | None = None,
-    ) -> Figure:
+    def plot(self, kind: Literal["forest", "posterior"] = "forest", reference: Reference | None = None,
+             terms: Sequence[str] | None = None, ax: Axes | None = None, path: str | os.PathLike[str] | None = None) -> Figure:
         """A picture of the coefficients with their prior.
 
         `kind="forest"`: one row per term with its own axis, point, 50 % and 95 % interval. `kind="posterior"`: one
@@ -160,43 +150,33 @@ class Posterior:
         `{"true value": {"age": 0.3}, "non-private fit": {"age": 0.28}}`. `path` also writes the picture
         (PNG, SVG or PDF by its ending). The figure is not registered with pyplot.
         """
-        from noisewise.results import plots
+        from noisewise import plots
 
         chosen = self.terms if terms is None else tuple(terms)
         positions = [self._position(term) for term in chosen]
-        picture = plots.Picture(
-            terms=chosen,
-            draws=self.samples.reshape(-1, len(self.terms))[:, positions],
-            prior=self.prior,
-            references=plots.named_references(reference, self.terms),
-            title=self.info.formula,
-            subtitle=self._subtitle(),
-        )
+        draws = self.samples.reshape(-1, len(self.terms))[:, positions]
+        picture = plots.Picture(chosen, draws, self.prior, plots.named_references(reference, self.terms), self.info.formula,
+                                self._subtitle())
         return plots.draw(picture, kind, ax, path)
 
-    def check(
-        self,
-        release: Release | Sequence[Release],
-        *,
-        holders: Sequence[str] | None = None,
-        interval: float = 0.95,
-    ) -> PredictiveCheck:
+    def check(self, release: Release | Sequence[Release], *, holders: Sequence[str] | None = None, interval: float = 0.95
+              ) -> PredictiveCheck:
         """Whether the released statistics look as this fit says they should, at every holder.
 
-        `release` is what was fitted; `holders` names its parts (by default 1, 2, ...). The result has a `table` with
+        `release` is what was fitted; `holders` names its holders (by default 1, 2, ...). The result has a `table` with
         observed and expected statistics and predictive p-values, `problems()` in words, and `plot()`.
         """
         from noisewise.results.checks import check_release
 
         if self.sites is not None:
             raise ResultError("the check asks whether one set of coefficients holds at all sites; this fit has one for each site",
-                              found="random effects by site", remedy="check a fit with site=None; see sites.summary()")
-
+                              found="random effects by site",
+                              remedy="check a fit with " + option("site", None) + "; see sites.summary()")
         return check_release(self, release, holders, interval)
 
     def to_arviz(self) -> Any:
         """InferenceData (ArviZ 0.x) or an xarray DataTree (ArviZ 1.x)."""
-        return export.to_arviz(self.samples, self.terms, self.info, self.diverging)
+        return arviz_export.to_arviz(self.samples, self.terms, self.info, self.diverging)
 
     def diagnose(self) -> list[str]:
         """Reasons not to trust the draws yet, in plain words; an empty list is good news."""
@@ -211,56 +191,38 @@ class Posterior:
         """
         found = self.diagnose()
         if found:
-            more = 4 * self.info.draws
-            remedy = f"fit again with more draws (draws={more}), and look at plot(kind='posterior')"
-            if self.info.doubts and self.info.method in ("laplace", "clt-gibbs"):
-                remedy = "use method='conditional'"
-            if self.info.doubts and self.info.method in ("conditional", "conditional-flat", "collapsed"):
-                remedy = ("leave out predictors, or ask for a release with a larger epsilon, tighter bounds or more rows"
-                          + (f"; and {remedy}" if len(found) > len(self.info.doubts) else ""))
-            if self.info.doubts and self.sites is not None:
-                remedy = f"fit with more draws (draws={more}), or fit with site=None: one set of coefficients for all sites"
-            if self.info.doubts and not self.has_sigma:
-                remedy = ("use fewer predictors and no powers or products, or ask the data holder for a release with "
-                          "less noise and no norm bound"
-                          + (f"; and {remedy}" if len(found) > len(self.info.doubts) else ""))
-            if self.info.divergences:
-                remedy += "; if divergences stay, give a narrower prior or a simpler formula"
-            message = f"do not trust these draws yet: {'; '.join(found)}. What to do: {remedy}"
+            message = f"do not trust these draws yet: {'; '.join(found)}. What to do: " + self._remedy(len(found))
             warnings.warn(message, ConvergenceWarning, stacklevel=stacklevel + 1)
+
+    def _remedy(self, found: int) -> str:
+        """What helps against so many problems, the doubts among them."""
+        info, doubts = self.info, len(self.info.doubts)
+        more = "more draws (" + option("draws", 4 * info.draws) + ")"
+        again: str = "fit again with " + more + ", and look at plot(kind='posterior')"
+        too = "; and " + again if found > doubts else ""
+        if doubts and not self.has_sigma:
+            remedy = ("use fewer predictors and no powers or products, or ask the data holder for a release with less noise and "
+                      "no norm bound") + too
+        elif doubts and self.sites is not None:
+            remedy = "fit with " + more + ", or fit with " + option("site", None) + ": one set of coefficients for all sites"
+        elif doubts and info.method in ("conditional", "conditional-flat", "collapsed"):
+            remedy = "leave out predictors, or ask for a release with a larger epsilon, tighter bounds or more rows" + too
+        else:
+            remedy = "use " + option("method", "conditional") if doubts and info.method in ("laplace", "clt-gibbs") else again
+        return remedy + ("; if divergences stay, give a narrower prior or a simpler formula" if info.divergences else "")
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write everything to one `.npz` file; an older file survives a failure."""
-        arrays: dict[str, NDArray[Any]] = {"samples": self.samples.astype("<f8")}
-        if self.diverging is not None:
-            arrays["diverging"] = self.diverging
-        if self.sites is not None:
-            arrays |= {"site_deviations": self.sites.between.astype("<f8"), "site_coefficients": self.sites.own.astype("<f8")}
-        prior = self.prior
-        metadata = {
-            "terms": list(self.terms),
-            "design": self.design.to_dict(),
-            "info": dataclasses.asdict(self.info),
-            "prior": None
-            if prior is None
-            else {"mean": dict(prior.mean), "sd": dict(prior.sd), "sigma_scale": prior.sigma_scale},
-            **({} if self.sites is None else {"sites": {"varying": list(self.sites.varying)}}),
-        }
-        store.write(path, arrays, metadata)
+        store.save_posterior(self, path)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Posterior:
         """Read what `save` wrote: the same draws to the last bit."""
-        arrays, document = store.read(path)
-        terms, design, info, prior = store.parts_from_document(path, document)
-        sites = store.sites_from_document(path, document, arrays, terms)
-        return cls(arrays["samples"], terms, design, info, prior, arrays.get("diverging"), sites)
+        return store.load_posterior(path)
 
     def _position(self, term: str) -> int:
         if term not in self.terms:
-            raise ResultError(
-                "a term is one of " + ", ".join(self.terms), found=str(term), remedy="see summary().index"
-            )
+            raise ResultError("there is no such term", argument="term", found=str(term), known=self.terms)
         return self.terms.index(term)
 
     def _subtitle(self) -> str:
@@ -272,19 +234,8 @@ class Posterior:
 
     def __repr__(self) -> str:
         chains, draws, _ = self.samples.shape
-        return (
-            f"<Posterior {self.info.formula!r}, method {self.info.method}: "
-            f"{len(self.terms)} terms, {chains} chains of {draws} draws>"
-        )
+        return (f"<Posterior {self.info.formula!r}, method {self.info.method}: {len(self.terms)} terms, "
+                f"{chains} chains of {draws} draws>")
 
     def _repr_html_(self) -> str:
         return card(f"{self.info.formula} ({self._subtitle()})", frame(self.summary()), notes=self.diagnose())
-
-
-def _frozen(values: Any, kind: type) -> NDArray[Any]:
-    """An array that cannot be written to: a copy, unless it is one already."""
-    found: NDArray[Any] = np.asarray(values, dtype=kind, order="C")
-    if found.flags.writeable:
-        found = np.array(found)
-        found.setflags(write=False)
-    return found

@@ -16,28 +16,27 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from noisewise.arrays import Array, Flags
 from noisewise.errors import NoisewiseError, ResultError
-from noisewise.results.count_quantiles import count_quantile
 from noisewise.results.families import ResultFamily
 
 if TYPE_CHECKING:
     from noisewise.schema import Design
-
-Floats = NDArray[np.float64]
 
 BLOCK_ELEMENTS = 1 << 19  # rows times draws held at once: 4 MB for each temporary array
 DESIGN_ROWS = 1 << 15
 COARSE_STRIDE = 16
 MAXIMUM_STEPS = 200
 PATIENCE = 6
+LARGEST_STEP = 1e12
+"""Relative to which neighbouring whole numbers are no longer told apart."""
 
-
-Ends = Callable[[Floats], tuple[Floats, Floats, Floats]]
+Ends = Callable[[Array], tuple[Array, Array, Array]]
 """From linear predictors (rows, draws) to mean, lower and upper end of each row."""
 
 
-def predict_rows(columns: Mapping[str, NDArray[Any]], rows: int, design: Design, coefficients: Floats, ends: Ends
-                 ) -> tuple[Floats, Floats, Floats]:
+def predict_rows(columns: Mapping[str, NDArray[Any]], rows: int, design: Design, coefficients: Array, ends: Ends
+                 ) -> tuple[Array, Array, Array]:
     """Mean, lower and upper end for each row."""
     mean, lower, upper = np.empty(rows), np.empty(rows), np.empty(rows)
     block = max(1, BLOCK_ELEMENTS // len(coefficients))
@@ -53,7 +52,7 @@ def predict_rows(columns: Mapping[str, NDArray[Any]], rows: int, design: Design,
 def credible_ends(family: ResultFamily, tails: tuple[float, float]) -> Ends:
     """The mean response of such rows, and the interval that holds it."""
 
-    def ends(location: Floats) -> tuple[Floats, Floats, Floats]:
+    def ends(location: Array) -> tuple[Array, Array, Array]:
         means = family.inverse_link(location)
         lower, upper = np.quantile(means, tails, axis=1)
         return means.mean(axis=1), lower, upper
@@ -61,12 +60,12 @@ def credible_ends(family: ResultFamily, tails: tuple[float, float]) -> Ends:
     return ends
 
 
-def predictive_ends(family: ResultFamily, sigma: Floats | None, tails: tuple[float, float]) -> Ends:
+def predictive_ends(family: ResultFamily, sigma: Array | None, tails: tuple[float, float]) -> Ends:
     """The mean response, and the interval that holds one new response. Of two levels there is none: that of the probability."""
     if family.response == "two levels":
         return credible_ends(family, tails)
 
-    def ends(location: Floats) -> tuple[Floats, Floats, Floats]:
+    def ends(location: Array) -> tuple[Array, Array, Array]:
         means = family.inverse_link(location)
         if sigma is None:
             lower, upper = (count_quantile(means, tail) for tail in tails)
@@ -77,7 +76,7 @@ def predictive_ends(family: ResultFamily, sigma: Floats | None, tails: tuple[flo
     return ends
 
 
-def _design_rows(design: Design, columns: Mapping[str, NDArray[Any]], first: int, stop: int) -> Floats:
+def _design_rows(design: Design, columns: Mapping[str, NDArray[Any]], first: int, stop: int) -> Array:
     if not design.columns_needed:  # the intercept alone; no column says how many rows there are
         return np.ones((stop - first, len(design.terms)))
     try:
@@ -86,15 +85,13 @@ def _design_rows(design: Design, columns: Mapping[str, NDArray[Any]], first: int
     except ResultError:
         raise
     except NoisewiseError as error:
-        raise ResultError(error.rule, found=error.found, remedy=error.remedy) from error
+        raise error.into(ResultError) from error
     if matrix.shape != (stop - first, len(design.terms)) or not np.isfinite(matrix).all():
-        raise ResultError(
-            "every new row gives one finite value for each term", found=f"a design of shape {matrix.shape}"
-        )
+        raise ResultError("every new row gives one finite value for each term", found=f"a design of shape {matrix.shape}")
     return matrix
 
 
-def mixture_quantile(location: Floats, scale: Floats, probability: float) -> Floats:
+def mixture_quantile(location: Array, scale: Array, probability: float) -> Array:
     """The quantile of each row's equal mixture of N(location[row, s], scale[s]).
 
     >>> round(float(mixture_quantile(np.zeros((1, 5)), np.ones(5), 0.975)[0]), 4)
@@ -113,9 +110,7 @@ def mixture_quantile(location: Floats, scale: Floats, probability: float) -> Flo
     return _solve(location, scale, probability, deviate, start, spread)
 
 
-def _solve(
-    location: Floats, scale: Floats, probability: float, deviate: float, start: Floats, spread: Floats
-) -> Floats:
+def _solve(location: Array, scale: Array, probability: float, deviate: float, start: Array, spread: Array) -> Array:
     """Halley's iteration inside a bracket. Each component's own quantile is at one side of the mixture's."""
     ends = location + deviate * scale
     low, high = ends.min(axis=1), ends.max(axis=1)
@@ -142,9 +137,7 @@ def _solve(
     return point
 
 
-def _distribution(
-    point: Floats, location: Floats, scale: Floats, probability: float
-) -> tuple[Floats, Floats, Floats]:
+def _distribution(point: Array, location: Array, scale: Array, probability: float) -> tuple[Array, Array, Array]:
     """F(point) - probability, F'(point) and F''(point) of each row's mixture."""
     from scipy.special import ndtr
 
@@ -156,3 +149,45 @@ def _distribution(
     density = height @ weight
     slope = -np.multiply(height, standard, out=height) @ (weight * inverse)
     return np.asarray(excess), np.asarray(density), np.asarray(slope)
+
+
+def count_quantile(rates: Array, probability: float) -> Array:
+    """For each row the smallest count k with P(count ≤ k) ≥ probability, in the equal mixture of Poisson(rates[row, s]).
+
+    >>> count_quantile(np.full((1, 5), 3.0), 0.975).tolist()
+    [7.0]
+    """
+    if rates.shape[1] >= 8 * COARSE_STRIDE:  # a few draws tell where to look
+        start = count_quantile(rates[:, ::COARSE_STRIDE], probability)
+    else:
+        start = np.floor(rates.mean(axis=1))
+    # Counts with too little probability up to them (−1 if there are none), and counts with enough: first far enough apart.
+    low, high, step = start - 1.0, start.copy(), np.maximum(1.0, np.floor(0.01 * np.sqrt(start)))
+    active = np.arange(len(rates))
+    while len(active):
+        below, above, here = low[active], high[active], rates[active]
+        lower = (below >= 0.0) & (_up_to(here, below) >= probability)
+        higher = ~lower & (_up_to(here, above) < probability)
+        low[active] = np.where(lower, np.maximum(below - step[active], -1.0), np.where(higher, above, below))
+        high[active] = np.where(lower, below, np.where(higher, above + step[active], above))
+        active = active[lower | higher]
+        step[active] *= 2.0
+    active = np.flatnonzero(_apart(low, high))
+    while len(active):
+        middle = np.floor(0.5 * (low[active] + high[active]))
+        enough = _up_to(rates[active], middle) >= probability
+        high[active] = np.where(enough, middle, high[active])
+        low[active] = np.where(enough, low[active], middle)
+        active = active[_apart(low[active], high[active])]
+    return high
+
+
+def _apart(low: Array, high: Array) -> Flags:
+    return np.asarray(high - low > np.maximum(1.0, high / LARGEST_STEP))
+
+
+def _up_to(rates: Array, counts: Array) -> Array:
+    """P(count ≤ counts[row])."""
+    from scipy.special import pdtr
+
+    return np.asarray(pdtr(counts[:, None], rates).mean(axis=1))

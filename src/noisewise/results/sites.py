@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from noisewise.arrays import Array
 from noisewise.errors import ResultError
 from noisewise.notebook import card, frame
-from noisewise.results.records import check_interval
+from noisewise.results.fit_info import check_interval, frozen
 from noisewise.results.summary import percent_label, summary_table
 
 if TYPE_CHECKING:
@@ -30,17 +30,16 @@ class SiteEffects:
 
     terms: tuple[str, ...]
     varying: tuple[str, ...]
-    between: NDArray[np.float64]
-    own: NDArray[np.float64]
+    between: Array
+    own: Array
 
     def __post_init__(self) -> None:
         for name, last in (("between", self.varying), ("own", self.terms)):
-            values = np.array(getattr(self, name), dtype=np.float64, order="C")
+            values = frozen(getattr(self, name))
             if values.ndim != 3 or 0 in values.shape or values.shape[2] != len(last):
                 raise ResultError(f"draws of sites ({name}) have three axes, the last of {len(last)}", found=str(values.shape))
             if not np.isfinite(values).all() or (name == "between" and (values < 0).any()):
                 raise ResultError("draws of sites are finite numbers and standard deviations are not negative")
-            values.setflags(write=False)
             object.__setattr__(self, name, values)
 
     @property

@@ -1,10 +1,14 @@
-"""A posterior in one .npz file: draws as arrays, everything else as JSON, no pickle and no code.
+"""A result in one .npz file: draws as arrays, everything else as JSON, no pickle and no code.
 
 The file is an uncompressed zip archive of `.npy` members, which any NumPy can open: `samples` (chains, draws,
 terms), `metadata` (UTF-8 JSON as bytes) and, if known, `diverging` (chains, draws), `site_deviations` (chains, draws,
-terms that vary) and `site_coefficients` (sites, draws, terms); `comparison_store` adds members of its own. Reading checks the
-size that each header announces against the bytes that are there before anything is allocated. The metadata's `info` has a
-`source`, the digest of what the fit was made from (`noisewise.release.source`), which files of earlier versions lack.
+terms that vary) and `site_coefficients` (sites, draws, terms). Reading checks the size that each header announces against the
+bytes that are there before anything is allocated. The metadata's `info` has a `source`, the digest of what the fit was made from
+(`noisewise.releases.source`), which files of earlier versions lack.
+
+A comparison's file is that of its averaged posterior, so that `Posterior.load` reads the averaged draws, with the models beside
+them: `members` (models, terms), `probabilities` and `log_bayes_factors` (models), and for methods that have bands `without_noise`
+(draws, terms). Other methods have the same members, and `samples`, with a prefix: `other1_`, `other2_`.
 """
 
 from __future__ import annotations
@@ -16,46 +20,110 @@ import os
 import re
 import zipfile
 from collections.abc import Mapping
-from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from noisewise.errors import NoisewiseError, ResultError
-from noisewise.results.records import FitInfo, PriorSummary
+from noisewise.results.fit_info import SIGMA, FitInfo, PriorSummary
 from noisewise.results.sites import SiteEffects
 from noisewise.whole_file import whole_file
+from noisewise.words import either
 
 if TYPE_CHECKING:
+    from noisewise.results.comparison import Comparison
+    from noisewise.results.posterior import Posterior
     from noisewise.schema import Design
 
-FORMAT = "noisewise-posterior"
-VERSION = 1
-LARGEST_HEADER = 4096
-MEMBERS = {"samples.npy": "<f8", "metadata.npy": "|u1", "diverging.npy": "|b1", "site_deviations.npy": "<f8",
-           "site_coefficients.npy": "<f8"}
-OTHER = "other"
-"""Before the number of another method's members in a file of `comparison_store`."""
-MODEL_MEMBERS = {"members.npy": "|b1", "probabilities.npy": "<f8", "log_bayes_factors.npy": "<f8", "without_noise.npy": "<f8"}
+Arrays = Mapping[str, NDArray[Any]]
+Place = str | os.PathLike[str]
+
+FORMAT: Final = "noisewise-posterior"
+VERSION: Final = 1
+LARGEST_HEADER: Final = 4096
+MODELS: Final = {"members": "|b1", "probabilities": "<f8", "log_bayes_factors": "<f8", "without_noise": "<f8"}
+MEMBERS: Final = {"samples": "<f8", "metadata": "|u1", "diverging": "|b1", "site_deviations": "<f8", "site_coefficients": "<f8"}
+OTHER: Final = "other"
+COMPARISON: Final = "comparison"
 
 
-def write(path: str | os.PathLike[str], arrays: Mapping[str, NDArray[Any]], metadata: dict[str, Any]) -> None:
-    """Write the file beside its place and move it there, so that an older file survives a failure."""
-    target = Path(path)
-    document = {"format": FORMAT, "version": VERSION, **metadata}
-    text = json.dumps(document, allow_nan=False, ensure_ascii=False).encode()
+def save_posterior(found: Posterior, path: Place) -> None:
+    """Write the file; an older one survives a failure."""
+    arrays: dict[str, NDArray[Any]] = {"samples": found.samples}
+    if found.diverging is not None:
+        arrays["diverging"] = found.diverging
+    if found.sites is not None:
+        arrays |= {"site_deviations": found.sites.between, "site_coefficients": found.sites.own}
+    prior = None if found.prior is None else {**vars(found.prior), "mean": dict(found.prior.mean), "sd": dict(found.prior.sd)}
+    sites = {} if found.sites is None else {"sites": {"varying": list(found.sites.varying)}}
+    _write(path, arrays, {"terms": list(found.terms), "design": found.design.to_dict(), "info": dataclasses.asdict(found.info),
+                          "prior": prior, **sites})
+
+
+def save_comparison(found: Comparison, path: Place) -> None:
+    """Write the file; an older one survives a failure."""
+    arrays = {"samples": found.samples[None], **_models(found)}
+    for number, other in enumerate(found.others.values(), start=1):
+        named = {"samples": other.samples, **_models(other)}
+        arrays |= {f"{OTHER}{number}_{name}": values for name, values in named.items()}
+    others = [{"name": name, "info": dataclasses.asdict(other.info), **_words(other)} for name, other in found.others.items()]
+    _write(path, arrays, {
+        "terms": [*found.design.terms, SIGMA], "design": found.design.to_dict(), "info": dataclasses.asdict(found.info),
+        "prior": None,
+        COMPARISON: {**_words(found), "verdicts": [dict(row) for row in found.verdicts], "others": others},
+    })
+
+
+def _models(found: Comparison) -> dict[str, NDArray[Any]]:
+    return {name: values for name in MODELS if (values := getattr(found, name)) is not None}
+
+
+def _words(found: Comparison) -> dict[str, Any]:
+    return {"question": dataclasses.asdict(found.question), "complete": found.complete, "notes": list(found.notes)}
+
+
+def _write(path: Place, arrays: Arrays, metadata: dict[str, Any]) -> None:
+    """Write the file beside its place and move it there."""
+    text = json.dumps({"format": FORMAT, "version": VERSION, **metadata}, allow_nan=False, ensure_ascii=False).encode()
+    typed = {name: values.astype(_type_of(f"{name}.npy"), copy=False) for name, values in arrays.items()}
     try:
-        with whole_file(target) as file:
-            np.savez(file, allow_pickle=False, metadata=np.frombuffer(text, dtype=np.uint8), **arrays)
+        with whole_file(path) as file:
+            np.savez(file, allow_pickle=False, metadata=np.frombuffer(text, dtype=np.uint8), **typed)
     except OSError as error:
-        raise ResultError(
-            f"the posterior could not be written to {target}; a file that was there before is unchanged",
-            found=error.strerror or str(error),
-        ) from error
+        raise ResultError(f"the posterior could not be written to {os.fspath(path)}; a file that was there before is unchanged",
+                          found=error.strerror or str(error)) from error
 
 
-def read(path: str | os.PathLike[str]) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+def load_posterior(path: Place) -> Posterior:
+    """The draws of a fit, or those of a comparison averaged over its models."""
+    return _posterior(path, *_read(path))
+
+
+def load_comparison(path: Place) -> Comparison:
+    """Read what `save_comparison` wrote, or one clear ResultError."""
+    arrays, document = _read(path)
+    if COMPARISON not in document:
+        raise ResultError(f"{os.fspath(path)} holds no comparison of models", found="the draws of a fit",
+                          remedy="read it with Posterior.load, or save a comparison: "
+                          + either("comparison.save(path)", "noisewise compare --save FILE"))
+    return _comparison(path, arrays, document)
+
+
+def load_result(path: Place) -> Posterior | Comparison:
+    """Whatever `Posterior.save` or `Comparison.save` wrote."""
+    arrays, document = _read(path)
+    return (_comparison if COMPARISON in document else _posterior)(path, arrays, document)
+
+
+def malformed(path: Place, found: object) -> ResultError:
+    """The one error for a file that is not what it should be."""
+    words = f"{type(found).__name__}: {found}" if isinstance(found, Exception) else str(found)
+    return ResultError(f"{path} is not a posterior saved by noisewise, or it is damaged", found=words[:200],
+                       remedy="fit again, or restore the file")
+
+
+def _read(path: Place) -> tuple[Arrays, Mapping[str, Any]]:
     """The arrays and the metadata of a file, or one clear ResultError."""
     try:
         arrays = _read_members(path)
@@ -65,31 +133,18 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, NDArray[Any]], dict[st
     except FileNotFoundError as error:
         raise ResultError("there is no such file", found=str(path), remedy="check the path") from error
     except (OSError, ValueError, KeyError, EOFError, MemoryError, RecursionError) as error:
-        raise malformed(path, f"{type(error).__name__}: {error}") from error
+        raise malformed(path, error) from error
     except (zipfile.BadZipFile, NotImplementedError, RuntimeError) as error:
         raise malformed(path, str(error)) from error
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise malformed(path, "no noisewise metadata")
-    version = document.get("version")
-    if version != VERSION:
-        raise ResultError(
-            f"a posterior file of version {VERSION} can be read",
-            found=f"version {version!r} in {path}",
-            remedy="update noisewise",
-        )
+    if document.get("version") != VERSION:
+        raise ResultError(f"a posterior file of version {VERSION} can be read",
+                          found=f"version {document.get('version')!r} in {path}", remedy="update noisewise")
     return arrays, document
 
 
-def malformed(path: str | os.PathLike[str], found: str) -> ResultError:
-    """The one error for a file that is not what it should be."""
-    return ResultError(
-        f"{path} is not a posterior saved by noisewise, or it is damaged",
-        found=found[:200],
-        remedy="fit again, or restore the file",
-    )
-
-
-def _read_members(path: str | os.PathLike[str]) -> dict[str, NDArray[Any]]:
+def _read_members(path: Place) -> dict[str, NDArray[Any]]:
     arrays = {}
     with zipfile.ZipFile(path) as archive:
         entries = archive.infolist()
@@ -108,12 +163,13 @@ def _read_members(path: str | os.PathLike[str]) -> dict[str, NDArray[Any]]:
 
 def _type_of(member: str) -> str | None:
     """The type of the numbers in a member of the archive; None for one that does not belong there."""
-    own = re.sub(rf"^{OTHER}[0-9]{{1,3}}_", "", member)
-    known = {**MODEL_MEMBERS, **MEMBERS} if own == member else {**MODEL_MEMBERS, "samples.npy": MEMBERS["samples.npy"]}
-    return known.get(own)
+    name = member.removesuffix(".npy")
+    own = re.sub(rf"^{OTHER}[0-9]{{1,3}}_", "", name)
+    known = {**MODELS, **MEMBERS} if own == name else {**MODELS, "samples": MEMBERS["samples"]}
+    return known.get(own) if member.endswith(".npy") else None
 
 
-def _read_array(member: IO[bytes], entry: zipfile.ZipInfo, path: str | os.PathLike[str]) -> NDArray[Any]:
+def _read_array(member: IO[bytes], entry: zipfile.ZipInfo, path: Place) -> NDArray[Any]:
     version = np.lib.format.read_magic(member)
     if version != (1, 0):
         raise malformed(path, f"array format {version}")
@@ -127,7 +183,30 @@ def _read_array(member: IO[bytes], entry: zipfile.ZipInfo, path: str | os.PathLi
     return np.frombuffer(content, dtype=expected).reshape(shape)
 
 
-def info_from_dict(document: Mapping[str, Any]) -> FitInfo:
+def _posterior(path: Place, arrays: Arrays, document: Mapping[str, Any]) -> Posterior:
+    from noisewise.results.posterior import Posterior
+
+    terms, design, info, prior = _head(path, document)
+    return Posterior(arrays["samples"], terms, design, info, prior, arrays.get("diverging"),
+                     _sites(path, arrays, document.get("sites"), terms))
+
+
+def _head(path: Place, document: Mapping[str, Any]) -> tuple[tuple[str, ...], Design, FitInfo, PriorSummary | None]:
+    """Terms, design, info and prior, or one ResultError that names the file."""
+    from noisewise.schema import Design
+
+    try:
+        terms = tuple(str(term) for term in document["terms"])
+        design, info, prior = Design.from_dict(document["design"]), _info(document["info"]), document["prior"]
+        if prior is not None:
+            mean, sd = ({str(name): float(value) for name, value in prior[key].items()} for key in ("mean", "sd"))
+            prior = PriorSummary(mean, sd, None if prior["sigma_scale"] is None else float(prior["sigma_scale"]))
+        return terms, design, info, prior
+    except (NoisewiseError, KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
+        raise malformed(path, error) from error
+
+
+def _info(document: Mapping[str, Any]) -> FitInfo:
     """A FitInfo from JSON; fields that a later version added are ignored."""
     known = {field.name for field in dataclasses.fields(FitInfo)}
     values = {name: value for name, value in document.items() if name in known}
@@ -144,34 +223,8 @@ def info_from_dict(document: Mapping[str, Any]) -> FitInfo:
     return FitInfo(**values)
 
 
-def prior_from_dict(document: Mapping[str, Any] | None) -> PriorSummary | None:
-    """A PriorSummary from JSON."""
-    if document is None:
-        return None
-    mean = {str(name): float(value) for name, value in document["mean"].items()}
-    sd = {str(name): float(value) for name, value in document["sd"].items()}
-    scale = document["sigma_scale"]
-    return PriorSummary(mean=mean, sd=sd, sigma_scale=None if scale is None else float(scale))
-
-
-def parts_from_document(
-    path: str | os.PathLike[str], document: Mapping[str, Any]
-) -> tuple[tuple[str, ...], Design, FitInfo, PriorSummary | None]:
-    """Terms, design, info and prior, or one ResultError that names the file."""
-    from noisewise.schema import Design
-
-    try:
-        terms = tuple(str(term) for term in document["terms"])
-        design = Design.from_dict(document["design"])
-        return terms, design, info_from_dict(document["info"]), prior_from_dict(document["prior"])
-    except (NoisewiseError, KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
-        raise malformed(path, f"{type(error).__name__}: {error}") from error
-
-
-def sites_from_document(path: str | os.PathLike[str], document: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]],
-                        terms: tuple[str, ...]) -> SiteEffects | None:
+def _sites(path: Place, arrays: Arrays, found: Any, terms: tuple[str, ...]) -> SiteEffects | None:
     """The random effects by site, if the file has them; all of them or none."""
-    found = document.get("sites")
     members = {"site_deviations", "site_coefficients"} & set(arrays)
     if found is None and not members:
         return None
@@ -179,3 +232,31 @@ def sites_from_document(path: str | os.PathLike[str], document: Mapping[str, Any
         raise malformed(path, "incomplete random effects by site")
     varying = tuple(str(term) for term in found["varying"])
     return SiteEffects(terms, varying, arrays["site_deviations"], arrays["site_coefficients"])
+
+
+def _comparison(path: Place, arrays: Arrays, document: Mapping[str, Any]) -> Comparison:
+    _, design, _, _ = _head(path, document)
+    try:
+        stored = document[COMPARISON]
+        others = {str(other["name"]): _compared(arrays, f"{OTHER}{number}_", other, other["info"], design)
+                  for number, other in enumerate(stored["others"], start=1)}
+        first = _compared({**arrays, "samples": arrays["samples"][0]}, "", stored, document["info"], design)
+        verdicts = tuple({str(name): value if isinstance(value, str) else float(value) for name, value in row.items()}
+                         for row in stored["verdicts"])
+        return dataclasses.replace(first, others=others, verdicts=verdicts)
+    except (NoisewiseError, KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
+        raise malformed(path, error) from error
+
+
+def _compared(arrays: Arrays, prefix: str, words: Mapping[str, Any], info: Mapping[str, Any], design: Design) -> Comparison:
+    from noisewise.results.comparison import Comparison, Question
+
+    asked = words["question"]
+    question = Question(tuple(map(str, asked["terms"])), tuple(map(str, asked["kept"])), str(asked["prior"]),
+                        str(asked["model_prior"]), str(asked["method"]))
+    probabilities = arrays[prefix + "probabilities"]
+    if (probabilities < 0).any() or probabilities.sum() > 1 + 1e-6:
+        raise ValueError("probabilities of models are not negative and add up to 1 at most")
+    return Comparison(design, question, arrays[prefix + "members"].astype(np.bool_), probabilities,
+                      arrays[prefix + "log_bayes_factors"], arrays[prefix + "samples"], _info(info),
+                      arrays.get(prefix + "without_noise"), bool(words["complete"]), tuple(map(str, words["notes"])))

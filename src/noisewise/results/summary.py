@@ -1,15 +1,19 @@
-"""The table of coefficients, and what is wrong with it in plain words."""
+"""The tables of coefficients, as they are and as ratios, and what is wrong with them in plain words."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+import numbers
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from noisewise.arrays import Array, Flags
+from noisewise.errors import ResultError
 from noisewise.results import diagnostics
-from noisewise.results.records import check_interval
+from noisewise.results.families import LARGEST, RESULT_FAMILIES, ResultFamily
+from noisewise.results.fit_info import INTERCEPT, check_interval
 
 if TYPE_CHECKING:
     import pandas
@@ -30,7 +34,7 @@ def percent_label(probability: float) -> str:
     return f"{100 * probability:.6g}%"
 
 
-def summary_table(samples: NDArray[np.float64], terms: Sequence[str], interval: float) -> pandas.DataFrame:
+def summary_table(samples: Array, terms: Sequence[str], interval: float) -> pandas.DataFrame:
     """One row per term: mean, sd, interval, effective sizes, R-hat and the probability of being positive."""
     import pandas
 
@@ -51,13 +55,13 @@ def summary_table(samples: NDArray[np.float64], terms: Sequence[str], interval: 
     return pandas.DataFrame(columns, index=pandas.Index(list(terms), name="term"))
 
 
-def too_few_independent(samples: NDArray[np.float64]) -> list[str]:
+def too_few_independent(samples: Array) -> list[str]:
     """The one problem that independent draws can have: there is no chain that could disagree or lag."""
     total = samples.shape[0] * samples.shape[1]
     return [] if total >= ESS_LIMIT else [f"too few draws ({total}, should be at least {ESS_LIMIT:.0f})"]
 
 
-def problems(samples: NDArray[np.float64], terms: Sequence[str], divergences: int) -> list[str]:
+def problems(samples: Array, terms: Sequence[str], divergences: int) -> list[str]:
     """Reasons not to trust the draws yet, each one sentence; empty when there is none."""
     found = []
     moved = ~(samples == samples[:1, :1]).all(axis=(0, 1))
@@ -67,28 +71,60 @@ def problems(samples: NDArray[np.float64], terms: Sequence[str], divergences: in
     disagree = moved & ~(ratio <= R_HAT_LIMIT)
     if disagree.any():
         worst = np.nanmax(np.where(disagree, np.nan_to_num(ratio, nan=np.inf), -np.inf))
-        found.append(
-            f"the chains disagree on {_names(terms, disagree)} "
-            f"(R-hat up to {worst:.3f}, should be at most {R_HAT_LIMIT})"
-        )
+        found.append(f"the chains disagree on {_names(terms, disagree)} (R-hat up to {worst:.3f}, should be at most "
+                     f"{R_HAT_LIMIT})")
     size = np.fmin(diagnostics.ess_bulk(samples), diagnostics.ess_tail(samples))
     few = moved & ~(size >= ESS_LIMIT)
     if few.any():
         least = np.min(np.where(few, np.nan_to_num(size, nan=0.0), np.inf))
-        found.append(
-            f"too few effective draws for {_names(terms, few)} "
-            f"(as few as {least:.0f}, should be at least {ESS_LIMIT:.0f})"
-        )
+        found.append(f"too few effective draws for {_names(terms, few)} (as few as {least:.0f}, should be at least "
+                     f"{ESS_LIMIT:.0f})")
     total = samples.shape[0] * samples.shape[1]
     if divergences > DIVERGENCE_LIMIT * total:
-        found.append(
-            f"{divergences} divergent transitions in {total} draws: part of the posterior may not have been reached"
-        )
+        found.append(f"{divergences} divergent transitions in {total} draws: part of the posterior may not have been reached")
     return found
 
 
-def _names(terms: Sequence[str], chosen: NDArray[np.bool_]) -> str:
+def _names(terms: Sequence[str], chosen: Flags) -> str:
     names = [term for term, is_chosen in zip(terms, chosen, strict=True) if is_chosen]
     if len(names) <= NAMED_TERMS:
         return ", ".join(names)
     return ", ".join(names[:NAMED_TERMS]) + f" and {len(names) - NAMED_TERMS} more"
+
+
+def ratio_table(draws: Array, terms: tuple[str, ...], family: ResultFamily, interval: float,
+                per: Mapping[str, float] | None) -> pandas.DataFrame:
+    """exp(coefficient × step) of every predictor: its median, interval and the probability that it is above 1."""
+    import pandas
+
+    tails = check_interval(interval)
+    if family.ratio is None:
+        known = ", ".join(f"{other.ratio}s ({other.name})" for other in RESULT_FAMILIES.values() if other.ratio)
+        raise ResultError(f"exp(coefficient) of a {family.name} regression is no ratio of anything",
+                          found=f"family {family.name!r}", remedy=f"there are {known}; for others see summary() and predict()")
+    chosen = [term for term in terms if term != INTERCEPT]
+    if not chosen:
+        raise ResultError("a ratio compares two values of a predictor", found="a formula with no predictor")
+    given = _steps(per, chosen)
+    steps = np.array([given.get(term, 1.0) for term in chosen])
+    logs = draws[:, [terms.index(term) for term in chosen]] * steps
+    # The median and the ends of an interval stay what they are under exp; a mean would not.
+    lower, middle, upper = np.exp(np.minimum(np.quantile(logs, [tails[0], 0.5, tails[1]], axis=0), LARGEST))
+    columns = {"per": steps, family.ratio: middle, percent_label(tails[0]): lower, percent_label(tails[1]): upper,
+               "P(>1)": (logs > 0).mean(axis=0)}
+    return pandas.DataFrame(columns, index=pandas.Index(chosen, name="term"))
+
+
+def _steps(per: Mapping[str, float] | None, terms: list[str]) -> dict[str, float]:
+    if per is None:
+        return {}
+    if not isinstance(per, Mapping):
+        raise ResultError("per gives a number for some of the terms", found=repr(per),
+                          remedy=f"for example per={{{terms[0]!r}: 10}}")
+    unknown = [str(term) for term in per if term not in terms]
+    if unknown:
+        raise ResultError("per names predictors", argument="per", found=", ".join(unknown), known=terms)
+    for term, step in per.items():
+        if isinstance(step, bool) or not isinstance(step, numbers.Real) or not math.isfinite(step) or step == 0:
+            raise ResultError("per is by how much a predictor changes: a finite number that is not 0", found=f"{term}: {step!r}")
+    return {term: float(step) for term, step in per.items()}

@@ -2,7 +2,7 @@
 
 Columns with their bounds or levels, who counts as one person, what "neighbouring" means, and the arithmetic that turns a
 formula into columns with known bounds. Nothing in this room reads a row or learns anything from one; the arithmetic of a
-column is defined here so that both sides of the wall compute the same number.
+column is defined here so that both sides of the wall compute the same number, and so are the other pure formulas that both need.
 """
 
 from noisewise.schema.basis import Basis, BasisColumn

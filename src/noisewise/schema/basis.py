@@ -11,17 +11,15 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from noisewise.arrays import Array
 from noisewise.errors import DeclarationError
 from noisewise.schema.columns import Categorical, Level, Numeric
-from noisewise.schema.formula import parse_terms
+from noisewise.schema.formula import TermReader, parse_terms
 from noisewise.schema.polynomial import ONE, Factor, Product, indicator, variable
 from noisewise.schema.schema import Schema
-from noisewise.schema.terms import TermReader
 
 STATISTIC_GRID: Final = 2.0**-16
 """A released statistic is a whole multiple of this, before and after noise, in the scaled units of the basis."""
-
-Array = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -33,7 +31,7 @@ class BasisColumn:
     @property
     def name(self) -> str:
         """How the column is called in a release file: ``1``, ``age``, ``T2(age)``, ``ward[B]``, ``age:ward[B]``."""
-        return ":".join(map(_factor_name, self.factors)) or "1"
+        return ":".join(map(str, self.factors)) or "1"
 
     @property
     def block(self) -> tuple[object, ...] | None:
@@ -72,7 +70,8 @@ class Basis:
         if terms is not None:
             added = TermReader(schema).read(parse_terms(terms), intercept=True)
             new = {product for column in added for product in column.value.polynomial} - set(products)
-            products.update((product, None) for product in sorted(new, key=_order))
+            products.update((product, None) for product in sorted(
+                new, key=lambda product: (sum(factor.degree for factor in product), len(product), BasisColumn(product).name)))
         basis = cls(schema, tuple(BasisColumn(product) for product in products))
         if len(set(basis.names)) < basis.size:
             name = next(name for index, name in enumerate(basis.names) if name in basis.names[:index])
@@ -111,17 +110,13 @@ class Basis:
     @property
     def radius_squared(self) -> float:
         """A bound on the squared norm of a row without its constant."""
-        if self.norm_clipped:
-            assert self.schema.norm_bound is not None
-            return float(self.schema.norm_bound) ** 2
-        return float(self.scalars + self.blocks)
+        bound = self.schema.norm_bound
+        return float(bound) ** 2 if bound is not None and self.norm_clipped else float(self.scalars + self.blocks)
 
     @property
     def radius(self) -> float:
-        if self.norm_clipped:
-            assert self.schema.norm_bound is not None
-            return float(self.schema.norm_bound)
-        return math.sqrt(self.radius_squared)
+        bound = self.schema.norm_bound
+        return float(bound) if bound is not None and self.norm_clipped else math.sqrt(self.radius_squared)
 
     def evaluate(self, values: Mapping[str, npt.NDArray[Any]]) -> Array:
         """The basis columns of given values, one array per declared column, in the user's units; for predictions.
@@ -148,13 +143,3 @@ class Basis:
         scaled = (np.asarray(values, dtype=float) - declared.centre) / declared.half_width
         result: Array = np.polynomial.chebyshev.chebval(scaled, [0.0] * factor.degree + [1.0]).astype(float)
         return result
-
-
-def _factor_name(factor: Factor) -> str:
-    if factor.level is not None:
-        return f"{factor.column}[{factor.level}]"
-    return factor.column if factor.degree == 1 else f"T{factor.degree}({factor.column})"
-
-
-def _order(product: Product) -> tuple[int, int, str]:
-    return (sum(factor.degree for factor in product), len(product), BasisColumn(product).name)

@@ -41,32 +41,21 @@ class Numeric:
     def __post_init__(self) -> None:
         where = f"column '{self.name}'"
         check_text(self.name, "the name of a column")
-        for bound in (self.lower, self.upper):
-            if not is_finite_number(bound):
-                raise DeclarationError(
-                    f"{where}: bounds must be two finite numbers",
-                    found=repr([self.lower, self.upper]),
-                    remedy=f"declare bounds = [lowest, highest] for '{self.name}' from public knowledge, not from the data",
-                )
+        found = repr([self.lower, self.upper])
+        if not (is_finite_number(self.lower) and is_finite_number(self.upper)):
+            raise DeclarationError(f"{where}: bounds must be two finite numbers", found=found, remedy="declare bounds = [lowest, "
+                                   f"highest] for '{self.name}' from public knowledge, not from the data")
         if not self.lower < self.upper:
-            raise DeclarationError(
-                f"{where}: the lower bound must be below the upper bound",
-                found=repr([self.lower, self.upper]),
-                remedy="swap or widen the bounds",
-            )
+            raise DeclarationError(f"{where}: the lower bound must be below the upper bound", found=found,
+                                   remedy="swap or widen the bounds")
         if not 0 < self.half_width < math.inf:
-            raise DeclarationError(
-                f"{where}: the distance between the bounds must be a positive finite number",
-                found=repr([self.lower, self.upper]),
-                remedy="declare bounds that a double can tell apart and subtract",
-            )
+            raise DeclarationError(f"{where}: the distance between the bounds must be a positive finite number", found=found,
+                                   remedy="declare bounds that a double can tell apart and subtract")
         if self.missing not in (None, DROP):
             if not is_finite_number(self.missing) or not float(self.lower) <= float(self.missing) <= float(self.upper):
-                raise DeclarationError(
-                    f"{where}: missing must be a value within the bounds, or \"drop\"",
-                    found=repr(self.missing),
-                    remedy=f"choose a value between {self.lower} and {self.upper}, or leave it out (the middle is used)",
-                )
+                raise DeclarationError(f"{where}: missing must be a value within the bounds, or \"drop\"",
+                                       found=repr(self.missing), remedy=f"choose a value between {self.lower} and {self.upper}, "
+                                       "or leave it out (the middle is used)")
 
     @property
     def centre(self) -> float:
@@ -84,10 +73,7 @@ class Numeric:
         return DROP if self.missing == DROP else float(self.missing)
 
     def to_dict(self) -> dict[str, Any]:
-        declared: dict[str, Any] = {"bounds": [self.lower, self.upper]}
-        if self.missing is not None:
-            declared["missing"] = self.missing
-        return declared
+        return _given(bounds=[self.lower, self.upper], missing=self.missing)
 
 
 @dataclass(frozen=True)
@@ -107,39 +93,27 @@ class Categorical:
     def __post_init__(self) -> None:
         where = f"column '{self.name}'"
         check_text(self.name, "the name of a column")
-        texts = [str(level) for level in self.levels]
+        texts, found = [str(level) for level in self.levels], repr(list(self.levels))
         if any(not isinstance(level, (str, bool)) and not is_finite_number(level) for level in self.levels):
-            raise DeclarationError(f"{where}: levels must be texts, finite numbers or booleans", found=repr(list(self.levels)))
+            raise DeclarationError(f"{where}: levels must be texts, finite numbers or booleans", found=found)
         for level in self.levels:
             check_text(level, f"{where}: a level")
         if UNFILLED in texts:
-            raise DeclarationError(
-                f"{where}: its levels have not been filled in",
-                found=repr(list(self.levels)),
-                remedy=f"list every level of '{self.name}' from public knowledge, the reference level first",
-            )
+            raise DeclarationError(f"{where}: its levels have not been filled in", found=found, remedy="list every level of "
+                                   f"'{self.name}' from public knowledge, the reference level first")
         if DROP in texts:
-            raise DeclarationError(
-                f"{where}: \"{DROP}\" cannot be a level, because missing = \"{DROP}\" leaves rows out",
-                found=repr(list(self.levels)),
-                remedy="give that level another name in the table",
-            )
+            raise DeclarationError(f"{where}: \"{DROP}\" cannot be a level, because missing = \"{DROP}\" leaves rows out",
+                                   found=found, remedy="give that level another name in the table")
         # Both, because the texts "1" and "1.0" are different and the values 1, 1.0 and true are equal.
         if min(len(set(texts)), len(set(self.levels))) < max(2, len(texts)):
-            raise DeclarationError(
-                f"{where}: levels must be at least two different values",
-                found=repr(list(self.levels)),
-                remedy="list each level once, the reference level first",
-            )
+            raise DeclarationError(f"{where}: levels must be at least two different values", found=found,
+                                   remedy="list each level once, the reference level first")
         for key, value in (("missing", self.missing), ("other", self.other)):
             allowed: tuple[Level, ...] = self.levels + ((DROP,) if key == "missing" else ())
             # Text and value, because True equals 1 and a level is told from others by its text.
             if value is not None and not any(value == level and str(value) == str(level) for level in allowed):
-                raise DeclarationError(
-                    f"{where}: {key} must be one of the declared levels" + (" or \"drop\"" if key == "missing" else ""),
-                    found=repr(value),
-                    remedy=f"add {value!r} to levels or choose among {list(self.levels)}",
-                )
+                rule = f"{where}: {key} must be one of the declared levels" + (" or \"drop\"" if key == "missing" else "")
+                raise DeclarationError(rule, found=repr(value), remedy=f"add {value!r} to levels or choose among {found}")
 
     @property
     def fill(self) -> Level:
@@ -159,12 +133,7 @@ class Categorical:
         return len(self.levels) == 2
 
     def to_dict(self) -> dict[str, Any]:
-        declared: dict[str, Any] = {"levels": list(self.levels)}
-        if self.missing is not None:
-            declared["missing"] = self.missing
-        if self.other is not None:
-            declared["other"] = self.other
-        return declared
+        return _given(levels=list(self.levels), missing=self.missing, other=self.other)
 
 
 @dataclass(frozen=True)
@@ -190,13 +159,14 @@ class Unbounded:
         return DROP if self.missing is None or self.missing == DROP else float(self.missing)
 
     def to_dict(self) -> dict[str, Any]:
-        declared: dict[str, Any] = {"bounds": UNKNOWN}
-        if self.missing is not None:
-            declared["missing"] = self.missing
-        return declared
+        return _given(bounds=UNKNOWN, missing=self.missing)
 
 
 Column: TypeAlias = Numeric | Categorical | Unbounded
+
+
+def _given(**declared: Any) -> dict[str, Any]:
+    return {key: value for key, value in declared.items() if value is not None}
 
 
 def column_from_dict(name: str, declared: object) -> Column:
@@ -210,11 +180,9 @@ def column_from_dict(name: str, declared: object) -> Column:
         raise DeclarationError(f"{where}: unknown key", found=", ".join(sorted(map(str, unknown))),
                                remedy="a column has bounds or levels, and optionally missing and other")
     if ("bounds" in declared) == ("levels" in declared):
-        raise DeclarationError(
-            f"{where}: exactly one of bounds and levels must be declared",
-            found="both" if "bounds" in declared else "neither",
-            remedy=f"give '{name}' bounds = [lowest, highest] if it is a number, levels = [...] if it is a category",
-        )
+        raise DeclarationError(f"{where}: exactly one of bounds and levels must be declared",
+                               found="both" if "bounds" in declared else "neither", remedy=f"give '{name}' bounds = [lowest, "
+                               "highest] if it is a number, levels = [...] if it is a category")
     if "levels" in declared:
         levels = declared["levels"]
         if not isinstance(levels, (list, tuple)):
@@ -228,12 +196,9 @@ def column_from_dict(name: str, declared: object) -> Column:
                                remedy="write bounds = [lowest, highest]; or bounds = \"unknown\" for a partition release, which "
                                "needs none")
     if UNFILLED in bounds:
-        raise DeclarationError(
-            f"{where}: its bounds have not been filled in",
-            found=repr(list(bounds)),
-            remedy=f"give '{name}' the lowest and highest value that are possible, from public knowledge, not from the data; "
-            "`noisewise bounds` estimates them privately if nobody knows them",
-        )
+        raise DeclarationError(f"{where}: its bounds have not been filled in", found=repr(list(bounds)),
+                               remedy=f"give '{name}' the lowest and highest value that are possible, from public knowledge, not "
+                               "from the data; `noisewise bounds` estimates them privately if nobody knows them")
     if "other" in declared:
         raise DeclarationError(f"{where}: other belongs to columns with levels", remedy="use missing = <value>")
     return Numeric(name, bounds[0], bounds[1], declared.get("missing"))

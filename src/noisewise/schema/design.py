@@ -9,12 +9,13 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from noisewise.arrays import Array
 from noisewise.errors import FormulaError
-from noisewise.schema.basis import Array, Basis, BasisColumn
-from noisewise.schema.formula import parse_formula
+from noisewise.schema.basis import Basis, BasisColumn
+from noisewise.schema.formula import TermColumn, TermReader, parse_formula
 from noisewise.schema.polynomial import Polynomial
 from noisewise.schema.schema import Schema
-from noisewise.schema.terms import TermColumn, TermReader
+from noisewise.words import option
 
 RESERVED: Final = "sigma"
 """The residual standard deviation stands under this name among the coefficients of a fit."""
@@ -112,24 +113,22 @@ def _combination(basis: Basis, polynomial: Polynomial, name: str) -> Array:
     weights = np.zeros(basis.size)
     for product, weight in polynomial.items():
         if product not in basis.position:
-            raise FormulaError(
-                f"'{name}' needs a column that is not in the release",
-                found=BasisColumn(product).name,
-                remedy=f"the data holder can add it with terms=\"{name}\"; released are " + ", ".join(basis.names[1:]),
-            )
+            raise FormulaError(f"'{name}' needs a column that is not in the release", argument="terms",
+                               found=BasisColumn(product).name, remedy="the data holder can add it with "
+                               + option("terms", name) + f"; released are {', '.join(basis.names[1:])}")
         weights[basis.position[product]] = weight
     return weights
 
 
 def _check_rank(features: Array, names: list[str]) -> None:
     """Refuse columns that are combinations of one another whatever the data: by the schema alone."""
-    scaled = features / np.maximum(np.linalg.norm(features, axis=0), np.finfo(float).tiny)
+    tiny = np.finfo(float).tiny
+    scaled = features / np.maximum(np.abs(features).max(axis=0), tiny)  # first, because squares of bounds can overflow
+    scaled /= np.maximum(np.linalg.norm(scaled, axis=0), tiny)
     rank = np.linalg.matrix_rank(scaled, tol=1e-9)
     if rank == len(names):
         return
     culprit = next(index for index in range(len(names)) if np.linalg.matrix_rank(scaled[:, : index + 1], tol=1e-9) <= index)
-    raise FormulaError(
-        "by the schema alone, a column of the formula is a combination of the others",
-        found=f"'{names[culprit]}' given " + (", ".join(names[:culprit]) or "nothing else"),
-        remedy=f"remove '{names[culprit]}'",
-    )
+    raise FormulaError("by the schema alone, a column of the formula is a combination of the others",
+                       found=f"'{names[culprit]}' given " + (", ".join(names[:culprit]) or "nothing else"),
+                       remedy=f"remove '{names[culprit]}'")

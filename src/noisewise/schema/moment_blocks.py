@@ -17,6 +17,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from noisewise.checks import is_number
 from noisewise.errors import DeclarationError
 
 LARGEST_ORDER: Final = 6
@@ -28,8 +29,7 @@ LARGEST_PREDICTORS: Final = 2048
 LARGEST_PRODUCT: Final = 2**22
 """The monomials of a block are products of two factors; so many pairs of factors are computed at most."""
 
-SMALLEST_WEIGHT: Final = 2.0**-20
-LARGEST_WEIGHT: Final = 2.0**20
+SMALLEST_WEIGHT, LARGEST_WEIGHT = 2.0**-20, 2.0**20
 
 DEFAULT_BLOCKS: Final[Mapping[str, float]] = {"x": 1.0, "xx": 1.0, "y": 0.7, "yx": 1.5}
 """What a fit uses, with weights that suit logistic and Poisson regression."""
@@ -88,8 +88,8 @@ class MomentBlock:
     def monomials(self, predictors: int) -> npt.NDArray[np.intp]:
         """The predictors in each monomial, one row each; for degree 2 it is the upper triangle of a matrix, row by row."""
         every = chain.from_iterable(combinations_with_replacement(range(predictors), self.degree))
-        return np.fromiter(every, dtype=np.intp, count=self.size(predictors) * self.degree).reshape(-1, self.degree) \
-            if self.degree else np.zeros((1, 0), dtype=np.intp)
+        size = self.size(predictors)
+        return np.fromiter(every, dtype=np.intp, count=size * self.degree).reshape(size, self.degree)
 
     def multiplicities(self, predictors: int) -> npt.NDArray[np.int64]:
         """The multinomial coefficient of each monomial: in how many orders its factors can be written."""
@@ -105,12 +105,8 @@ class MomentBlock:
         """What is summed, in words."""
         if self.order == 0:
             return "the number of rows"
-        parts = ["the response"] if self.response else []
-        if self.degree == 1:
-            parts.append("each predictor")
-        elif self.degree:
-            parts.append(f"each product of {self.degree} predictors")
-        return " times ".join(parts)
+        product = "each predictor" if self.degree == 1 else f"each product of {self.degree} predictors" if self.degree else ""
+        return " times ".join(filter(None, ("the response" if self.response else "", product)))
 
 
 def checked_blocks(blocks: object, *, rows_are_public: bool, predictors: int) -> dict[str, float]:
@@ -123,7 +119,7 @@ def checked_blocks(blocks: object, *, rows_are_public: bool, predictors: int) ->
     if not isinstance(given, Mapping) or not given:
         raise DeclarationError("blocks says the weight of each block of moments", found=repr(blocks)[:60],
                                remedy='for example blocks={"x": 1, "xx": 1, "y": 0.7, "yx": 1.5}, or leave it out')
-    found = {MomentBlock.named(name).name: _weight(name, weight) for name, weight in given.items()}
+    found = {MomentBlock.named(name).name: checked_weight(name, weight) for name, weight in given.items()}
     if ROWS in found and rows_are_public:
         raise DeclarationError("the number of rows is public and needs no block", found=repr(ROWS), remedy="leave it out")
     if set(found) <= {ROWS}:
@@ -141,9 +137,8 @@ def check_size(block: MomentBlock, predictors: int) -> None:
         raise DeclarationError("a formula without predictors has the block y only", found=repr(block.name),
                                remedy='give blocks={"y": 1}')
     if predictors > LARGEST_PREDICTORS or block.products(predictors) > LARGEST_PRODUCT:
-        raise DeclarationError("the blocks of a moments release may not be so large",
-                               found=f"{block.name} of {predictors} columns",
-                               remedy="leave out blocks of high order, or use a shorter formula")
+        raise DeclarationError("the blocks of a moments release may not be so large", found=f"{block.name} of {predictors} "
+                               "columns", remedy="leave out blocks of high order, or use a shorter formula")
 
 
 def numbers_in(names: Iterable[str], predictors: int) -> int:
@@ -156,9 +151,8 @@ def in_order(names: Mapping[str, object]) -> list[str]:
     return sorted(names, key=lambda name: (name.startswith("y"), name.count("x")))
 
 
-def _weight(name: object, weight: object) -> float:
-    if isinstance(weight, bool) or not isinstance(weight, (int, float, np.integer, np.floating)) or \
-            not SMALLEST_WEIGHT <= weight <= LARGEST_WEIGHT:  # also refuses NaN
+def checked_weight(name: object, weight: object) -> float:
+    if not (is_number(weight) and SMALLEST_WEIGHT <= weight <= LARGEST_WEIGHT):  # also refuses NaN
         raise DeclarationError(f"the weight of a block is a number from {SMALLEST_WEIGHT:g} to {LARGEST_WEIGHT:g}",
                                found=f"{name}: {weight!r}"[:60],
                                remedy="the noise of a block shrinks as the root of its weight grows")

@@ -1,4 +1,9 @@
-"""What is public about the fits in the parts of a table: the design of the regression, and the prior of its coefficients."""
+"""What is public about the fits in the parts of a table: the design of the regression, the prior of its coefficients, and the
+numbers that parts are asked for, as they are averaged.
+
+The latter are pure formulas: the data holder applies them to the parts of a confidential table, the analyst to simulated parts,
+in order to know what a released mean says. Nothing here knows where its arguments come from.
+"""
 
 from __future__ import annotations
 
@@ -10,25 +15,24 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from noisewise.arrays import Array
 from noisewise.errors import DeclarationError, FormulaError
 from noisewise.schema.basis import Basis
+from noisewise.schema.bayes_factors import exact_log_bayes_factors
 from noisewise.schema.columns import is_finite_number
 from noisewise.schema.design import Design
 from noisewise.schema.formula import parse_formula
-from noisewise.schema.questions import (
-    BayesFactor,
-    Contrast,
-    Criterion,
-    PosteriorProbability,
-    PosteriorQuantile,
-    Question,
-    written,
-)
+from noisewise.schema.questions import BayesFactor, Contrast, Criterion, Limits, PosteriorProbability, Question, written
 from noisewise.schema.schema import Schema
+from noisewise.words import option
 
 MOST_PARTS: Final = 100_000
+SMALLEST_PROBABILITY: Final = 1e-300
+PARTS_AT_ONCE: Final = 4096
+"""Of more than twice as many, `exact_log_bayes_factors` interpolates between values that depend on all of them."""
 INTERCEPT: Final = "Intercept"
-PRIORS: Final = ("flat", "zellner", "normal-inverse-gamma")
+PRIORS: Final[Mapping[str, tuple[str, ...]]] = {"flat": (), "zellner": ("g",), "normal-inverse-gamma": ("scale", "shape", "rate")}
+"""Their numbers."""
 
 
 @dataclass(frozen=True)
@@ -47,14 +51,13 @@ class PartPrior:
     rate: float | None = None
 
     def __post_init__(self) -> None:
-        needed = {"flat": (), "zellner": ("g",), "normal-inverse-gamma": ("scale", "shape", "rate")}
-        if self.name not in needed:
-            raise DeclarationError("the prior of the coefficients is not known", found=repr(self.name),
-                                   remedy="known are " + ", ".join(PRIORS))
+        if self.name not in PRIORS:
+            raise DeclarationError("the prior of the coefficients is not known", found=repr(self.name), known=PRIORS)
+        needed = PRIORS[self.name]
         for name in ("g", "scale", "shape", "rate"):
             value = getattr(self, name)
-            if (name in needed[self.name]) != (value is not None):
-                raise DeclarationError(f"the prior {self.name} has " + (", ".join(needed[self.name]) or "no numbers"),
+            if (name in needed) != (value is not None):
+                raise DeclarationError(f"the prior {self.name} has " + (", ".join(needed) or "no numbers"),
                                        found=f"{name}={value!r}", remedy=f"give {name}" if value is None else f"leave {name} out")
             if value is not None and not (is_finite_number(value) and 1e-12 <= value <= 1e15):
                 raise DeclarationError(f"{name} of a prior is a positive number of ordinary size", found=repr(value),
@@ -83,35 +86,35 @@ class PartPrior:
 def part_design(schema: Schema, formula: str, questions: Sequence[Question]) -> Design:
     """The design of the regression, with unscaled columns; what the questions name must be in it."""
     if not isinstance(formula, str):
-        raise DeclarationError("a partition release is for one regression, and needs its formula", found=repr(formula),
-                               remedy='give formula="response ~ predictor + predictor"')
+        raise DeclarationError("a partition release is for one regression, and needs its formula", argument="formula",
+                               found=repr(formula), remedy="give " + option("formula", "response ~ predictor + predictor"))
     design = _read(schema, formula)
     for question in questions:
-        for one in question.of if isinstance(question, (BayesFactor, Criterion)) else (question.of,):
-            contrast_row(design, one)
         if isinstance(question, (BayesFactor, Criterion)):
             _check_hypothesis(design, question)
+        else:
+            contrast_row(design, question.of)
     return design
 
 
 @lru_cache(maxsize=64)
 def _read(schema: Schema, formula: str) -> Design:
     """A release reads its formula whenever it is made, filled, loaded or answered."""
-    for column in _mentioned(schema, formula):
-        if column not in schema.names:
-            raise FormulaError("the formula names a column that was not declared", found=column,
-                               remedy="the declared columns are " + ", ".join(schema.names))
+    parsed = parse_formula(formula)
+    plain = [factor.text for term in parsed.terms for factor in term if not factor.arithmetic]
+    for column in (parsed.response, *plain):
+        if column is not None and column not in schema.names:
+            raise FormulaError("the formula names a column that was not declared", found=column, known=schema.names)
     right = formula.split("~", 1)[1] if "~" in formula else formula
     return Design.of(formula, Basis.of(schema.with_unit_bounds(), right))
 
 
-def contrast_row(design: Design, of: Contrast) -> npt.NDArray[np.float64]:
+def contrast_row(design: Design, of: Contrast) -> Array:
     """The weights of the design's coefficients."""
     row = np.zeros(len(design.terms))
     for name, weight in of:
         if name not in design.terms:
-            raise FormulaError("a question is about coefficients of the formula", found=name,
-                               remedy="they are " + ", ".join(design.terms))
+            raise FormulaError("a question is about coefficients of the formula", found=name, known=design.terms)
         row[design.terms.index(name)] = weight
     return row
 
@@ -127,7 +130,7 @@ def expand_terms(design: Design, of: Sequence[Contrast]) -> tuple[Contrast, ...]
     return tuple(found)
 
 
-def hypothesis_matrix(design: Design, question: BayesFactor | Criterion) -> npt.NDArray[np.float64]:
+def hypothesis_matrix(design: Design, question: BayesFactor | Criterion) -> Array:
     """C of the hypothesis C beta = 0, one row for each combination."""
     return np.array([contrast_row(design, one) for one in question.of])
 
@@ -142,11 +145,47 @@ def _check_hypothesis(design: Design, question: BayesFactor | Criterion) -> None
                            remedy="leave the intercept out of it")
 
 
-def _mentioned(schema: Schema, formula: str) -> list[str]:
-    parsed = parse_formula(formula)
-    plain = [factor.text for term in parsed.terms for factor in term if not factor.arithmetic]
-    return [*([] if parsed.response is None else [parsed.response]), *plain]
+def transformed(probabilities: Array, question: PosteriorProbability) -> Array:
+    """The probabilities of the parts as they are averaged."""
+    from scipy.special import ndtri
+
+    if question.combine == "rescaled-normal":
+        return probabilities
+    if question.combine == "fisher":
+        return np.asarray(-2.0 * np.log(np.maximum(probabilities, SMALLEST_PROBABILITY)))
+    return np.asarray(ndtri(np.clip(probabilities, SMALLEST_PROBABILITY, 1.0 - 2.0**-53)))
 
 
-__all__ = ["MOST_PARTS", "PartPrior", "PosteriorProbability", "PosteriorQuantile", "contrast_row", "expand_terms",
-           "hypothesis_matrix", "part_design"]
+def hypothesis_statistic(question: BayesFactor | Criterion, unexplained: Array, rows: Array, coefficients: int) -> Array:
+    """(1, parts): the log Bayes factor, or the criterion, of each part from 1 − R² and its number of rows."""
+    tested = len(question.of)
+    if isinstance(question, BayesFactor):
+        found = log_bayes_factors(unexplained, rows, tested, coefficients - tested, question.prior)
+    else:
+        size = np.maximum(rows, 1.0)
+        penalty: dict[str, Array | float] = {"likelihood-ratio": 0.0, "aic": 2.0, "bic": np.log(size)}
+        found = -size * np.log(unexplained) - tested * penalty[question.name]
+    return np.nan_to_num(found, nan=0.0)[None, :]
+
+
+def log_bayes_factors(unexplained: Array, rows: Array, tested: int, kept: int, prior: str) -> Array:
+    """Of each part, with g = its number of rows; 0 for parts without enough rows.
+
+    All values are computed for each size that occurs, so that no part's number depends on how large the others are.
+    """
+    result = np.zeros(len(unexplained))
+    sizes = [size for size in np.unique(rows) if size > tested + kept]
+    for start in range(0, len(unexplained), PARTS_AT_ONCE):
+        some = slice(start, start + PARTS_AT_ONCE)
+        columns = np.full(len(unexplained[some]), tested)
+        for size in sizes:
+            found = exact_log_bayes_factors(unexplained[some], columns, size - kept, size, prior)
+            result[some] = np.where(rows[some] == size, found, result[some])
+    return result
+
+
+def on_scale(values: Array, limits: Limits, steps: int) -> npt.NDArray[np.int64]:
+    """Values clipped to their limits, as whole numbers from 0 to ``steps``."""
+    lower, upper = limits
+    inside = np.clip(np.nan_to_num(values, nan=(lower + upper) / 2.0, posinf=upper, neginf=lower), lower, upper)
+    return np.clip(np.rint((inside - lower) / (upper - lower) * steps), 0, steps).astype(np.int64)

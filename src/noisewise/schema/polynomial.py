@@ -4,14 +4,21 @@ A declared number becomes ``u = (value − centre) / half_width`` in [−1, 1]; 
 with more levels becomes 0/1 indicators. Every column that a formula can name is a polynomial in these. It is written in the
 products of Chebyshev polynomials T_k(u), because each such product stays within [−1, 1] on the whole box: a released column
 then uses the range that its sensitivity pays for, and a number and its square are nearly uncorrelated.
+
+An `Expression` carries the bounds along. The inside of ``I(...)``, sums, products and whole powers of columns and numbers, is
+read into a syntax tree of which only a few node types are accepted; nothing is ever evaluated as Python.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import ast
+import math
+from collections import defaultdict
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from noisewise.errors import FormulaError
 from noisewise.schema.columns import Categorical, Column, Level, Numeric
 
 
@@ -23,15 +30,19 @@ class Factor:
     degree: int = 1
     level: Level | None = None
 
+    def __str__(self) -> str:
+        if self.level is not None:
+            return f"{self.column}[{self.level}]"
+        return self.column if self.degree == 1 else f"T{self.degree}({self.column})"
+
 
 Product: TypeAlias = tuple[Factor, ...]
 Polynomial: TypeAlias = Mapping[Product, float]
 
 ONE: Product = ()
-
-
-def constant(value: float) -> Polynomial:
-    return {ONE: value}
+MAX_DEGREE = 8
+MAX_PRODUCTS = 20_000
+"""How many pairs of summands one multiplication may have: what keeps a short formula from taking for ever."""
 
 
 def variable(column: Column) -> Polynomial:
@@ -75,16 +86,12 @@ def _multiply_products(left: Product, right: Product, two_level: frozenset[str])
     for factor in left:
         other = by_column.pop(factor.column, None)
         choices = {(factor,): 1.0} if other is None else _multiply_factors(factor, other, two_level)
-        result = {
-            done + choice: weight * choice_weight
-            for done, weight in result.items()
-            for choice, choice_weight in choices.items()
-        }
+        result = {done + choice: weight * choice_weight
+                  for done, weight in result.items() for choice, choice_weight in choices.items()}
     rest = tuple(by_column.values())
-    ordered: dict[Product, float] = {}
+    ordered: dict[Product, float] = defaultdict(float)
     for product, weight in result.items():
-        key = tuple(sorted(product + rest, key=lambda factor: (factor.column, str(factor.level))))
-        ordered[key] = ordered.get(key, 0.0) + weight
+        ordered[tuple(sorted(product + rest, key=lambda factor: (factor.column, str(factor.level))))] += weight
     return ordered
 
 
@@ -99,3 +106,90 @@ def _multiply_factors(left: Factor, right: Factor, two_level: frozenset[str]) ->
         product = (Factor(left.column, degree),) if degree else ONE
         total[product] = total.get(product, 0.0) + 0.5
     return total
+
+
+@dataclass(frozen=True)
+class Expression:
+    """A polynomial in the scaled columns and the interval, in the user's units, that it cannot leave."""
+
+    polynomial: Polynomial
+    lower: float
+    upper: float
+
+    @property
+    def degrees(self) -> dict[str, int]:
+        """The degree in each column."""
+        found: dict[str, int] = defaultdict(int)
+        for factor in (factor for product in self.polynomial for factor in product):
+            found[factor.column] = max(factor.degree, found[factor.column])
+        return found
+
+    def plus(self, other: Expression) -> Expression:
+        return Expression(add(self.polynomial, other.polynomial), self.lower + other.lower, self.upper + other.upper)
+
+    def times(self, other: Expression, two_level: frozenset[str]) -> Expression:
+        degrees, others = self.degrees, other.degrees
+        highest = max((degree + others.get(name, 0) for name, degree in degrees.items()), default=0)
+        summands = len(self.polynomial) * len(other.polynomial)
+        if highest > MAX_DEGREE or summands > MAX_PRODUCTS:
+            raise FormulaError(f"a product has at most degree {MAX_DEGREE} in each column and {MAX_PRODUCTS} summands",
+                               found=f"degree {highest}, {summands} summands", remedy="use lower powers or fewer columns")
+        corners = [a * b for a in (self.lower, self.upper) for b in (other.lower, other.upper)]
+        return Expression(multiply(self.polynomial, other.polynomial, two_level), min(corners), max(corners))
+
+    def power(self, exponent: int, two_level: frozenset[str]) -> Expression:
+        result = number(1.0)
+        for _ in range(exponent):
+            result = result.times(self, two_level)
+        ends = sorted((self.lower**exponent, self.upper**exponent))
+        lower = 0.0 if exponent % 2 == 0 and self.lower < 0 < self.upper else ends[0]
+        return Expression(result.polynomial, lower, ends[1])
+
+
+def number(value: float) -> Expression:
+    return Expression({ONE: value}, value, value)
+
+
+def read_expression(text: str, lookup: Callable[[str], Expression], two_level: frozenset[str]) -> Expression:
+    """Read the arithmetic between the parentheses of ``I(...)``."""
+    try:
+        tree = ast.parse(text, mode="eval")
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        raise FormulaError("I(...) holds arithmetic on column names", found=f"I({text})") from error
+    try:
+        value = _reader(lookup, two_level, text)(tree.body)
+    except (OverflowError, RecursionError) as error:
+        raise FormulaError("I(...) is too large or too deeply nested to be computed", found=f"I({text})"[:200]) from error
+    if not all(map(math.isfinite, (value.lower, value.upper, *value.polynomial.values()))):
+        raise FormulaError("I(...) must be finite for all values within the bounds", found=f"I({text})",
+                           remedy="use smaller numbers or lower powers")
+    return value
+
+
+def _reader(lookup: Callable[[str], Expression], two_level: frozenset[str], text: str) -> Callable[[ast.expr], Expression]:
+    def read(node: ast.expr) -> Expression:
+        match node:
+            case ast.Name(id=name):
+                return lookup(name)
+            case ast.Constant(value=int() | float() as value) if not isinstance(value, bool):
+                return number(float(value))
+            case ast.UnaryOp(op=ast.USub(), operand=operand):
+                return read(operand).times(number(-1.0), two_level)
+            case ast.BinOp(left=left, op=ast.Add() | ast.Sub() as operator, right=right):
+                second = read(right)
+                if isinstance(operator, ast.Sub):
+                    second = second.times(number(-1.0), two_level)
+                return read(left).plus(second)
+            case ast.BinOp(left=left, op=ast.Mult(), right=right):
+                return read(left).times(read(right), two_level)
+            case ast.BinOp(left=left, op=ast.Div(), right=right):
+                divisor = read(right)
+                if divisor.polynomial.keys() == {ONE} and divisor.lower == divisor.upper != 0:
+                    return read(left).times(number(1.0 / divisor.lower), two_level)
+            case ast.BinOp(left=left, op=ast.Pow(), right=ast.Constant(value=int() as exponent)) if 1 <= exponent <= MAX_DEGREE:
+                return read(left).power(exponent, two_level)
+        raise FormulaError("I(...) may hold column names, numbers, + − *, division by a number and whole powers up to "
+                           f"{MAX_DEGREE}", found=f"I({text})", remedy="other transformations are columns of their own: add one "
+                           "to the table and declare its bounds in the schema")
+
+    return read

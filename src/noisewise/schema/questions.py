@@ -11,10 +11,12 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar, Final, TypeAlias
 
 from noisewise.errors import DeclarationError
 from noisewise.schema.columns import is_finite_number
+from noisewise.words import leave_out
 
 Contrast: TypeAlias = tuple[tuple[str, float], ...]
 """A combination of coefficients: their names and weights."""
@@ -50,8 +52,7 @@ class PosteriorProbability:
                                    remedy="for example at=[0]")
         object.__setattr__(self, "at", tuple(float(point) for point in at))
         if self.combine not in COMBINATIONS:
-            raise DeclarationError("the way to combine probabilities is not known", found=repr(self.combine),
-                                   remedy="known are " + ", ".join(COMBINATIONS))
+            raise DeclarationError("the way to combine probabilities is not known", found=repr(self.combine), known=COMBINATIONS)
         object.__setattr__(self, "limit", _probability_limit(self.combine, self.limit))
 
     @property
@@ -124,8 +125,7 @@ class BayesFactor:
     def __post_init__(self) -> None:
         object.__setattr__(self, "of", contrasts(self.of))
         if self.prior not in BAYES_PRIORS:
-            raise DeclarationError("the prior of the coefficients is not known", found=repr(self.prior),
-                                   remedy="known are " + ", ".join(BAYES_PRIORS))
+            raise DeclarationError("the prior of the coefficients is not known", found=repr(self.prior), known=BAYES_PRIORS)
         object.__setattr__(self, "limits", checked_limits(self.limits, "limits", around_zero=True))
 
     def numbers(self) -> list[tuple[str, Limits | None]]:
@@ -144,14 +144,14 @@ class Criterion:
 
     name: str
     of: tuple[Contrast, ...]
-    limits: Limits | None = None
+    limits: Limits = None  # type: ignore[assignment]  # without any those of the criterion, from `__post_init__`
 
     def __post_init__(self) -> None:
         if self.name not in CRITERIA:
-            raise DeclarationError("the criterion is not known", found=repr(self.name), remedy="known are " + ", ".join(CRITERIA))
+            raise DeclarationError("the criterion is not known", found=repr(self.name), known=CRITERIA)
         object.__setattr__(self, "of", contrasts(self.of))
-        given = (CRITERIA[self.name]) if self.limits is None else self.limits
-        limits = checked_limits(given, "limits", around_zero=self.name != "likelihood-ratio")
+        limits = checked_limits(CRITERIA[self.name] if self.limits is None else self.limits, "limits",
+                                around_zero=self.name != "likelihood-ratio")
         if self.name == "likelihood-ratio" and limits[0] != 0.0:
             raise DeclarationError("a likelihood ratio is never below 1: the lower limit of its logarithm is 0",
                                    found=repr(limits), remedy="for example limits=[0, 7]")
@@ -165,7 +165,6 @@ class Criterion:
         return [(f"{NAMES_OF_CRITERIA[self.name]} of {_joint(self.of)}", self.limits)]
 
     def to_dict(self) -> dict[str, Any]:
-        assert self.limits is not None
         return {"ask": self.name, "of": [dict(one) for one in self.of], "limits": list(self.limits)}
 
 
@@ -173,6 +172,7 @@ CRITERIA: Final[Mapping[str, Limits]] = {"likelihood-ratio": (0.0, 7.0), "bic": 
 NAMES_OF_CRITERIA: Final[Mapping[str, str]] = {"likelihood-ratio": "2 log likelihood ratio", "bic": "BIC difference",
                                                "aic": "AIC difference"}
 Question: TypeAlias = PosteriorProbability | PosteriorQuantile | BayesFactor | Criterion
+QUESTIONS: Final = (PosteriorProbability, PosteriorQuantile, BayesFactor, Criterion)
 ASKS: Final = ("posterior-probability", "posterior-quantile", "bayes-factor", *CRITERIA)
 
 
@@ -183,19 +183,20 @@ def question_from_dict(declared: Mapping[str, Any]) -> Question:
     [('P(age <= 0)', (-1.5, 1.5))]
     """
     if not isinstance(declared, Mapping) or declared.get("ask") not in ASKS:
-        raise DeclarationError("a question says what it asks", found=repr(declared)[:200],
-                               remedy="ask is one of " + ", ".join(ASKS))
+        raise DeclarationError("a question says what it asks", argument="ask", found=repr(declared)[:200], known=ASKS)
     given = {key: value for key, value in declared.items() if key != "ask"}
-    kinds: dict[str, Any] = {"posterior-probability": PosteriorProbability, "posterior-quantile": PosteriorQuantile,
-                             "bayes-factor": BayesFactor}
+    kinds = {kind.ask: kind for kind in (PosteriorProbability, PosteriorQuantile, BayesFactor)}
     try:
-        if declared["ask"] in kinds:
-            made: Question = kinds[declared["ask"]](**given)
-            return made
-        return Criterion(declared["ask"], **given)
+        return kinds.get(declared["ask"], partial(Criterion, declared["ask"]))(**given)
     except TypeError as error:
-        raise DeclarationError(f"a question of {declared['ask']} has other fields", found=", ".join(map(str, given)),
+        raise DeclarationError(f"a question of {declared['ask']} has other fields", found=", ".join(map(str, given)) or "none",
                                remedy="see the documentation of partition releases") from error
+
+
+def questions_from(given: object) -> tuple[Question, ...]:
+    """One question or several, or what declares them; none if it is anything else."""
+    many = [given] if isinstance(given, (*QUESTIONS, Mapping)) else given if isinstance(given, (list, tuple)) else []
+    return tuple(one if isinstance(one, QUESTIONS) else question_from_dict(one) for one in many)
 
 
 def contrast(of: object) -> Contrast:
@@ -279,7 +280,8 @@ def _parsed(text: str) -> list[tuple[str, float]]:
 def _probability_limit(combine: str, limit: object) -> float | None:
     if combine == "rescaled-normal":
         if limit is not None:
-            raise DeclarationError("probabilities have the limits 0 and 1", found=repr(limit), remedy="leave limit out")
+            raise DeclarationError("probabilities have the limits 0 and 1", argument="limit", found=repr(limit),
+                                   remedy=leave_out("limit"))
         return None
     default, lowest, highest = {"stouffer": (1.5, 0.1, 8.0), "fisher": (0.001, 1e-12, 0.5)}[combine]
     value = default if limit is None else limit

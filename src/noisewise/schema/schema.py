@@ -2,28 +2,19 @@
 
 from __future__ import annotations
 
-import tomllib
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final, Literal, TypeAlias, cast
+from typing import Any, Final, Literal, TypeAlias
 
+from noisewise.checks import is_whole
 from noisewise.errors import DeclarationError
-from noisewise.schema.columns import (
-    DROP,
-    UNFILLED,
-    Categorical,
-    Column,
-    Numeric,
-    Unbounded,
-    check_text,
-    column_from_dict,
-    is_finite_number,
-)
-from noisewise.schema.toml import to_toml
+from noisewise.schema.columns import DROP, UNFILLED, Column, Numeric, Unbounded, check_text, column_from_dict, is_finite_number
+from noisewise.schema.toml import read_toml, to_toml
+from noisewise.words import either
 
 Adjacency: TypeAlias = Literal["replace-one", "add-remove"]
 ADJACENCIES: Final = ("replace-one", "add-remove")
-KEYS: Final = ("adjacency", "unit", "norm_bound", "partition", "columns")
+KEYS: Final = ("adjacency", "unit", "norm_bound", "stratum", "columns")
 
 
 @dataclass(frozen=True)
@@ -34,7 +25,7 @@ class Unit:
     max_rows: int = 1
 
     def __post_init__(self) -> None:
-        if isinstance(self.max_rows, bool) or not isinstance(self.max_rows, int) or not 1 <= self.max_rows < 2**31:
+        if not is_whole(self.max_rows, 1, 2**31 - 1):
             raise DeclarationError("unit: max_rows must be a whole number of at least 1 and below 2**31",
                                    found=repr(self.max_rows),
                                    remedy="declare how many rows of one unit may be used; further rows are left out")
@@ -67,17 +58,15 @@ class Schema:
     adjacency: Adjacency
     unit: Unit = Unit()
     norm_bound: float | None = None
-    partition: tuple[tuple[str, str], ...] = ()
-    """Which part of the population this table is, such as (("year", "2024"),): whoever is in it is in no other part of that name,
-    and who is in which part is public."""
+    stratum: tuple[tuple[str, str], ...] = ()
+    """Which stratum of the population this table is, such as (("year", "2024"),): whoever is in it is in no other of that name,
+    and who is in which is public."""
 
     def __post_init__(self) -> None:
         if self.adjacency not in ADJACENCIES:
-            raise DeclarationError(
-                "adjacency must be declared as one of " + " and ".join(ADJACENCIES),
-                found=repr(self.adjacency),
-                remedy="replace-one if the number of rows is public, add-remove if it is not",
-            )
+            raise DeclarationError("adjacency must be declared", argument="adjacency", found=repr(self.adjacency),
+                                   known=ADJACENCIES,
+                                   remedy="replace-one if the number of rows is public, add-remove if it is not")
         if not self.columns:
             raise DeclarationError("a schema needs at least one column", remedy="add [columns.<name>] with bounds or levels")
         if len(set(self.names)) < len(self.columns):
@@ -88,15 +77,12 @@ class Schema:
         if self.norm_bound is not None and not (is_finite_number(self.norm_bound) and 2**-20 <= self.norm_bound <= 2**20):
             raise DeclarationError("norm_bound must be a number between 2**-20 and 2**20", found=repr(self.norm_bound),
                                    remedy="leave it out to use the bound that the columns imply")
-        _check_partition(self.partition)
-        if self.adjacency == "replace-one":
-            for column in self.columns:
-                if column.fill == DROP and not isinstance(column, Unbounded):
-                    raise DeclarationError(
-                        f"column '{column.name}': rows may not be dropped under replace-one, where their number is public",
-                        found="missing = \"drop\"",
-                        remedy="give missing a value, or declare adjacency = \"add-remove\"",
-                    )
+        _check_stratum(self.stratum)
+        for column in self.columns if self.adjacency == "replace-one" else ():
+            if column.fill == DROP and not isinstance(column, Unbounded):
+                raise DeclarationError(f"column '{column.name}': rows may not be dropped under replace-one, where their number "
+                                       "is public", found="missing = \"drop\"",
+                                       remedy="give missing a value, or declare adjacency = \"add-remove\"")
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -109,14 +95,12 @@ class Schema:
 
     def require_bounds(self) -> None:
         """Refuse columns without bounds, for all releases whose noise is calibrated to bounds."""
-        for column in self.columns:
-            if isinstance(column, Unbounded):
-                raise DeclarationError(
-                    f"column '{column.name}': its bounds are unknown, and only a release of kind partition needs none",
-                    found="bounds = \"unknown\"",
-                    remedy=f"declare bounds of '{column.name}' from public knowledge, estimate them with `noisewise bounds`, or "
-                    "release kind=\"partition\"",
-                )
+        if self.without_bounds:
+            name = self.without_bounds[0]
+            raise DeclarationError(f"column '{name}': its bounds are unknown, and only a release of kind partition needs none",
+                                   found="bounds = \"unknown\"", remedy=f"declare bounds of '{name}' from public knowledge, "
+                                   "estimate them with `noisewise bounds`, or make a release of kind partition: "
+                                   + either("noisewise.Partition", "noisewise release partition"))
 
     def with_unit_bounds(self) -> Schema:
         """The same with bounds of -1 and 1 where they are unknown: for reading formulas, not for clipping."""
@@ -135,58 +119,42 @@ class Schema:
         for column in self.columns:
             if column.name == name:
                 return column
-        raise DeclarationError("there is no such column in the schema", found=repr(name),
-                               remedy="the declared columns are " + ", ".join(self.names))
+        raise DeclarationError("there is no such column in the schema", found=repr(name), known=self.names)
 
     @classmethod
     def from_dict(cls, declared: dict[str, Any]) -> Schema:
         """Build a schema from a dictionary with the same keys as the TOML file."""
         if not isinstance(declared, dict):
-            raise DeclarationError("a schema is a dictionary", found=type(declared).__name__,
-                                   remedy="the keys are " + ", ".join(KEYS))
+            raise DeclarationError("a schema is a dictionary", found=type(declared).__name__, known=KEYS)
         unknown = set(declared) - set(KEYS)
         if unknown:
-            raise DeclarationError("unknown key in the schema", found=", ".join(sorted(map(str, unknown))),
-                                   remedy="the keys are " + ", ".join(KEYS))
-        adjacency = declared.get("adjacency", UNFILLED)
+            raise DeclarationError("unknown key in the schema", found=", ".join(sorted(map(str, unknown))), known=KEYS)
         columns = declared.get("columns")
         if not isinstance(columns, dict) or not columns:
             raise DeclarationError("a schema needs columns", found=repr(columns),
                                    remedy="add [columns.<name>] with bounds or levels for each column to be released")
+        stratum = declared.get("stratum", {})
+        if not isinstance(stratum, dict):
+            raise DeclarationError("stratum names which division of the population this table is", found=repr(stratum),
+                                   remedy='write for example stratum = {year = "2024"}')
         return cls(
             columns=tuple(column_from_dict(str(name), column) for name, column in columns.items()),
-            adjacency=cast(Adjacency, adjacency),
+            adjacency=declared.get("adjacency", UNFILLED),
             unit=_unit_from(declared.get("unit", "row")),
             norm_bound=declared.get("norm_bound"),
-            partition=_partition_from(declared.get("partition", {})),
+            stratum=tuple(stratum.items()),
         )
 
     @classmethod
     def load(cls, path: str | Path) -> Schema:
         """Read a schema from a TOML file."""
-        try:
-            text = Path(path).read_bytes().decode("utf-8-sig")
-        except OSError as error:
-            raise DeclarationError("the schema file cannot be read", found=f"{path}: {error.strerror}",
-                                   remedy="check the path; `noisewise schema init DATA` writes a template") from error
-        except UnicodeDecodeError as error:
-            raise DeclarationError("a schema file must be UTF-8 text", found=str(path),
-                                   remedy="check the path; `noisewise schema init DATA` writes a template") from error
-        try:
-            declared = tomllib.loads(text)
-        except tomllib.TOMLDecodeError as error:
-            raise DeclarationError("the schema file is not valid TOML", found=f"{path}: {error}",
-                                   remedy="correct that line") from error
-        return cls.from_dict(declared)
+        return cls.from_dict(read_toml(path))
 
     def to_dict(self) -> dict[str, Any]:
-        declared: dict[str, Any] = {"adjacency": self.adjacency, "unit": self.unit.to_dict()}
-        if self.norm_bound is not None:
-            declared["norm_bound"] = self.norm_bound
-        if self.partition:
-            declared["partition"] = dict(self.partition)
-        declared["columns"] = {column.name: column.to_dict() for column in self.columns}
-        return declared
+        return {"adjacency": self.adjacency, "unit": self.unit.to_dict(),
+                **({} if self.norm_bound is None else {"norm_bound": self.norm_bound}),
+                **({"stratum": dict(self.stratum)} if self.stratum else {}),
+                "columns": {column.name: column.to_dict() for column in self.columns}}
 
     def to_toml(self) -> str:
         """The schema as the text of a TOML file; ``Schema.load`` reads it back."""
@@ -212,7 +180,6 @@ def _rule(column: Column) -> str:
         return f"{column.name}: as it is; a missing or infinite value {becomes(column.fill)}"
     if isinstance(column, Numeric):
         return f"{column.name}: clipped to [{column.lower}, {column.upper}]; a missing value {becomes(column.fill)}"
-    assert isinstance(column, Categorical)
     return (f"{column.name}: levels {', '.join(str(level) for level in column.levels)}; a missing value {becomes(column.fill)}, "
             f"any other value {becomes(column.unseen)}")
 
@@ -222,26 +189,16 @@ def _unit_from(declared: object) -> Unit:
         return Unit()
     if isinstance(declared, dict) and set(declared) == {"column", "max_rows"} and isinstance(declared["column"], str):
         return Unit(declared["column"], declared["max_rows"])
-    raise DeclarationError(
-        "unit must be \"row\" or a column with a maximum of rows",
-        found=repr(declared),
-        remedy="write unit = \"row\" or unit = {column = \"person\", max_rows = 5}",
-    )
+    raise DeclarationError("unit must be \"row\" or a column with a maximum of rows", found=repr(declared),
+                           remedy="write unit = \"row\" or unit = {column = \"person\", max_rows = 5}")
 
 
-def _partition_from(declared: object) -> tuple[tuple[str, str], ...]:
-    if not isinstance(declared, dict):
-        raise DeclarationError("partition names which part of the population this table is", found=repr(declared),
-                               remedy='write for example partition = {year = "2024"}')
-    return tuple(declared.items())
-
-
-def _check_partition(partition: tuple[tuple[str, str], ...]) -> None:
-    if len(dict(partition)) < len(partition):
-        raise DeclarationError("partition: each name is given once", found=repr(partition), remedy="remove the repetition")
-    for name, value in partition:
+def _check_stratum(stratum: tuple[tuple[str, str], ...]) -> None:
+    if len(dict(stratum)) < len(stratum):
+        raise DeclarationError("stratum: each name is given once", found=repr(stratum), remedy="remove the repetition")
+    for name, value in stratum:
         if not (isinstance(name, str) and isinstance(value, str) and name.strip() and value.strip()):
-            raise DeclarationError("partition: names and values are texts that are not empty", found=repr((name, value)),
-                                   remedy='write for example partition = {year = "2024"}')
-        check_text(name, "partition: a name")
-        check_text(value, "partition: a value")
+            raise DeclarationError("stratum: names and values are texts that are not empty", found=repr((name, value)),
+                                   remedy='write for example stratum = {year = "2024"}')
+        check_text(name, "stratum: a name")
+        check_text(value, "stratum: a value")

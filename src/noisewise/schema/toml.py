@@ -1,13 +1,19 @@
-"""Schemas as TOML text: writing one back, and the template for a new one."""
+"""TOML: reading a file of declarations, complete or with bounds that are still open, writing one, and the template for a new one.
+"""
 
 from __future__ import annotations
 
 import json
 import re
+import tomllib
 from collections.abc import Mapping
-from typing import Any, Literal
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Literal
 
+from noisewise.errors import DeclarationError
 from noisewise.schema.columns import UNFILLED
+from noisewise.schema.search_grid import Known
 
 TEMPLATE_HEAD = f"""\
 # What is public about this table. Fill in every "{UNFILLED}" from public knowledge (a questionnaire, an instrument's range,
@@ -19,8 +25,6 @@ TEMPLATE_HEAD = f"""\
 adjacency = "{UNFILLED}"   # "replace-one": the number of people is public; "add-remove": it is not
 unit = "row"      # or {{column = "person", max_rows = 5}} if one person can have several rows
 """
-
-
 QUESTIONS = {
     "number": f'bounds = ["{UNFILLED}", "{UNFILLED}"]   # lowest and highest possible value',
     "category": f'levels = ["{UNFILLED}"]   # every possible level, the reference level first',
@@ -29,6 +33,43 @@ QUESTIONS = {
 # bounds = ["{UNFILLED}", "{UNFILLED}"]   # keep this line if it is a number: lowest and highest possible value
 # levels = ["{UNFILLED}"]        # keep this line if it is a category: every possible level, the reference level first""",
 }
+NO_SCHEMA: Final = "check the path; `noisewise schema init DATA` writes a template"
+
+
+def read_toml(path: str | Path, what: str = "schema file", remedy: str = NO_SCHEMA) -> dict[str, Any]:
+    """What a file declares; ``remedy`` is for one that is not there, or is another file."""
+    try:
+        return tomllib.loads(Path(path).read_bytes().decode("utf-8-sig"))
+    except OSError as error:
+        raise DeclarationError(f"the {what} cannot be read", found=f"{path}: {error.strerror}", remedy=remedy) from error
+    except UnicodeDecodeError as error:
+        raise DeclarationError(f"a {what} must be UTF-8 text", found=str(path), remedy=remedy) from error
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise DeclarationError(f"the {what} is not valid TOML", found=f"{path}: {str(error)[:200]}",
+                               remedy="correct that line") from error
+
+
+@dataclass(frozen=True)
+class OpenBounds:
+    """What a file declares of adjacency, unit and stratum, and the columns of which it leaves a bound open."""
+
+    people: Mapping[str, Any]
+    columns: Mapping[str, Known]
+
+    @classmethod
+    def load(cls, path: str | Path) -> OpenBounds:
+        """Read a schema file in which bounds may be "?"; all else is checked when it is complete."""
+        declared = read_toml(path)
+        columns = declared.get("columns", {})
+        named = columns.items() if isinstance(columns, dict) else ()
+        bounds = {name: column.get("bounds") for name, column in named if isinstance(column, dict)}
+        people = {key: value for key, value in declared.items() if key in ("adjacency", "unit", "stratum")}
+        return cls(people, {name: (_known(pair[0]), _known(pair[1])) for name, pair in bounds.items()
+                            if isinstance(pair, list) and len(pair) == 2 and UNFILLED in pair})
+
+
+def _known(bound: Any) -> float | None:
+    return None if bound == UNFILLED else bound
 
 
 def template(kinds: Mapping[str, Literal["number", "category", "boolean", "either"]]) -> str:

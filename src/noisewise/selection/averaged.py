@@ -11,22 +11,20 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from noisewise.selection.coefficient_priors import CRITERIA, LAPLACE, ZELLNER_SIOW
+from noisewise.arrays import Array, Flags
+from noisewise.schema.bayes_factors import CRITERIA, LAPLACE, ZELLNER_SIOW
 from noisewise.selection.evidence import LOT, Effective, Evidence
-
-Array = npt.NDArray[np.float64]
-Members = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
 class AveragedDraws:
     """Which models were drawn, and (coefficients, σ) of each draw in working units: zeros for what is not in the model."""
 
-    members: Members
+    members: Flags
     working: Array
 
 
-def averaged_draws(evidence: Evidence, members: Members, probabilities: Array, draws: int, seed: int) -> AveragedDraws:
+def averaged_draws(evidence: Evidence, members: Flags, probabilities: Array, draws: int, seed: int) -> AveragedDraws:
     """Draws from the mixture over these models."""
     rng = np.random.default_rng(seed)
     chosen = np.sort(rng.choice(len(members), size=draws, p=probabilities / probabilities.sum()))

@@ -1,4 +1,21 @@
-"""What an analysis without privacy noise may have said: its inclusion probabilities for draws of the table's own moments."""
+"""What an analysis without privacy noise may have said: its inclusion probabilities for draws of the table's own moments.
+
+*The table's own moments, given the release.* A draw of model, coefficients and σ says what h = Ŵ_av − Ŵ_aa β and the noisy sum
+of squared residuals consist of: residuals and noise. The noise E of the release is drawn as it was made and then corrected so
+that both come out as they were seen; all being normal, that gives exactly its distribution given the release. Ŵ − E is a draw of
+the table's moments, and its inclusion probabilities are a draw of those of the analysis without privacy. Their mean is the
+inclusion probability given the release.
+
+*Positive definite ones.* Where the noise hides the predictors' moments S, a draw of all moments has negative eigenvalues. To
+raise them alone would make predictors that explain the response completely. What is known of a draw is more: its coefficients β,
+σ, the residuals' sums of products with the predictors r = W_av − S β, of which S^(−½) r / σ is standard normal, and the sum of
+squared residuals q. So S is made positive definite, r is carried over to the new S, and the response's moments are put together
+again:
+
+    W_av = S β + r,      W_vv = q + 2 βᵀr + βᵀS β.
+
+Where S is positive definite, and the same as that of the residuals' covariance, this changes nothing.
+"""
 
 from __future__ import annotations
 
@@ -7,20 +24,14 @@ from collections.abc import Iterator
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
+from noisewise.arrays import Array
 from noisewise.progress import Tick
 from noisewise.selection.averaged import AveragedDraws
-from noisewise.selection.coefficient_priors import CRITERIA
 from noisewise.selection.evidence import Evidence
-from noisewise.selection.exact import exact_log_bayes_factors, information_criterion
-from noisewise.selection.model_probabilities import MOST_EXACT, Weighed, probabilities
-from noisewise.selection.moments import without_leading
-from noisewise.selection.plug_in import exact_moments
-from noisewise.selection.possible_tables import possible_tables
+from noisewise.selection.moments import exact_moments, without_leading
+from noisewise.selection.probabilities import MOST_EXACT, Weighed, probabilities
 from noisewise.selection.subsets import all_subsets, sizes
-
-Array = npt.NDArray[np.float64]
 
 MOST_DRAWS: Final = 400
 FEWEST_DRAWS: Final = 50
@@ -63,20 +74,13 @@ def _of_all_models(evidence: Evidence, matrices: Iterator[Array], log_prior: Arr
     columns, priors = sizes([len(group) for group in evidence.groups]), log_prior[sizes([1] * len(evidence.groups))]
     together = max(1, LOT // len(columns))
     while lot := list(itertools.islice(matrices, together)):
-        rests = np.array([all_subsets(without_leading(matrix, evidence.kept), evidence.groups)[1] for matrix in lot])
+        rests = np.array([all_subsets(without_leading(matrix, evidence.kept), evidence.groups) for matrix in lot])
         unexplained = np.minimum(rests / rests[:, :1], 1.0)
-        logs = _exact_factors(evidence, unexplained.ravel(), np.tile(columns, len(lot))).reshape(rests.shape) + priors
+        logs = evidence.exact_factors(unexplained.ravel(), np.tile(columns, len(lot))).reshape(rests.shape) + priors
         shares = np.exp(logs - logs.max(axis=1, keepdims=True))
         shares /= shares.sum(axis=1, keepdims=True)
         bits = [shares.reshape(len(lot), -1, 2, 2**place)[:, :, 1].sum(axis=(1, 2)) for place in range(len(evidence.groups))]
         yield np.minimum(np.column_stack(bits), 1.0)
-
-
-def _exact_factors(evidence: Evidence, unexplained: Array, columns: npt.NDArray[np.int64]) -> Array:
-    rows = evidence.moments.rows
-    if evidence.prior in CRITERIA:
-        return information_criterion(evidence.prior, unexplained, columns, rows)
-    return exact_log_bayes_factors(unexplained, columns, rows - evidence.kept, rows, evidence.prior)
 
 
 def _of_found_models(evidence: Evidence, matrices: Iterator[Array], weighed: Weighed, log_prior: Array) -> Iterator[Array]:
@@ -84,3 +88,73 @@ def _of_found_models(evidence: Evidence, matrices: Iterator[Array], weighed: Wei
     for matrix in matrices:
         own = Evidence(exact_moments(evidence.moments, matrix), evidence.groups, evidence.prior)
         yield (probabilities(own.log_bayes_factors(members), members, log_prior) @ members)[None]
+
+
+LEAST: Final = 1e-6
+"""The smallest eigenvalue, as a share of the largest."""
+LEAST_REST: Final = 0.01
+"""What the predictors leave unexplained is at least this share of n σ²."""
+
+
+def possible_tables(evidence: Evidence, drawn: AveragedDraws, count: int, seed: int) -> Iterator[Array]:
+    """Positive definite matrices in the formula's columns, the response last, for the first ``count`` draws."""
+    rng = np.random.default_rng([seed, 1])
+    values, vectors = np.linalg.eigh(evidence.spread)
+    seen = values > LEAST * values[-1]
+    whiten = vectors.T / np.sqrt(np.where(seen, values, 1.0))[:, None]
+    for matrix, row in zip(moment_draws(evidence, drawn, count, seed), drawn.working, strict=False):
+        beta, sigma = row[:-1], float(row[-1])
+        features = evidence.moments.features
+        residual = evidence.moments.target - features @ beta
+        across = features.T @ matrix @ residual
+        standard = np.where(seen, whiten @ across / sigma, rng.normal(size=len(across)))
+        rest = float(residual @ matrix @ residual) - sigma**2 * float(standard[seen] @ standard[seen])
+        rest = max(rest, LEAST_REST * evidence.moments.rows * sigma**2)
+        yield _table(features.T @ matrix @ features, beta, sigma * vectors @ standard, rest)
+
+
+def _table(gram: Array, beta: Array, standard: Array, rest: float) -> Array:
+    """``standard``: S^(−½) r. Eigenvalues keep their size and lose their sign: a normal number about 0, made positive."""
+    values, vectors = np.linalg.eigh((gram + gram.T) / 2)
+    values = np.maximum(np.abs(values), LEAST * np.abs(values).max())
+    positive = (vectors * values) @ vectors.T
+    across = (vectors * np.sqrt(values)) @ (vectors.T @ standard)
+    cross = positive @ beta + across
+    total = rest + float(standard @ standard) + float(beta @ (cross + across))
+    return np.block([[positive, cross[:, None]], [cross[None], np.array([[total]])]])
+
+
+def moment_draws(evidence: Evidence, drawn: AveragedDraws, count: int, seed: int) -> Iterator[Array]:
+    """Matrices of the released columns without noise, for the first ``count`` draws."""
+    rng = np.random.default_rng(seed)
+    moments = evidence.moments
+    root = np.linalg.cholesky(evidence.spread + 1e-12 * np.trace(evidence.spread) * np.eye(len(evidence.spread)))
+    sd = np.sqrt(moments.variances)
+    for row in drawn.working[:count]:
+        beta, variance = row[:-1], row[-1] ** 2
+        c = moments.target - moments.features @ beta
+        drawn_noise = np.triu(sd * rng.normal(size=sd.shape))
+        noise = drawn_noise + np.triu(drawn_noise, 1).T
+        residuals = np.sqrt(variance) * root @ rng.normal(size=len(root))
+        free = max(moments.rows - len(beta), 1.0)
+        squares = variance * rng.chisquare(free)
+        seen = moments.matrix @ c
+        gap = np.append(moments.features.T @ (seen - noise @ c) - residuals, c @ seen - c @ noise @ c - squares)
+        yield moments.matrix - noise - _correction(evidence, c, variance, free, gap)
+
+
+def _correction(evidence: Evidence, c: Array, variance: float, free: float, gap: Array) -> Array:
+    """What is to be added to the noise so that it explains its share of ``gap``."""
+    moments = evidence.moments
+    sides = np.column_stack([moments.features, c])  # h and the sum of squares are sidesᵀ E c
+    covariance = moments.variances * np.outer(c, c)
+    np.fill_diagonal(covariance, moments.variances @ c**2)
+    total = sides.T @ covariance @ sides
+    total[:-1, :-1] += variance * evidence.spread
+    total[-1, -1] += 2.0 * free * variance**2
+    scale = np.sqrt(np.diagonal(total))  # the sum of squares may be larger by orders of magnitude, and nearly follow from h
+    correlation = total / np.outer(scale, scale) + 1e-12 * np.eye(len(scale))
+    direction = sides @ (np.linalg.solve(correlation, gap / scale) / scale)
+    result = moments.variances * (np.outer(direction, c) + np.outer(c, direction))
+    np.fill_diagonal(result, np.diag(moments.variances) * direction * c)
+    return np.asarray(result)

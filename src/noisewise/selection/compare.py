@@ -2,39 +2,32 @@
 
 from __future__ import annotations
 
-import secrets
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from pkgutil import resolve_name
+from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
+from noisewise.arrays import Array
 from noisewise.errors import FitError
-from noisewise.posterior.fit import whole
-from noisewise.posterior.parts import residual_rows
-from noisewise.progress import Tick, progress_bar
-from noisewise.release.combine import Releases
-from noisewise.release.model import Release
-from noisewise.release.source import source_of
-from noisewise.results.model_comparison import AVERAGED, Comparison, Question
-from noisewise.results.records import FitInfo
+from noisewise.posterior.contributions import residual_rows
+from noisewise.posterior.methods import from_the_literature
+from noisewise.posterior.request import sampling
+from noisewise.progress import Tick
+from noisewise.releases.combine import Releases
+from noisewise.releases.release import Release
+from noisewise.releases.source import source_of
+from noisewise.results.comparison import AVERAGED, Comparison, Question
+from noisewise.results.fit_info import FitInfo
+from noisewise.run import DEFAULT, Run
 from noisewise.schema import Design
-from noisewise.selection.agreement import agreement
-from noisewise.selection.coefficient_priors import LAPLACE, ZELLNER_SIOW, check_prior
-from noisewise.selection.export import rows_with_moments
-from noisewise.selection.methods import DEFAULT, METHODS, Asked, Found
-from noisewise.selection.model_priors import log_prior_by_size
+from noisewise.schema.bayes_factors import LAPLACE, ZELLNER_SIOW, check_prior
+from noisewise.selection.methods import AGREEMENT, DEFAULT_METHOD, METHODS, Asked, Found
 from noisewise.selection.moments import Moments
-from noisewise.selection.noise_laws import NoiseLaw
-from noisewise.selection.plug_in import regularised
-from noisewise.selection.released import gram_release
-from noisewise.selection.terms import TermGroups, names_of
-from noisewise.selection.units import Units
-
-if TYPE_CHECKING:
-    import pyarrow
+from noisewise.selection.probabilities import log_prior_by_size
+from noisewise.selection.question import TermGroups, Units, gram_release, names_of
 
 HIDDEN: Final = 4.0
 """A direction of the predictors is hidden if its moment is less than so many standard deviations of its noise.
@@ -43,18 +36,9 @@ About there probabilities begin to be too low: the likelihood takes some of the 
 """
 
 
-def compare(
-    formula: str,
-    release: Releases,
-    *,
-    prior: str = ZELLNER_SIOW,
-    model_prior: str = "beta-binomial",
-    method: str | Sequence[str] = DEFAULT,
-    keep: str | Sequence[str] = (),
-    draws: int = 4000,
-    seed: int | None = None,
-    progress: Tick | bool | None = None,
-) -> Comparison:
+def compare(formula: str, release: Releases, *, prior: str = ZELLNER_SIOW, model_prior: str = "beta-binomial",
+            method: str | Sequence[str] = DEFAULT_METHOD, keep: str | Sequence[str] = (), draws: int = 4000,
+            seed: int | None = None, run: Run = DEFAULT) -> Comparison:
     """Which terms of the formula matter: the probability of every choice of them, given one or several releases.
 
     ``prior``, of the coefficients within a model: ``zellner-siow`` (default), ``zellner`` (g = n), ``hyper-g``, or ``bic`` and
@@ -62,51 +46,43 @@ def compare(
     (default: every number of terms is equally likely), ``uniform`` (every model is), ``bernoulli(0.2)``. ``keep`` names terms
     that are in every model, as the intercept always is. The columns of a category enter together. ``method``:
 
-    - ``noise-aware`` (default) takes account of the privacy noise;
-    - ``ridge``, ``thresholded`` and ``histogram`` are those of the literature: they take the noisy moments, made positive
-      definite, for exact, or average over a confidence region of them. For comparison.
+    - ``noise-aware`` (default) takes account of the privacy noise.
+
+    From the literature, for comparison and not for what you report: ``ridge`` and ``thresholded`` take the noisy moments, made
+    positive definite, for exact; ``histogram`` averages over a confidence region of them.
 
     Several methods may be named: the result is that of the first, its ``agreement()`` sets all side by side. ``draws`` of the
-    averaged coefficients; ``seed`` makes them reproducible. ``progress``: True or False, or None for a bar on a terminal.
+    averaged coefficients; ``seed`` makes them reproducible. ``run``: see `Run`.
     """
     names = _methods(method)
     check_prior(prior)
-    if prior == LAPLACE and DEFAULT in names:
-        raise FitError("this prior is for methods that take the moments for exact", found=f"{prior!r} with method {DEFAULT!r}",
+    if prior == LAPLACE and DEFAULT_METHOD in names:
+        raise FitError("this prior is for methods that take the moments for exact",
+                       found=f"{prior!r} with method {DEFAULT_METHOD!r}",
                        remedy=f"prior={ZELLNER_SIOW!r} has the same prior with its integral done in full")
-    draws = whole("draws", draws, 1)
-    seed = secrets.randbelow(2**31) if seed is None else whole("seed", seed, 0)
+    draws, _, seed = sampling(draws, 1, seed)
     together = gram_release(release)
-    task = _Task.of(formula, together, prior, model_prior, keep)
-    found = {name: task.solve(name, draws, seed, progress) for name in names}
+    task = Task.of(formula, together, prior, model_prior, keep)
+    found = {name: task.solve(name, draws, seed, run) for name in names}
     result = found.pop(names[0])
     if found:
         inside = {one.question.method: one.inclusion_probabilities for one in (result, *found.values())}
-        result = replace(result, others=found, verdicts=tuple(agreement(inside, task.terms.optional)))
+        result = replace(result, others=found, verdicts=tuple(resolve_name(AGREEMENT)(inside, task.terms.optional)))
     result.warn_if_bad(stacklevel=2)
     return result
-
-
-def synthetic_rows(formula: str, release: Releases, *, threshold: bool = False,
-                   keep: str | Sequence[str] = (), seed: int = 0) -> Iterator[pyarrow.RecordBatch]:
-    """Made-up rows with the moments that the methods ``ridge`` and ``thresholded`` use, in blocks, for other software."""
-    together = gram_release(release)
-    task = _Task.of(formula, together, ZELLNER_SIOW, "uniform", keep)
-    exact = regularised(task.moments, NoiseLaw.of(together.parts, task.units), threshold=threshold)
-    return rows_with_moments(task.design, task.units, exact, whole("seed", seed, 0))
 
 
 def _methods(method: str | Sequence[str]) -> list[str]:
     names = names_of("method", method)
     unknown = [name for name in names if name not in METHODS]
     if unknown or not names:
-        raise FitError("the method is not known", found=", ".join(map(repr, unknown)) or "no method",
-                       remedy="known are " + ", ".join(METHODS))
+        raise FitError("the method is not known", argument="method", found=", ".join(map(repr, unknown)) or "no method",
+                       known=METHODS, remedy=from_the_literature(METHODS))
     return names
 
 
 @dataclass(frozen=True)
-class _Task:
+class Task:
     """The question, read and checked, and what the release says about it."""
 
     release: Release
@@ -116,28 +92,31 @@ class _Task:
     moments: Moments
     prior: str
     model_prior: str
-    log_prior: npt.NDArray[np.float64]
+    log_prior: Array
 
     @classmethod
-    def of(cls, formula: str, release: Release, prior: str, model_prior: str, keep: str | Sequence[str]) -> _Task:
+    def of(cls, formula: str, release: Release, prior: str, model_prior: str, keep: str | Sequence[str]) -> Task:
         design = Design.of(formula, release.basis, release.terms)
         terms = TermGroups.of(design, keep)
         log_prior = log_prior_by_size(model_prior, len(terms.optional))
-        rows = sum(residual_rows(part) for part in release.parts)
+        rows = sum(residual_rows(part) for part in release.contributions)
         if rows < len(design.terms) + 2:
             raise FitError("models can be compared where there are more rows than columns",
                            found=f"{rows:,.0f} rows and {len(design.terms)} columns",
                            remedy="a shorter formula, or a release of more rows")
         units = Units.of(design, terms.places)
-        return cls(release, design, terms, units, Moments.of(release.parts, units), prior, model_prior, log_prior)
+        return cls(release, design, terms, units, Moments.of(release.contributions, units), prior, model_prior, log_prior)
 
-    def solve(self, method: str, draws: int, seed: int, progress: Tick | bool | None) -> Comparison:
+    def asked(self, draws: int, seeds: Sequence[int], tick: Tick) -> Asked:
+        """The same for a method."""
+        return Asked(self.moments, self.release.contributions, self.units, self.terms.groups, self.prior, self.log_prior, draws,
+                     seeds, tick)
+
+    def solve(self, method: str, draws: int, seed: int, run: Run) -> Comparison:
         started = time.perf_counter()
         seeds = [int(value) for value in np.random.SeedSequence(seed).generate_state(3, np.uint32)]
-        with progress_bar(progress, "Comparing", "%") as tick:
-            noise = NoiseLaw.of(self.release.parts, self.units)
-            asked = Asked(self.moments, noise, self.terms.groups, self.prior, self.log_prior, draws, seeds, tick)
-            found = METHODS[method](asked)
+        with run.bar("Comparing", "%") as tick:
+            found = METHODS[method](self.asked(draws, seeds, tick))
         info = FitInfo(method=AVERAGED, family="gaussian", formula=self.design.formula, seed=seed, chains=1, draws=draws,
                        holders=self.release.holders, seconds=time.perf_counter() - started, doubts=found.weighed.doubts,
                        source=source_of(self.release))
@@ -165,5 +144,6 @@ def hidden(moments: Moments, method: str) -> list[str]:
         return []
     return [f"the noise hides how the predictors vary in {count} of {len(values)} directions (their moments are below {HIDDEN:g} "
             "standard deviations of the noise): the release hardly says which terms matter, "
-            + ("and probabilities are too low; do not conclude from them that a term can be left out" if method == DEFAULT else
+            + ("and probabilities are too low; do not conclude from them that a term can be left out"
+               if method == DEFAULT_METHOD else
                f"and the method {method} takes noise for effects; do not conclude from its probabilities that a term matters")]

@@ -1,20 +1,16 @@
 """Bayes factors of models from released moments, the noise taken account of.
 
-The default likelihood of the library (``posterior/conditional``) says that at the right coefficients β and with c = (−β, 1)
+As docs/model-averaging.md explains ("How it is computed"), at the right coefficients β and with c = (−β, 1)
 
-    h = Ŵ_av − Ŵ_aa β ~ N(0, Ω),     Ω = σ² S + Cov(E c),
+    h = Ŵ_av − Ŵ_aa β ~ N(0, Ω),     Ω = σ² S + Cov(E c),     A = σ² Ŵ_aa Ω⁻¹ Ŵ_aa,      b = σ² Ŵ_aa Ω⁻¹ Ŵ_av,
 
 S being the table's own W_aa. (Where the noise is so large that Ŵ_aa cannot be a table's, what a table's may be expected to be is
 in its place: positive definite and bounded. Otherwise noise would count as information.) Within a model Ω is taken at that
 model's estimate of β: a model with small coefficients expects less noise in h than one with large ones, and is believed less if
-h is large. Then h is linear and normal in β, as in a regression on exact data with the effective moments
-
-    A = σ² Ŵ_aa Ω⁻¹ Ŵ_aa,      b = σ² Ŵ_aa Ω⁻¹ Ŵ_av,
-
-and without noise A is S and b is W_av: then all this is the textbook analysis of the table. The constant, and whatever else is
-kept in every model, is eliminated afterwards, so that centring costs no privacy. Given g, the prior N(0, g σ² S⁻¹) has the
-table's own centred S and not A: noise takes information away, it does not change which coefficients are plausible. With ν,
-the number of residuals from which Ω's scale would be known as well, T = νσ² + σ² Ŵ_avᵀ Ω⁻¹ Ŵ_av and m = ν + number of predictors,
+h is large. The constant, and whatever else is kept in every model, is eliminated afterwards, so that centring costs no privacy.
+Given g, the prior N(0, g σ² S⁻¹) has the table's own centred S and not A: noise takes information away, it does not change which
+coefficients are plausible. With ν, the number of residuals from which Ω's scale would be known as well, T = νσ² + σ² Ŵ_avᵀ Ω⁻¹
+Ŵ_av and m = ν + number of predictors,
 
     log evidence = ½ log|S/g| − ½ log|A + S/g| − (m/2) log(T − bᵀ(A + S/g)⁻¹b) − ½ log|Ω/σ²|.
 
@@ -31,15 +27,12 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from noisewise.arrays import Array, Flags
 from noisewise.errors import FitError
-from noisewise.selection.coefficient_priors import CRITERIA, Mixture, mixture
-from noisewise.selection.exact import exact_log_bayes_factors, information_criterion
+from noisewise.schema.bayes_factors import CRITERIA, Mixture, exact_log_bayes_factors, information_criterion, mixture
 from noisewise.selection.moments import Moments, without_leading
 from noisewise.selection.subsets import all_subsets, memberships, sizes
 from noisewise.selection.weighing import weighing
-
-Array = npt.NDArray[np.float64]
-Members = npt.NDArray[np.bool_]
 
 ROUNDS: Final = 20
 OWN_ROUNDS: Final = 5
@@ -119,16 +112,19 @@ class Evidence:
         """Log Bayes factors of all models against that with the kept columns only; model i has group k if bit k of i is set."""
         if not self.moments.exact:
             return self.log_bayes_factors(memberships(len(self.groups)))
-        _, rest = all_subsets(without_leading(self.table, self.kept), self.groups)
+        rest = all_subsets(without_leading(self.table, self.kept), self.groups)
         return self._exactly(rest, sizes([len(group) for group in self.groups]))
 
     def _exactly(self, rest: Array, columns: npt.NDArray[np.int64]) -> Array:
-        unexplained = np.minimum(rest / without_leading(self.table, self.kept)[-1, -1], 1.0)
+        return self.exact_factors(np.minimum(rest / without_leading(self.table, self.kept)[-1, -1], 1.0), columns)
+
+    def exact_factors(self, unexplained: Array, columns: npt.NDArray[np.int64]) -> Array:
+        """Log Bayes factors of models of a table without noise, from the share of the response that they leave unexplained."""
         if self.prior in CRITERIA:
             return information_criterion(self.prior, unexplained, columns, self.moments.rows)
         return exact_log_bayes_factors(unexplained, columns, self.moments.rows - self.kept, self.moments.rows, self.prior)
 
-    def log_bayes_factors(self, members: Members) -> Array:
+    def log_bayes_factors(self, members: Flags) -> Array:
         """Of these models against that with the kept columns only."""
         if self.moments.exact:
             return self._exactly(self._rests(members), self.mask(members).sum(axis=1))
@@ -141,7 +137,7 @@ class Evidence:
     def _of_nothing(self) -> float:
         return float(self._log_evidence(self._effective(np.zeros((1, 0), dtype=np.int64)))[0])
 
-    def _rests(self, members: Members) -> Array:
+    def _rests(self, members: Flags) -> Array:
         """Sums of squared residuals of a table without noise."""
         moments = without_leading(self.table, self.kept)
         result = np.empty(len(members))
@@ -151,7 +147,7 @@ class Evidence:
             result[mine] = moments[-1, -1] - np.einsum("mi,mi->m", cross, np.linalg.solve(gram, cross[..., None])[..., 0])
         return result
 
-    def _by_size(self, members: Members) -> Iterator[tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]]:
+    def _by_size(self, members: Flags) -> Iterator[tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]]:
         """Models with equal numbers of columns, a lot at a time: which they are, and the places of their columns."""
         chosen = self.mask(members)
         count = chosen.sum(axis=1)
@@ -185,14 +181,14 @@ class Evidence:
         penalty = values.shape[1] if self.prior == "aic" else 0.5 * np.maximum(units, 0.0)
         return np.asarray(gain + effective.log_scale - penalty)
 
-    def mask(self, members: Members) -> Members:
+    def mask(self, members: Flags) -> Flags:
         """Which columns, without the kept ones, each model has."""
         chosen = np.zeros((len(members), self.columns), dtype=bool)
         for index, group in enumerate(self.groups):
             chosen[:, group] = members[:, index, None]
         return chosen
 
-    def effective(self, members: Members) -> Effective:
+    def effective(self, members: Flags) -> Effective:
         """The effective moments of each model, at its own coefficients; columns that it has not got are zeros."""
         count, size, kept = len(members), self.columns, self.kept
         result = Effective(np.zeros((count, size)), np.zeros((count, size)), np.zeros((count, size, size)),

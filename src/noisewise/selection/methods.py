@@ -2,36 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-import numpy as np
-import numpy.typing as npt
-
-from noisewise.errors import FitError
+from noisewise.arrays import Array
+from noisewise.posterior.contributions import Contributions
+from noisewise.posterior.methods import Method
 from noisewise.progress import Tick
 from noisewise.selection.averaged import AveragedDraws, averaged_draws
-from noisewise.selection.bands import affordable_draws, inclusion_without_noise
+from noisewise.selection.bands import inclusion_without_noise
 from noisewise.selection.evidence import Evidence
-from noisewise.selection.model_probabilities import MOST_EXACT, Members, Weighed, weigh
 from noisewise.selection.moments import Moments
-from noisewise.selection.noise_laws import NoiseLaw
-from noisewise.selection.plug_in import regularised
+from noisewise.selection.probabilities import Weighed, weigh
+from noisewise.selection.question import Units
 
-Array = npt.NDArray[np.float64]
-
-DEFAULT: Final = "noise-aware"
-WEIGHED: Final = 60
-"""So many per cent of the work are done, on a progress bar, when all models are weighed and the bands begin."""
+DEFAULT_METHOD: Final = "noise-aware"
 
 
 @dataclass(frozen=True)
 class Asked:
-    """One comparison, everything public and checked. ``seeds``: for a walk, for draws of coefficients, and for the bands."""
+    """One comparison, everything public and checked. ``seeds``: for a walk, for draws of coefficients, and for the bands.
+
+    The holders' ``contributions``, in ``units``, have given ``moments``: for methods that need more than the noise's variances.
+    """
 
     moments: Moments
-    noise: NoiseLaw
+    contributions: Contributions
+    units: Units
     groups: Sequence[Sequence[int]]
     prior: str
     log_prior: Array
@@ -49,41 +47,21 @@ class Found:
     without_noise: Array | None = None
 
 
+WEIGHED: Final = 60
+"""So many per cent of the work are done, on a progress bar, when all models are weighed and the bands begin."""
+
+
 def noise_aware(asked: Asked) -> Found:
     """Each model's evidence is that of the noisy moments, with the noise in it."""
     evidence = Evidence(asked.moments, asked.groups, asked.prior)
-    weighed = weigh(evidence, asked.log_prior, asked.seeds[0], _percent(asked.tick, 0, WEIGHED))
+    weighed = weigh(evidence, asked.log_prior, asked.seeds[0], percent(asked.tick, 0, WEIGHED))
     drawn = averaged_draws(evidence, weighed.members, weighed.probabilities, asked.draws, asked.seeds[1])
-    tick = _percent(asked.tick, WEIGHED, 100)
+    tick = percent(asked.tick, WEIGHED, 100)
     band = inclusion_without_noise(evidence, weighed, drawn, asked.log_prior, asked.seeds[2], tick)
     return Found(weighed, drawn, band)
 
 
-def plug_in(asked: Asked, *, threshold: bool) -> Found:
-    """The noisy moments, made positive definite, as if they were the table's own."""
-    evidence = Evidence(regularised(asked.moments, asked.noise, threshold=threshold), asked.groups, asked.prior)
-    weighed = weigh(evidence, asked.log_prior, asked.seeds[0], _percent(asked.tick, 0, 100))
-    return Found(weighed, averaged_draws(evidence, weighed.members, weighed.probabilities, asked.draws, asked.seeds[1]))
-
-
-def histogram(asked: Asked) -> Found:
-    """The average over matrices from a confidence region: the histogram estimates of the literature."""
-    from noisewise.selection.histogram import histogram_estimate
-    from noisewise.selection.regions import Region
-
-    terms = len(asked.groups)
-    if terms > MOST_EXACT:
-        raise FitError(f"the method histogram lists all models, which it can for up to {MOST_EXACT} terms",
-                       found=f"{terms} terms", remedy="method='noise-aware', or keep some terms in every model")
-    count = max(2, affordable_draws(2**terms, asked.draws))
-    matrices = Region(asked.moments, asked.noise).draws(count, asked.seeds[0], _percent(asked.tick, 0, WEIGHED)).matrices
-    found = histogram_estimate(asked.moments, matrices, asked.groups, asked.prior, asked.log_prior, draws=asked.draws,
-                               seed=asked.seeds[1], tick=_percent(asked.tick, WEIGHED, 100))
-    factors = implied_factors(found.log_probabilities, found.members, asked.log_prior)
-    return Found(Weighed(found.members, factors, found.probabilities), found.drawn, found.inclusion)
-
-
-def _percent(tick: Tick, first: int, last: int) -> Tick:
+def percent(tick: Tick, first: int, last: int) -> Tick:
     """Progress of one part of the work, from ``first`` to ``last`` per cent of all."""
 
     def told(done: int, total: int | None) -> None:
@@ -92,15 +70,26 @@ def _percent(tick: Tick, first: int, last: int) -> Tick:
     return told
 
 
-def implied_factors(log_probabilities: Array, members: Members, log_prior: Array) -> Array:
-    """The log Bayes factors that would give these probabilities; the smallest model comes first."""
-    logs = log_probabilities - log_prior[members.sum(axis=1)]
-    return np.asarray(logs - logs[0])
+@dataclass(frozen=True)
+class SelectionMethod(Method):
+    """A way from noisy moments to weighed models."""
+
+    moments: str = ""
+    """Where it is found which moments the method takes for exact, if it does: other software can be given them."""
 
 
-METHODS: Final[dict[str, Callable[[Asked], Found]]] = {
-    DEFAULT: noise_aware,
-    "ridge": lambda asked: plug_in(asked, threshold=False),
-    "thresholded": lambda asked: plug_in(asked, threshold=True),
-    "histogram": histogram,
-}
+METHODS: Final = {method.name: method for method in (
+    SelectionMethod(DEFAULT_METHOD, "takes account of the privacy noise; the default", noise_aware),
+    SelectionMethod("ridge", "noisy moments, made positive definite by a ridge and taken for exact (Peña and Barrientos 2021)",
+                    "noisewise.literature.plug_in:ridge", moments="noisewise.literature.plug_in:ridge_moments"),
+    SelectionMethod("thresholded", "the same, small entries set to 0", "noisewise.literature.plug_in:thresholded",
+                    moments="noisewise.literature.plug_in:thresholded_moments"),
+    SelectionMethod("histogram", "the average over a confidence region of the moments (Peña and Barrientos 2021)",
+                    "noisewise.literature.histogram:histogram"),
+)}
+EXPORTED: Final = "ridge"
+"""The method of whose moments rows are made up for other software, if none is named."""
+SYNTHETIC_ROWS: Final = "noisewise.literature.export:synthetic_rows"
+"""Where it is found how that is done."""
+AGREEMENT: Final = "noisewise.literature.agreement:agreement"
+"""And whether several methods, of which all but one are of the literature, agree about a term."""

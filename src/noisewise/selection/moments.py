@@ -6,17 +6,15 @@ noise on and above the diagonal.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
-from noisewise.posterior.parts import Part, holder_weights, residual_rows, row_count
-from noisewise.selection.units import Units
-
-Array = npt.NDArray[np.float64]
+from noisewise.arrays import Array
+from noisewise.posterior.contributions import Contributions, holder_weights, residual_rows, row_count
+from noisewise.selection.question import Units
 
 FAR: Final = 8.0
 """So many standard deviations away a bound does not matter."""
@@ -43,27 +41,23 @@ class Moments:
     """So many of the table's rows are behind each of ``rows``: more than one where the release averaged them in groups."""
 
     @classmethod
-    def of(cls, parts: Sequence[Part], units: Units) -> Moments:
+    def of(cls, contributions: Contributions, units: Units) -> Moments:
         """The holders' sum, weighted by ``pooling_weights``."""
-        w, used = pooling_weights(parts), used_columns(units)
-        size, block = parts[0].matrix.shape[0], np.ix_(used, used)
-        residuals = float(w @ _residuals(parts))
+        w, used = pooling_weights(contributions), used_columns(units)
+        size, block = contributions[0].matrix.shape[0], np.ix_(used, used)
+        residuals = float(w @ _residuals(contributions))
         return cls(
-            matrix=np.einsum("j,jkl->kl", w, [part.matrix[block] for part in parts]),
-            spread=np.einsum("j,jkl->kl", w**2, [part.matrix[block] for part in parts]),
-            variances=np.einsum("j,jkl->kl", w**2, [part.noise.variances(size)[block] for part in parts]),
+            matrix=np.einsum("j,jkl->kl", w, [one.matrix[block] for one in contributions]),
+            spread=np.einsum("j,jkl->kl", w**2, [one.matrix[block] for one in contributions]),
+            variances=np.einsum("j,jkl->kl", w**2, [one.noise.variances(size)[block] for one in contributions]),
             rows=max(residuals, units.features.shape[1] + 2.0),
             features=units.features[used], target=units.target[used], kept=units.kept,
-            averaged=max(float(w @ [row_count(part) for part in parts]) / residuals, 1.0),
+            averaged=max(float(w @ [row_count(one) for one in contributions]) / residuals, 1.0),
         )
 
     @property
     def exact(self) -> bool:
         return not self.variances.any()
-
-    def without_noise(self, matrix: Array) -> Moments:
-        """As if ``matrix`` were the table's own."""
-        return replace(self, matrix=matrix, spread=matrix, variances=np.zeros_like(self.variances))
 
     def noise_covariance(self, c: Array) -> Array:
         """Cov(Fᵀ E c) for the residual's combination c = target − F β, F the features; there may be leading axes."""
@@ -102,14 +96,14 @@ class Moments:
         return replace(self, matrix=self.matrix + (back * (raised - values)) @ back.T)
 
 
-def pooling_weights(parts: Sequence[Part]) -> Array:
+def pooling_weights(contributions: Contributions) -> Array:
     """Holders whose noise differs are weighed as for a regression with middling coefficients.
 
     The weights' scale is such that Σ w n = Σ w² n: then the weighted sum is as informative as a table of so many rows.
     """
-    weights = holder_weights(parts, variance=0.1, norm2=1.5, spread=0.3)
-    rows = _residuals(parts)
-    return np.ones(len(parts)) if weights is None else np.asarray(weights * (weights @ rows) / (weights**2 @ rows))
+    weights = holder_weights(contributions, variance=0.1, norm2=1.5, spread=0.3)
+    rows = _residuals(contributions)
+    return np.ones(len(contributions)) if weights is None else np.asarray(weights * (weights @ rows) / (weights**2 @ rows))
 
 
 def used_columns(units: Units) -> npt.NDArray[np.intp]:
@@ -117,8 +111,8 @@ def used_columns(units: Units) -> npt.NDArray[np.intp]:
     return np.flatnonzero(np.column_stack([units.features, units.target]).any(axis=1))
 
 
-def _residuals(parts: Sequence[Part]) -> Array:
-    return np.maximum([residual_rows(part) for part in parts], 1.0)
+def _residuals(contributions: Contributions) -> Array:
+    return np.maximum([residual_rows(one) for one in contributions], 1.0)
 
 
 def between(seen: float, sd: float, upper: float) -> tuple[float, float]:
@@ -155,3 +149,10 @@ def without_leading(matrix: Array, count: int) -> Array:
     across = matrix[..., :count, count:]
     explained = np.swapaxes(across, -1, -2) @ np.linalg.solve(matrix[..., :count, :count], across)
     return np.asarray(matrix[..., count:, count:] - explained)
+
+
+def exact_moments(moments: Moments, matrix: Array) -> Moments:
+    """As if ``matrix``, in the formula's columns with the response last, were the table's own."""
+    columns = np.eye(len(matrix))
+    return replace(moments, matrix=matrix, spread=matrix, variances=np.zeros_like(matrix),
+                   features=columns[:, :-1], target=columns[:, -1])

@@ -1,55 +1,42 @@
-"""Every subset of the predictors at once: determinants and residual sums of squares by one elimination tree.
+"""Every subset of the predictors at once: residual sums of squares by one elimination tree.
 
 Take a positive definite matrix M of predictors and, last, the response. Going through the terms one by one, each matrix so far
 becomes two: the term is left out (its rows and columns are dropped), or it is in (it is eliminated by Gauss's method). After the
-last term one number is left of each matrix: what of the response the chosen predictors leave unexplained. The pivots
-multiply to the determinant. Matrices shrink as fast as their number grows, so that all 2^K models cost about as much as a
-dozen operations for each.
+last term one number is left of each matrix: what of the response the chosen predictors leave unexplained. Matrices shrink as fast
+as their number grows, so that all 2^K models cost about as much as a dozen operations for each.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-Array = npt.NDArray[np.float64]
+from noisewise.arrays import Array, Flags
 
 
-def all_subsets(matrix: Array, groups: Sequence[Sequence[int]]) -> tuple[Array, Array]:
-    """Log determinant and unexplained rest for every subset of ``groups`` of columns; the last column is the response.
+def all_subsets(matrix: Array, groups: Sequence[Sequence[int]]) -> Array:
+    """What every subset of ``groups`` of columns leaves unexplained of the last column, the response.
 
     Model number i contains group k if bit k of i is set. Columns must be numbered in the order of their groups.
 
-    >>> all_subsets(np.array([[2.0, 0.0, 2.0], [0.0, 1.0, 2.0], [2.0, 2.0, 7.0]]), [[0], [1]])[1]
+    >>> all_subsets(np.array([[2.0, 0.0, 2.0], [0.0, 1.0, 2.0], [2.0, 2.0, 7.0]]), [[0], [1]])
     array([7., 5., 3., 1.])
     """
     if [column for group in groups for column in group] != list(range(len(matrix) - 1)):
         raise ValueError("columns are numbered in the order of their groups")
-    rest = matrix[..., None]
-    determinant = np.zeros(1)
+    rest = matrix[..., None]  # the models are the last axis: long, and side by side
     for group in groups:
-        eliminated, logs = rest, determinant
+        eliminated = rest
         for _ in group:
-            eliminated, pivot = _eliminated(eliminated)
-            logs = logs + np.log(pivot)
-        left_out = rest[len(group):, len(group):]
-        rest = np.concatenate([left_out, eliminated], axis=-1)
-        determinant = np.concatenate([determinant, logs])
-    return determinant, rest[0, 0]
+            column = eliminated[1:, 0]
+            eliminated = eliminated[1:, 1:] - column[:, None] * (column / eliminated[0, 0])[None]
+        rest = np.concatenate([rest[len(group):, len(group):], eliminated], axis=-1)
+    return np.asarray(rest[0, 0])
 
 
-def _eliminated(rest: Any) -> tuple[Any, Any]:
-    """Without the first row and column, which are taken account of. The models are the last axis: long, and side by side."""
-    pivot = rest[0, 0]
-    column = rest[1:, 0]
-    result = rest[1:, 1:] - column[:, None] * (column / pivot)[None]
-    return result, pivot
-
-
-def memberships(count: int) -> npt.NDArray[np.bool_]:
+def memberships(count: int) -> Flags:
     """Which of ``count`` groups each model contains: (models, groups)."""
     return ((np.arange(2**count)[:, None] >> np.arange(count)) & 1).astype(bool)
 

@@ -20,11 +20,9 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from noisewise.arrays import Array, Flags
 from noisewise.progress import Tick
 from noisewise.selection.evidence import Evidence
-
-Array = npt.NDArray[np.float64]
-Members = npt.NDArray[np.bool_]
 
 CHAINS: Final = 24
 BLOCK: Final = 100
@@ -44,11 +42,10 @@ models weights were ten times nearer than visits where a few models matter; wher
 
 @dataclass(frozen=True)
 class Visited:
-    """Models, their probabilities and those of the terms, and what is wrong with them in plain words."""
+    """Models, their probabilities, and what is wrong with them in plain words."""
 
-    members: Members
+    members: Flags
     probabilities: Array
-    inclusion: Array
     doubts: tuple[str, ...]
 
 
@@ -84,7 +81,7 @@ class _Weights:
         self.number: dict[bytes, int] = {}
         self.logs: list[float] = []
 
-    def __call__(self, members: Members) -> tuple[npt.NDArray[np.int64], Array]:
+    def __call__(self, members: Flags) -> tuple[npt.NDArray[np.int64], Array]:
         keys = [row.tobytes() for row in np.packbits(members, axis=1)]
         new = {key: place for place, key in enumerate(keys) if key not in self.number}
         if new:
@@ -94,7 +91,7 @@ class _Weights:
         numbers = np.array([self.number[key] for key in keys])
         return numbers, np.array([self.logs[number] for number in numbers])
 
-    def members(self) -> Members:
+    def members(self) -> Flags:
         packed = np.frombuffer(b"".join(self.number), dtype=np.uint8).reshape(len(self.number), -1)
         return np.unpackbits(packed, axis=1, count=self.terms).astype(bool)
 
@@ -102,7 +99,7 @@ class _Weights:
 class _Chains:
     """Chains side by side, and how much weight each has left on which model."""
 
-    def __init__(self, weights: _Weights, members: Members, likeness: Array, rng: np.random.Generator) -> None:
+    def __init__(self, weights: _Weights, members: Flags, likeness: Array, rng: np.random.Generator) -> None:
         self.weights, self.members, self.likeness, self.rng = weights, members, likeness, rng
         self.numbers, self.logs = weights(members)
         self.boldness = math.log(0.5)
@@ -141,14 +138,14 @@ class _Chains:
         self.members = np.where(taken[:, None], proposed, self.members)
         self.numbers, self.logs = np.where(taken, numbers, self.numbers), np.where(taken, logs, self.logs)
 
-    def _turned(self, boldness: float) -> tuple[Members, Array]:
+    def _turned(self, boldness: float) -> tuple[Flags, Array]:
         """Each term is turned by itself; log of the probability of the way back over that of the way there."""
         there = boldness * np.where(self.members, self.rate_out, self.rate_in)
         turn = self.rng.uniform(size=there.shape) < there
         back = boldness * np.where(self.members, self.rate_in, self.rate_out)
         return self.members ^ turn, np.sum(np.where(turn, np.log(back / there), 0.0), axis=1)
 
-    def _swap(self, model: Members) -> float:
+    def _swap(self, model: Flags) -> float:
         """A random term that is in is exchanged for one that is out, drawn by its likeness to the first."""
         if model.all() or not model.any():
             return 0.0
@@ -160,7 +157,7 @@ class _Chains:
         return float(np.log(back[leaving] / back.sum()) - np.log(there[entering] / there.sum()))
 
 
-def _climb(weights: _Weights) -> tuple[Members, Array]:
+def _climb(weights: _Weights) -> tuple[Flags, Array]:
     """From the empty model by the best of all single turns, or of several at once; and each term's probability given the rest."""
     model = np.zeros(weights.terms, dtype=bool)
     single = np.eye(weights.terms, dtype=bool)
@@ -177,7 +174,7 @@ def _climb(weights: _Weights) -> tuple[Members, Array]:
         model, at = turned[int(np.argmax(logs))], float(logs.max())
 
 
-def _starts(best: Members, rng: np.random.Generator) -> Members:
+def _starts(best: Flags, rng: np.random.Generator) -> Flags:
     """The empty and the full model, the best known, and random ones of all sizes."""
     shares = np.linspace(0.0, 0.5, CHAINS)[:, None]
     starts = rng.uniform(size=(CHAINS, len(best))) < shares
@@ -213,4 +210,4 @@ def _visited(weights: _Weights, chains: _Chains, error: float) -> Visited:
         doubts = ("chains that started from different models do not agree yet: "
                   f"inclusion probabilities are uncertain by up to ±{2 * error:.2f}",)
     seen = probabilities > 0.0
-    return Visited(members[seen], probabilities[seen], probabilities @ members, doubts)
+    return Visited(members[seen], probabilities[seen], doubts)

@@ -12,20 +12,17 @@ inverted as it is.
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
 
+from noisewise.arrays import Array
 from noisewise.selection.moments import Moments
 
-Array = npt.NDArray[np.float64]
 Places = npt.NDArray[np.int64]
-
-
-class Weighing(Protocol):
-    def __call__(self, residual: Array, places: Places) -> tuple[Array, Array]:
-        """For combinations c (models, released) and columns L (models, columns): (models, columns, columns), (models,)."""
+Weighing = Callable[[Array, Places], tuple[Array, Array]]
+"""For combinations c (models, released) and columns L (models, columns): (models, columns, columns), (models,)."""
 
 
 def weighing(moments: Moments, both: Array, spread: Array, variance: float) -> Weighing:

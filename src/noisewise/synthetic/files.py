@@ -5,11 +5,12 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from noisewise.errors import ResultError
-from noisewise.progress import Tick, progress_bar
+from noisewise.run import DEFAULT, Run
 from noisewise.whole_file import whole_file
 
 if TYPE_CHECKING:
@@ -36,20 +37,18 @@ def write_csv(path: str | os.PathLike[str], batches: Iterator[pa.RecordBatch]) -
     """
     from pyarrow import csv
 
-    return _write(path, (_harmless_batch(batch) for batch in batches), lambda file, schema: csv.CSVWriter(file, schema))
+    return _write(path, map(_harmless_batch, batches), csv.CSVWriter)
 
 
 def write_parquet(path: str | os.PathLike[str], batches: Iterator[pa.RecordBatch]) -> Path:
     """The rows as a Parquet file, written whole or not at all."""
     from pyarrow import parquet
 
-    return _write(path, batches, lambda file, schema: parquet.ParquetWriter(file, schema))
+    return _write(path, batches, parquet.ParquetWriter)
 
 
-def write_tables(
-    folder: str | os.PathLike[str], tables: Sequence[Callable[[], Iterator[pa.RecordBatch]]], format: str,
-    progress: Tick | bool | None = None,
-) -> list[Path]:
+def write_tables(folder: str | os.PathLike[str], tables: Sequence[Callable[[], Iterator[pa.RecordBatch]]], format: str,
+                 run: Run = DEFAULT) -> list[Path]:
     """One file for each table, numbered from 1, in a folder that is made if it is not there: all of them, or none."""
     if format not in FORMATS:
         raise ResultError("tables are written as parquet or csv", found=repr(format))
@@ -62,16 +61,16 @@ def write_tables(
     except OSError as error:
         raise ResultError("the folder could not be made", found=f"{folder}: {error.strerror or error}",
                           remedy="choose another one") from error
-    taken = next((path for path in target.glob("synthetic-*.*")), None)
+    taken = next(target.glob("synthetic-*.*"), None)
     if taken is not None:
         raise ResultError("tables of two syntheses in one folder could be taken for those of one", found=str(taken),
                           remedy="choose an empty folder")
     write = write_csv if format == "csv" else write_parquet
     try:
-        with progress_bar(progress, "Writing tables", "tables") as tick:
-            for place, (path, table) in enumerate(zip(paths, tables, strict=True)):
+        with run.bar("Writing tables", "tables") as tick:
+            for number, (path, table) in enumerate(zip(paths, tables, strict=True), start=1):
                 write(path, table())
-                tick(place + 1, len(paths))
+                tick(number, len(paths))
     except BaseException:  # some of them could be taken for all
         for path in paths:
             path.unlink(missing_ok=True)
@@ -85,14 +84,12 @@ def write_tables(
 def _harmless_batch(batch: pa.RecordBatch) -> pa.RecordBatch:
     import pyarrow as pa
 
-    columns = []
-    for column in batch.columns:
-        if pa.types.is_string(column.type):
-            encoded = column.dictionary_encode()
-            texts = pa.array([harmless(text) for text in encoded.dictionary.to_pylist()], pa.string())
-            column = texts.take(encoded.indices)
-        columns.append(column)
-    return pa.RecordBatch.from_arrays(columns, names=[harmless(name) for name in batch.schema.names])
+    def quoted(column: pa.Array) -> pa.Array:
+        encoded = column.dictionary_encode()
+        return pa.array(map(harmless, encoded.dictionary.to_pylist()), pa.string()).take(encoded.indices)
+
+    columns = [quoted(column) if pa.types.is_string(column.type) else column for column in batch.columns]
+    return pa.RecordBatch.from_arrays(columns, names=list(map(harmless, batch.schema.names)))
 
 
 def _write(path: str | os.PathLike[str], batches: Iterable[pa.RecordBatch], opened: Callable[[Any, Any], Any]) -> Path:
@@ -100,8 +97,7 @@ def _write(path: str | os.PathLike[str], batches: Iterable[pa.RecordBatch], open
         remaining = iter(batches)
         first = next(remaining)
         with whole_file(path) as file, opened(file, first.schema) as writer:
-            writer.write_batch(first)
-            for batch in remaining:
+            for batch in chain([first], remaining):
                 writer.write_batch(batch)
     except OSError as error:
         raise ResultError("the table could not be written; a file that was there before is unchanged",

@@ -20,16 +20,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import numpy.typing as npt
 
-from noisewise.release.parts import GramPart
-from noisewise.selection.cone_sampler import cut_normal
+from noisewise.arrays import Array
 from noisewise.synthetic.structure import Direction, Structure
 
-Array = npt.NDArray[np.float64]
+if TYPE_CHECKING:
+    from noisewise.releases.contents.gram import GramContribution
 
 WARM_SWEEPS: Final = 400
 STEPS: Final = (0.03, 0.2, 1.0)
@@ -50,7 +50,7 @@ class NoisyMoments:
     public_rows: bool
 
     @classmethod
-    def of(cls, parts: Sequence[GramPart], structure: Structure) -> NoisyMoments:
+    def of(cls, parts: Sequence[GramContribution], structure: Structure) -> NoisyMoments:
         block = np.ix_(structure.released, structure.released)
         matrices = [part.matrix[block] for part in parts]
         variances = [part.noise.variances(part.matrix.shape[0])[block] for part in parts]
@@ -81,7 +81,10 @@ class MomentSampler:
         self.room = np.einsum("kij,ijc->kc", bounds, self.state)
         self.variances = np.repeat(noisy.variances[..., None], chains, axis=3)
         self.numbers = np.array(structure.numbers, dtype=int)
-        self.row_bounds = {place: _of_row(bounds, place) for place in structure.numbers}
+        self.row_bounds = {place: bounds[:, place] + bounds[:, :, place] for place in structure.numbers}
+        """(bounds, columns): by how much each bound changes with the entries of a row, and of the same column, of W."""
+        for place, change in self.row_bounds.items():
+            change[:, place] = bounds[:, place, place]
         self.power = -0.5 * (structure.size - 1)
 
     def _start(self, bounds: Array) -> Array:
@@ -130,8 +133,7 @@ class MomentSampler:
         ratio = np.log(factor) - 0.5 * np.sum(((gap - change) ** 2 - gap**2)[used] / variance[used], axis=0)
         room = self.room + self.row_bounds[place] @ change
         accepted = (np.log(self.rng.uniform(size=self.chains)) < ratio) & np.all(room > 0.0, axis=0)
-        self.state[place] = np.where(accepted, moved, row)
-        self.state[:, place] = self.state[place]
+        self.state[place] = self.state[:, place] = np.where(accepted, moved, row)
         self.room = np.where(accepted, room, self.room)
 
     def _refresh(self) -> None:
@@ -156,7 +158,6 @@ class MomentSampler:
         step = mean + sd * cut_normal((low - mean) / sd, (high - mean) / sd, self.rng.uniform(size=self.chains))
         step = np.clip(step, low, high)
         step = np.where(self._accepted(direction, step), step, 0.0)
-        self._update_inverse(direction, step)
         for i, j in direction.entries:
             self.state[i, j] += step
             if i != j:
@@ -164,11 +165,12 @@ class MomentSampler:
         self.room[places] += slope[:, None] * step
         if direction.corner:
             self._refresh()
+        else:
+            self._update_inverse(direction, step)
 
     def _interval(self, direction: Direction) -> tuple[Array, Array]:
         """Steps that leave W positive definite."""
-        i, j = direction.pair
-        p = self.inverse
+        (i, j), p = direction.pair, self.inverse
         everything = np.full(self.chains, np.inf)
         if direction.corner:
             rows = [entry[0] for entry in direction.entries]
@@ -187,9 +189,9 @@ class MomentSampler:
         moved = self.numbers if direction.corner else np.array([j]) if i in (0, j) and j in self.numbers else self.numbers[:0]
         if not len(moved):
             return np.ones(self.chains, dtype=bool)
-        before = self._spread(moved, np.zeros((3, self.chains)))
-        change = np.array([step if direction.corner else 0.0 * step, step if i == 0 and j else 0.0 * step,
-                           step if i == j and i else 0.0 * step])
+        change = np.zeros((3, self.chains))
+        before = self._spread(moved, change)
+        change[0 if direction.corner else 1 if i == 0 else 2] = step
         after = self._spread(moved, change)
         with np.errstate(divide="ignore", invalid="ignore"):
             ratio = self.power * np.sum(np.log(np.maximum(after, 1e-300)) - np.log(before), axis=0)
@@ -202,10 +204,7 @@ class MomentSampler:
 
     def _update_inverse(self, direction: Direction, step: Array) -> None:
         """P after the step (Woodbury)."""
-        if direction.corner:
-            return
-        i, j = direction.pair
-        p = self.inverse
+        (i, j), p = direction.pair, self.inverse
         x = p[i].copy()
         if i == j:
             p -= x[:, None] * (step / (1.0 + step * x[i]) * x)
@@ -238,8 +237,13 @@ class MomentSampler:
         self.variances[:, rows, columns] = self.variances[:, columns, rows] = fresh
 
 
-def _of_row(bounds: Array, place: int) -> Array:
-    """(bounds, columns): by how much each bound changes with the entries of a row, and of the same column, of W."""
-    result = bounds[:, place] + bounds[:, :, place]
-    result[:, place] = bounds[:, place, place]
-    return np.asarray(result)
+def cut_normal(low: Array, high: Array, uniform: Array) -> Array:
+    """Standard normal draws between ``low`` and ``high``, also far out: by the tail in which the logarithms are exact."""
+    from scipy.special import log_ndtr, ndtri_exp
+
+    flipped = low > 0.0
+    low, high = np.where(flipped, -high, low), np.where(flipped, -low, high)
+    bottom, top = log_ndtr(low), log_ndtr(high)
+    drawn = ndtri_exp(np.minimum(top + np.log(uniform + (1.0 - uniform) * np.exp(bottom - top)), 0.0))
+    drawn = np.clip(drawn, low, high)
+    return np.asarray(np.where(flipped, -drawn, drawn))

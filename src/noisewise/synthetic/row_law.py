@@ -19,10 +19,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from noisewise.arrays import Array
 from noisewise.schema import Categorical, Numeric
 from noisewise.synthetic.structure import Structure
-
-Array = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)

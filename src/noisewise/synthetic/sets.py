@@ -1,4 +1,12 @@
-"""`synthesize`: synthetic tables from a release, each from a draw of its own from the posterior (MODIPS)."""
+"""`synthesize`: synthetic tables from a release, each from a draw of its own from the posterior (MODIPS).
+
+`combine_synthetic` makes one estimate out of those from m tables. With B, the variance between the tables' estimates, and ū, the
+mean of their variances, what is not known is estimated by T = (1 + 1/m) B − ū (Raghunathan, Reiter and Rubin 2003, for fully
+synthetic data): B holds the variance of a table's own rows, which says nothing about the quantity, and what the release leaves
+unknown, privacy noise included, because each table has a draw of its own from a posterior that knows of it. T can be negative if
+m is small. It is at least what the real rows themselves leave unknown, ū times synthetic over real rows, plus B/m. The interval
+is Student's, with the degrees of freedom (m − 1) (T / ((1 + 1/m) B))². Why other rules are wrong here: docs/synthetic.md.
+"""
 
 from __future__ import annotations
 
@@ -13,23 +21,25 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import numpy.typing as npt
 
-from noisewise.errors import FitError
-from noisewise.posterior.fit import whole
-from noisewise.progress import Tick
-from noisewise.release.combine import Releases, combine
-from noisewise.release.model import Release
+from noisewise.arrays import Array
+from noisewise.errors import FitError, ResultError
+from noisewise.posterior.request import whole
+from noisewise.releases.combine import Releases, combine
+from noisewise.releases.release import Release
+from noisewise.results.fit_info import check_interval
+from noisewise.run import DEFAULT, Run
 from noisewise.schema import Categorical, Numeric, Schema
-from noisewise.synthetic.combining import CombinedEstimate, combine_synthetic
 from noisewise.synthetic.files import write_tables
+from noisewise.synthetic.moment_posterior import NoisyMoments, draw_moments
+from noisewise.synthetic.row_law import RowLaw
+from noisewise.synthetic.structure import Structure
 
 if TYPE_CHECKING:
     import pandas
     import pyarrow as pa
 
-    from noisewise.synthetic.row_law import RowLaw
-
 BLOCK: Final = 2**16
-FEWEST: Final = 2
+RULES: Final = ("one-release", "separate", "imputation")
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,9 +100,8 @@ class SyntheticData:
                 outside[name] += float(np.mean(np.abs(value) > 1.0)) / len(self)
         return outside
 
-    def estimate(
-        self, analysis: Callable[[pandas.DataFrame], tuple[npt.ArrayLike, npt.ArrayLike]], *, names: Sequence[str] | None = None
-    ) -> CombinedEstimate:
+    def estimate(self, analysis: Callable[[pandas.DataFrame], tuple[npt.ArrayLike, npt.ArrayLike]], *,
+                 names: Sequence[str] | None = None) -> CombinedEstimate:
         """Run an analysis on every table and combine the results.
 
         ``analysis`` takes a DataFrame and returns estimates and their variances (squared standard errors).
@@ -101,10 +110,9 @@ class SyntheticData:
         estimates, variances = (np.array([one[part] for one in found], dtype=float) for part in (0, 1))
         return combine_synthetic(estimates, variances, names=names, rows_ratio=self.rows / self.release_rows)
 
-    def save(self, folder: str | os.PathLike[str], *, format: str = "parquet",
-             progress: Tick | bool | None = None) -> list[Path]:
+    def save(self, folder: str | os.PathLike[str], *, format: str = "parquet", run: Run = DEFAULT) -> list[Path]:
         """Write one file for each table into a folder: ``synthetic-01.parquet``, ...; ``format`` is ``parquet`` or ``csv``."""
-        return write_tables(folder, [partial(self.batches, number) for number in range(len(self))], format, progress)
+        return write_tables(folder, [partial(self.batches, number) for number in range(len(self))], format, run)
 
     def __repr__(self) -> str:
         return f"<SyntheticData: {len(self)} tables of {self.rows:,} rows, {', '.join(self.schema.names)}>"
@@ -138,16 +146,12 @@ def synthesize(release: Releases, *, sets: int = 20, rows: int | None = None, se
     >>> bool(abs(mean.estimate[0] - 7) < 0.3)
     True
     """
-    sets = whole("sets", sets, FEWEST)
+    sets = whole("sets", sets, 2)
     seed = secrets.randbelow(2**31) if seed is None else whole("seed", seed, 0)
-    together = release if isinstance(release, Release) else combine(release)
+    together = combine(release)
     _check(together)
-    from noisewise.synthetic.moment_posterior import NoisyMoments, draw_moments
-    from noisewise.synthetic.row_law import RowLaw
-    from noisewise.synthetic.structure import Structure
-
     structure = Structure.of(together)
-    noisy = NoisyMoments.of(together.parts, structure)
+    noisy = NoisyMoments.of(together.contributions, structure)
     size = float(noisy.matrix[0, 0])
     if size < structure.size:
         raise FitError("there are too few rows, as far as the release knows, to make others like them", found=f"{size:g}",
@@ -159,12 +163,81 @@ def synthesize(release: Releases, *, sets: int = 20, rows: int | None = None, se
 
 
 def _check(release: Release) -> None:
-    if release.kind != "gram":
-        raise FitError("synthetic rows are made from a release of kind gram", found=f"kind {release.kind}",
+    if release.kind.name != "gram":
+        raise FitError("synthetic rows are made from a release of kind gram", found=f"kind {release.kind.name}",
                        remedy="ask the data holder for one")
     if release.clipped_norm is not None:
         raise FitError("rows were shortened to a norm, so that the released moments are not those of the columns",
                        found="a norm bound", remedy="ask the data holder for a release without norm_bound")
-    if any(part.average > 1 for part in release.parts):
+    if any(part.average > 1 for part in release.contributions):
         raise FitError("rows were averaged in groups, so that the released moments are not those of rows",
                        found="an averaged release", remedy="ask the data holder for a release without average")
+
+
+@dataclass(frozen=True, eq=False)
+class CombinedEstimate:
+    """Estimates from all tables together: their mean, its standard deviation, and the degrees of freedom of its intervals."""
+
+    names: tuple[str, ...]
+    estimate: Array
+    sd: Array
+    degrees: Array
+    sets: int
+
+    def summary(self, interval: float = 0.95) -> pandas.DataFrame:
+        """One row for each estimate, with its interval."""
+        import pandas
+
+        from noisewise.results.summary import percent_label
+
+        ends = zip(map(percent_label, check_interval(interval)), self.interval(interval).T, strict=True)
+        columns = {"estimate": self.estimate, "sd": self.sd, "df": self.degrees, **dict(ends)}
+        return pandas.DataFrame(columns, index=pandas.Index(list(self.names), name="estimate of"))
+
+    def interval(self, probability: float = 0.95) -> Array:
+        """(estimates, 2)."""
+        from scipy.stats import t
+
+        return np.asarray(self.estimate[:, None] + self.sd[:, None] * t.ppf(check_interval(probability), self.degrees[:, None]))
+
+
+def combine_synthetic(estimates: npt.ArrayLike, variances: npt.ArrayLike, *, names: Sequence[str] | None = None,
+                      rows_ratio: float = 1.0, rule: str = "one-release") -> CombinedEstimate:
+    """Combine the results of one analysis of each synthetic table.
+
+    ``estimates`` and ``variances`` (squared standard errors) have one row for each table and, if there are several estimates, one
+    column for each. ``rows_ratio``: rows of a synthetic table over rows of the real one. ``rule``: ``one-release`` is right for
+    `synthesize`; ``separate`` (Liu: each table has its own noise) and ``imputation`` (Rubin) are there for comparison.
+
+    >>> combined = combine_synthetic([1.2, 0.9, 1.1, 1.0, 0.8], [0.01] * 5)
+    >>> combined.estimate.round(2), combined.sd.round(3)
+    (array([1.]), array([0.141]))
+    """
+    q, u = _checked(estimates, variances, rows_ratio)
+    if rule not in RULES:
+        raise ResultError("the rule is not known", argument="rule", found=repr(rule), known=RULES)
+    chosen = tuple(f"q{k + 1}" for k in range(q.shape[1])) if names is None else tuple(names)
+    if len(chosen) != q.shape[1]:
+        raise ResultError("each estimate has a name", found=f"{len(chosen)} names, {q.shape[1]} estimates")
+    m = len(q)
+    between, within = q.var(axis=0, ddof=1), u.mean(axis=0)
+    more = (1.0 + 1.0 / m) * between
+    total, uncertain = {
+        "one-release": (np.maximum(more - within, between / m + rows_ratio * within), more),
+        "separate": (between / m + within, between / m),
+        "imputation": (more + within, more),
+    }[rule]
+    degrees = (m - 1.0) * (total / np.maximum(uncertain, 1e-9 * total + 1e-300)) ** 2
+    return CombinedEstimate(chosen, q.mean(axis=0), np.sqrt(total), np.clip(degrees, 1.0, 1e9), m)
+
+
+def _checked(estimates: npt.ArrayLike, variances: npt.ArrayLike, ratio: float) -> tuple[Array, Array]:
+    q, u = (np.atleast_1d(np.asarray(given, dtype=float)) for given in (estimates, variances))
+    q, u = (given[:, None] if given.ndim == 1 else given for given in (q, u))
+    if q.shape != u.shape or q.ndim != 2 or len(q) < 2:
+        raise ResultError("there are estimates from two or more tables, each with its variance", found=f"{q.shape}, {u.shape}")
+    if not (np.isfinite(q).all() and np.isfinite(u).all() and (u >= 0).all()):
+        raise ResultError("estimates are finite numbers, and variances are not negative")
+    if not (np.isfinite(ratio) and ratio >= 0):
+        raise ResultError("rows_ratio is synthetic rows over real rows", found=repr(ratio))
+    return q, u

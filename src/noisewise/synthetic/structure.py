@@ -14,17 +14,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import combinations
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
+from noisewise.arrays import Array
 from noisewise.errors import FitError
-from noisewise.release.model import Release
+from noisewise.releases.release import Release
 from noisewise.schema import Categorical, Numeric
 from noisewise.schema.columns import Column
-
-Array = npt.NDArray[np.float64]
 
 CONSTANT: Final = 0
 
@@ -88,9 +87,9 @@ class Structure:
         return tuple(own[0] for column, own in self.categories if column.two_level)
 
     @cached_property
-    def indicators(self) -> tuple[tuple[int, ...], ...]:
+    def indicators(self) -> tuple[list[int], ...]:
         """The places of 0/1 columns, by category."""
-        return tuple(own for column, own in self.categories if not column.two_level)
+        return tuple(list(own) for column, own in self.categories if not column.two_level)
 
     def levels(self, column: Categorical, places: tuple[int, ...]) -> Array:
         """(levels, columns): the 0/1 column of each level as a combination of the columns of W."""
@@ -106,19 +105,17 @@ class Structure:
     def directions(self, corner: bool) -> list[Direction]:
         """All that can change; ``corner``: also the number of rows."""
         tied = {place for own in self.indicators for place in own}
-        never = {(i, j) for own in self.indicators for i in own for j in own if i < j}
+        never = {pair for own in self.indicators for pair in combinations(own, 2)}
         found = [Direction(((0, 0), *((s, s) for s in self.signs)), (0, 0), corner=True)] if corner else []
-        for i in range(self.size):
-            for j in range(i + 1, self.size):
-                if (i, j) not in never:
-                    found.append(Direction(((i, j), (j, j)) if i == CONSTANT and j in tied else ((i, j),), (i, j)))
+        found += [Direction(((i, j), (j, j)) if i == CONSTANT and j in tied else ((i, j),), (i, j))
+                  for i, j in combinations(range(self.size), 2) if (i, j) not in never]
         return found + [Direction(((i, i),), (i, i)) for i in self.numbers]
 
     def obey(self, matrix: Array) -> Array:
         """The matrix with fixed and tied entries as they must be: 0, or those of the first row."""
         result = matrix.copy()
         for own in self.indicators:
-            result[np.ix_(own, own)] = np.diag(matrix[CONSTANT, list(own)])
+            result[np.ix_(own, own)] = np.diag(matrix[CONSTANT, own])
         for s in self.signs:
             result[s, s] = matrix[CONSTANT, CONSTANT]
         return result
@@ -145,18 +142,15 @@ class Structure:
     def independent(self, matrix: Array) -> Array:
         """Moments of independent columns that are roughly as the matrix says, well inside of all bounds."""
         n = max(float(matrix[0, 0]), 1.0)
-        mean = np.zeros(self.size)
-        mean[0] = 1.0
-        for i in self.numbers:
-            mean[i] = np.clip(matrix[0, i] / n, -0.9, 0.9)
+        mean, numbers = np.ones(self.size), list(self.numbers)
+        mean[numbers] = np.clip(matrix[0, numbers] / n, -0.9, 0.9)
         for column, places in self.categories:
             share = np.clip(self.levels(column, places) @ matrix[:, 0] / n, 0.2 / len(column.levels), 1.0)
             share /= share.sum()
             mean[list(places)] = 2.0 * share[1] - 1.0 if column.two_level else share[1:]
-        result = np.outer(mean, mean)
-        for i in self.numbers:
-            result[i, i] = mean[i] ** 2 + np.clip(matrix[i, i] / n - mean[i] ** 2, 0.01 * (1.0 - mean[i] ** 2),
-                                                  0.9 * (1.0 - mean[i] ** 2))
+        result, square = np.outer(mean, mean), mean[numbers] ** 2
+        spread = np.clip(matrix[numbers, numbers] / n - square, 0.01 * (1.0 - square), 0.9 * (1.0 - square))
+        result[numbers, numbers] = square + spread
         return self.obey(n * result)
 
 

@@ -13,7 +13,7 @@ from studies.partition_world import Plan, draw, slopes_of
 from tests.unit.answers.simulated import released
 
 import noisewise as nw
-from noisewise.answers.noise import MeanNoise
+from noisewise.answers.asked import Asked, MeanNoise
 from noisewise.answers.quantiles import _clipped, _log_density, _log_kept, coefficient_law
 from noisewise.errors import ReleaseError
 from noisewise.schema.questions import BayesFactor, Criterion, PosteriorProbability, PosteriorQuantile
@@ -87,7 +87,7 @@ def test_a_centre_of_another_magnitude_leaves_room_for_all_others() -> None:
     """The search chose 3.5e11, which says little with fifty parts and a small epsilon: ordinary numbers must be on the grid."""
     release = released((OPEN,), [3.5e11 - 40.0, 0.5], parts=50, limits=(3.5e11 - 48.0, 3.5e11 + 48.0))
     [one] = nw.answer(release)
-    law = coefficient_law(release, OPEN)
+    law = coefficient_law(Asked.of_release(release), OPEN)
     assert one.lower < 2.0 < one.upper and "missed" in one.sentence
     assert law.weights[np.abs(law.medians) < 1e6].sum() > 0.1
 
@@ -113,7 +113,7 @@ def test_any_release_of_a_quantile_has_an_answer(question: PosteriorQuantile, me
     for parts, epsilon in ((2, 0.1), (10_000, 50.0)):
         limits = (1.0, 3.0) if question is OPEN else None
         release = released((question,), list(means), parts=parts, epsilon=epsilon, mechanism=mechanism, limits=limits)
-        law = coefficient_law(release, question)
+        law = coefficient_law(Asked.of_release(release), question)
         assert law.weights.sum() == pytest.approx(1.0) and (law.weights >= 0.0).all()
         [one] = nw.answer(release)
         assert -math.inf < one.lower <= one.point <= one.upper < math.inf

@@ -9,12 +9,12 @@ import numpy.typing as npt
 import pytest
 from scipy.stats import norm
 from studies.partition_world import Plan, design_of, draw, slopes_of
-from tests.unit.answers.simulated import released
+from tests.unit.answers.simulated import asked_of, released
 
 import noisewise as nw
 from noisewise.answers.probabilities import TAILS, expected_mean, information_loss, score_law
-from noisewise.parts.statistics import PartAnswers, transformed
-from noisewise.schema.partition import PartPrior
+from noisewise.data.parts.answers import PartAnswers
+from noisewise.schema.partition import PartPrior, transformed
 from noisewise.schema.questions import PosteriorProbability
 
 Array = npt.NDArray[np.float64]
@@ -125,8 +125,8 @@ def test_little_noise_means_a_narrow_posterior_at_the_right_place() -> None:
     slope = np.gradient(mean, scores)
     for score in (-1.0, 0.0, 2.0):
         place = np.argmin(np.abs(scores - score))
-        release = released((question,), [float(mean[place])], parts=parts, rows=rows, epsilon=50.0)
-        low, middle, high = score_law(release, question, release.numbers[0]).central(0.95)
+        found = asked_of((question,), [float(mean[place])], parts=parts, rows=rows, epsilon=50.0)
+        low, middle, high = score_law(found, question, found.contents.numbers[0]).central(0.95)
         assert middle == pytest.approx(score, abs=0.02)
         assert high - low == pytest.approx(2 * 1.96 * scatter[place] / slope[place], rel=0.03)
 

@@ -12,8 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from noisewise.data import GramSum, gram_sum
-from noisewise.data.exact import Accumulator
+from noisewise.data.statistics.gram import Accumulator
 from noisewise.errors import DataError
+from noisewise.run import ALONE
 from noisewise.schema import Basis, Schema
 
 LOWER, UPPER = -3.0, 7.0
@@ -51,7 +52,7 @@ def columns(rows: list[tuple[float, float]]) -> dict[str, Any]:
 
 def statistic(data: Any, schema: Schema | None = None, terms: str | None = None) -> GramSum:
     chosen = schema or schema_of()
-    return gram_sum(data, chosen, Basis.of(chosen, terms), threads=1, progress=False)
+    return gram_sum(data, chosen, Basis.of(chosen, terms), run=ALONE)
 
 
 @given(tables)

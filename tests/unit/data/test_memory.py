@@ -14,6 +14,7 @@ import pytest
 MEASURE = """
 import sys
 from noisewise.data import gram_sum
+from noisewise.run import ALONE
 from noisewise.schema import Basis, Schema
 
 def peak():
@@ -21,9 +22,9 @@ def peak():
         return next(int(line.split()[1]) for line in status if line.startswith("VmHWM"))
 
 schema = Schema.from_dict({"adjacency": "replace-one", "columns": {f"x{i}": {"bounds": [-1, 1]} for i in range(4)}})
-gram_sum(sys.argv[1], schema, Basis.of(schema), threads=1)
+gram_sum(sys.argv[1], schema, Basis.of(schema), run=ALONE)
 before = peak()
-gram_sum(sys.argv[2], schema, Basis.of(schema), threads=1)
+gram_sum(sys.argv[2], schema, Basis.of(schema), run=ALONE)
 print(peak() - before)
 """
 

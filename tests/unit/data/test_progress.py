@@ -13,8 +13,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from noisewise.data import averaged_gram_sum, gram_sum
-from noisewise.data.progress import reporting
+from noisewise.data.reading import reporting
 from noisewise.progress import Bar
+from noisewise.run import QUIET, Run
 from noisewise.schema import Basis, Schema
 
 SCHEMA = Schema.from_dict({"adjacency": "replace-one", "columns": {"x": {"bounds": [0, 1]}}})
@@ -33,14 +34,14 @@ def test_a_callback_hears_of_every_row(tmp_path: Path) -> None:
     def hear(rows_done: int, rows_total: int | None) -> None:
         heard.append((rows_done, rows_total))
 
-    gram_sum(path, SCHEMA, Basis.of(SCHEMA), threads=2, progress=hear)
+    gram_sum(path, SCHEMA, Basis.of(SCHEMA), run=Run(threads=2, progress=hear))
     done = [rows for rows, _ in heard]
     assert done == sorted(done) and done[-1] == 300_000 and {total for _, total in heard} == {300_000}
 
 
 @pytest.mark.parametrize("progress", [None, False])
 def test_nothing_is_shown_away_from_a_terminal(progress: bool | None, capsys: pytest.CaptureFixture[str]) -> None:
-    gram_sum({"x": np.zeros(10)}, SCHEMA, Basis.of(SCHEMA), progress=progress)
+    gram_sum({"x": np.zeros(10)}, SCHEMA, Basis.of(SCHEMA), run=Run(progress=progress))
     shown = capsys.readouterr()
     assert not shown.out and not shown.err
 
@@ -49,7 +50,7 @@ def test_a_short_pass_shows_nothing_and_a_long_one_a_bar(monkeypatch: pytest.Mon
     terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
     monkeypatch.setenv("TERM", "xterm")
-    with reporting(True, 10) as counter:
+    with reporting(Run(progress=True), 10) as counter:
         counter.add(10)
     assert terminal.getvalue() == ""
     impatient = Bar("Reading rows", "rows", patience=0.0)
@@ -58,7 +59,7 @@ def test_a_short_pass_shows_nothing_and_a_long_one_a_bar(monkeypatch: pytest.Mon
     assert "Reading rows" in terminal.getvalue() and "5 of 10 rows" in terminal.getvalue()
     silent = Terminal()
     monkeypatch.setattr(sys, "stderr", silent)
-    with reporting(False, 10) as counter:
+    with reporting(QUIET, 10) as counter:
         counter.add(10)
     assert silent.getvalue() == ""
 
@@ -88,7 +89,7 @@ def test_a_callback_hears_of_one_pass_where_there_are_two(tmp_path: Path) -> Non
     path = tmp_path / "rows.csv"
     path.write_text("x\n" + "0.5\n" * 1000)
     heard: list[tuple[int, int | None]] = []
-    averaged_gram_sum(path, SCHEMA, Basis.of(SCHEMA), 2, progress=lambda done, total: heard.append((done, total)))
+    averaged_gram_sum(path, SCHEMA, Basis.of(SCHEMA), 2, run=Run(progress=lambda done, total: heard.append((done, total))))
     assert heard == [(1000, 1000)]
 
 
@@ -100,4 +101,4 @@ def test_a_failing_callback_stops_all_threads(tmp_path: Path) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        gram_sum(path, SCHEMA, Basis.of(SCHEMA), threads=2, progress=fail)
+        gram_sum(path, SCHEMA, Basis.of(SCHEMA), run=Run(threads=2, progress=fail))

@@ -20,9 +20,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from noisewise.data import GramSum, gram_sum, open_source
-from noisewise.data.cells import number_from_object, number_from_text, numbers_from_text
 from noisewise.data.plan import Plan
+from noisewise.data.sources.cells import number_from_object, number_from_text, numbers_from_text
 from noisewise.errors import DataError, DeclarationError
+from noisewise.run import ALONE
 from noisewise.schema import Basis, Schema
 
 
@@ -31,7 +32,7 @@ def declare(adjacency: str = "replace-one", **columns: Any) -> Schema:
 
 
 def statistic(data: Any, schema: Schema, terms: str | None = None) -> GramSum:
-    return gram_sum(data, schema, Basis.of(schema, terms), threads=1, progress=False)
+    return gram_sum(data, schema, Basis.of(schema, terms), run=ALONE)
 
 
 def means(data: Any, schema: Schema) -> list[float]:
@@ -139,7 +140,7 @@ def test_text_levels_match_a_boolean_column() -> None:
 def test_levels_that_cannot_occur_in_a_type_are_refused(array: pa.Array, levels: list[Any]) -> None:
     with pytest.raises(DataError, match="no declared level of 's' can occur") as caught:
         statistic(pa.table({"s": array}).slice(0, 0), declare(s={"levels": levels}))
-    assert str(array.type) in str(caught.value) and caught.value.remedy
+    assert str(array.type) in str(caught.value) and caught.value.advice
 
 
 @pytest.mark.parametrize(("array", "levels"), [
@@ -347,7 +348,7 @@ def test_indices_of_any_width() -> None:
 def test_a_wrong_type_is_named_before_a_row_is_read(array: pa.Array, declared: dict[str, Any], tmp_path: Path) -> None:
     with pytest.raises(DataError) as caught:
         statistic(pa.table({"x": array}), declare(x=declared))
-    assert "'x'" in str(caught.value) and str(array.type) in str(caught.value) and caught.value.remedy
+    assert "'x'" in str(caught.value) and str(array.type) in str(caught.value) and caught.value.advice
     path = tmp_path / "rows.parquet"
     pq.write_table(pa.table({"x": array}), path)
     with pytest.raises(DataError, match="'x'"):
@@ -393,7 +394,7 @@ def test_what_cannot_be_opened(tmp_path: Path) -> None:
     for data, message in cases:
         with pytest.raises(DataError, match=message) as caught:
             open_source(data)
-        assert caught.value.remedy
+        assert caught.value.advice
 
 
 def test_files_with_other_columns_are_refused(tmp_path: Path) -> None:
@@ -415,10 +416,3 @@ def test_a_damaged_file_is_reported_without_its_content(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="could not be read to the end") as caught:
         statistic(path, declare(x={"bounds": [0, 1]}))
     assert caught.value.__cause__ is None and caught.value.__context__ is None
-
-
-def test_threads_must_be_a_positive_number() -> None:
-    schema = declare(x={"bounds": [0, 1]})
-    for threads in (0, -1, True, 1.5):
-        with pytest.raises(DataError, match="threads"):
-            gram_sum({"x": [1.0]}, schema, Basis.of(schema), threads=threads)  # type: ignore[arg-type]

@@ -15,14 +15,15 @@ import pyarrow.parquet as pq
 import pytest
 
 from noisewise.data import averaged_gram_sum, gram_sum
-from noisewise.data.counts import grid_counts
-from noisewise.data.part_grams import part_moments
 from noisewise.data.reading import batches, source_for
 from noisewise.data.sources import open_source
 from noisewise.data.sources.base import Wanted
-from noisewise.data.split import GivenSplit
+from noisewise.data.splitting.parts import GivenSplit
+from noisewise.data.statistics.bounds import grid_counts
+from noisewise.data.statistics.partition import part_moments
 from noisewise.data.threads import AHEAD, ahead, ordered_map
 from noisewise.errors import DataError
+from noisewise.run import ALONE, QUIET, Run
 from noisewise.schema import Basis, Schema
 from noisewise.schema.partition import part_design
 from noisewise.schema.schema import Unit
@@ -126,15 +127,15 @@ def csv(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_a_csv_file_is_the_same_by_any_number_of_threads_and_blocks(csv: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     wanted = [Wanted("x", "number"), Wanted("ward", "level", frozenset("AB")), Wanted("person", "unit")]
-    one = pa.Table.from_batches(list(batches(open_source(csv), wanted, threads=1)))
+    one = pa.Table.from_batches(list(batches(open_source(csv), wanted, run=Run(threads=1))))
     monkeypatch.setattr("noisewise.data.sources.lines.BLOCK_BYTES", csv.stat().st_size // 20)
-    three = pa.Table.from_batches(list(batches(open_source(csv), wanted, threads=3)))
+    three = pa.Table.from_batches(list(batches(open_source(csv), wanted, run=Run(threads=3))))
     assert one.equals(three) and one.num_rows == ROWS
 
 
 def test_numbers_that_are_converted_while_parsing_are_those_of_texts(csv: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     wanted = [Wanted("x", "number"), Wanted("y", "number")]
-    found = pa.Table.from_batches(list(batches(open_source(csv), wanted, 1)))
+    found = pa.Table.from_batches(list(batches(open_source(csv), wanted, ALONE)))
     from noisewise.data.sources import csv as module
 
     usual = module._Parser._parsed
@@ -147,17 +148,17 @@ def test_numbers_that_are_converted_while_parsing_are_those_of_texts(csv: Path, 
         return usual(self, text, asked)
 
     monkeypatch.setattr(module._Parser, "_parsed", as_text)
-    assert pa.Table.from_batches(list(batches(open_source(csv), wanted, 1))).equals(found)
+    assert pa.Table.from_batches(list(batches(open_source(csv), wanted, ALONE))).equals(found)
     assert {pa.float64(), pa.string()} == set(kinds)
     assert found["x"].null_count >= 16 and found["x"].to_pylist().count(1.5) == 1
 
 
 def test_whoever_asks_for_one_thread_gets_one(csv: Path) -> None:
-    with closing(batches(open_source(csv), [Wanted("x", "number")], threads=1)) as found:
+    with closing(batches(open_source(csv), [Wanted("x", "number")], run=Run(threads=1))) as found:
         next(found)
         assert not ours()
-    assert source_for(open_source(csv), 1).threads == 1  # type: ignore[attr-defined]
-    with closing(batches(open_source(csv), [Wanted("x", "number")], threads=2)) as found:
+    assert source_for(open_source(csv), ALONE).threads == 1  # type: ignore[attr-defined]
+    with closing(batches(open_source(csv), [Wanted("x", "number")], run=Run(threads=2))) as found:
         next(found)
         assert ours()
     assert not ours()
@@ -166,7 +167,7 @@ def test_whoever_asks_for_one_thread_gets_one(csv: Path) -> None:
 @pytest.mark.parametrize("unit", [None, "person"])
 def test_one_stream_feeds_several_threads(csv: Path, unit: str | None) -> None:
     schema = Schema.from_dict(SCHEMA.to_dict() | ({"unit": {"column": unit, "max_rows": 20}} if unit else {}))
-    one, three = (gram_sum(csv, schema, Basis.of(schema), threads=threads, progress=False) for threads in (1, 3))
+    one, three = (gram_sum(csv, schema, Basis.of(schema), run=Run(threads=threads, progress=False)) for threads in (1, 3))
     assert one == three and (unit is not None or one.rows == ROWS)
 
 
@@ -178,14 +179,13 @@ def test_passes_in_order_are_the_same_with_and_without_a_reader(csv: Path, monke
     design = part_design(unknown, "y ~ x", ())
 
     def found() -> list[Any]:
-        parts = part_moments(csv, unknown, design, 7, split=GivenSplit(np.arange(ROWS) % 7), progress=False)
-        counts = grid_counts(csv, ["x", "y"], np.linspace(-1, 1, 9), Unit(), progress=False)
-        return [averaged_gram_sum(csv, SCHEMA, Basis.of(SCHEMA), 2, groups=groups, progress=False).to_grid(), parts.products,
+        parts = part_moments(csv, unknown, design, 7, split=GivenSplit(np.arange(ROWS) % 7), run=QUIET)
+        counts = grid_counts(csv, ["x", "y"], np.linspace(-1, 1, 9), Unit(), run=QUIET)
+        return [averaged_gram_sum(csv, SCHEMA, Basis.of(SCHEMA), 2, groups=groups, run=QUIET).to_grid(), parts.products,
                 parts.counts, *counts.columns.values()]
 
     several = found()
-    for module in ("reading", "passes"):
-        monkeypatch.setattr(f"noisewise.data.{module}.processors", lambda: 1)
+    monkeypatch.setattr("noisewise.run.processors", lambda: 1)
     assert all(np.array_equal(one, other) for one, other in zip(found(), several, strict=True))
 
 
@@ -200,5 +200,5 @@ def test_bytes_of_columns_that_are_not_declared_are_not_read(tmp_path: Path) -> 
         return int(Path("/proc/self/io").read_text().split()[1])
 
     before = asked()
-    gram_sum(path, schema, Basis.of(schema), threads=1, progress=False)
+    gram_sum(path, schema, Basis.of(schema), run=ALONE)
     assert asked() - before < 0.2 * path.stat().st_size  # two columns of twenty are a tenth

@@ -25,6 +25,9 @@ DECLARED: dict[str, Any] = {
     "adjacency": "replace-one",
 }
 SAMPLED: dict[str, Any] = {"method": "laplace", "random_state": 3, "progress": False}
+X = np.random.default_rng(2).uniform(size=(60, 2))
+Y = X @ [0.5, 0.3]
+"""Arrays with numbers from 0 to 1."""
 
 
 def linear(**changed: Any) -> Any:
@@ -32,5 +35,5 @@ def linear(**changed: Any) -> Any:
 
 
 def of_arrays(**changed: Any) -> Any:
-    """For arrays with numbers from 0 to 1."""
+    """For X and Y."""
     return linear(**{"bounds": (0, 1), "levels": None, "target_bounds": (0, 1), **changed})

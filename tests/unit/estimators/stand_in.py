@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 import noisewise as nw
-from noisewise.posterior.fit import assemble
+from noisewise.posterior.asked import assemble
 from noisewise.posterior.request import Sampled
 from noisewise.schema import Design
 
@@ -21,7 +21,7 @@ from noisewise.schema import Design
 def stand_in_fit(formula: str, release: nw.Release, **options: Any) -> nw.Posterior:
     assert set(options) <= set(inspect.signature(nw.fit).parameters)
     design = Design.of(formula, release.basis, release.terms)
-    gram, features = release.parts[0].matrix, design.features
+    gram, features = release.contributions[0].matrix, design.features
     beta, *_ = np.linalg.lstsq(features.T @ gram @ features, features.T @ gram @ design.target, rcond=None)
     family = options["family"]
     if family == "logistic":  # the straight line through the logistic curve's middle: the same more probable class

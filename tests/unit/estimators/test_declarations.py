@@ -95,7 +95,7 @@ def test_no_value_makes_a_fit_fail_and_nothing_public_depends_on_one(adjacency: 
     for cells in (tame, *HOSTILE):
         for features, target in ((np.column_stack([tame, cells]), tame), (np.column_stack([tame, tame]), cells)):
             model = of_arrays(adjacency=adjacency).fit(features, target)
-            public.append((model.release_.schema.to_toml(), model.formula_, model.release_.parts[0].noise, model.n_features_in_,
+            public.append((model.release_.schema.to_toml(), model.formula_, model.release_.contents.noise, model.n_features_in_,
                            sorted(vars(model))))
     assert all(found == public[0] for found in public)
 
@@ -104,7 +104,7 @@ def test_the_number_of_rows_is_told_only_where_it_is_public() -> None:
     nobody, no_target = np.zeros((0, 2)), np.zeros(0)
     with pytest.raises(RowsError, match="0 sample"):
         of_arrays().fit(nobody, no_target)
-    assert of_arrays(adjacency="add-remove").fit(nobody, no_target).release_.parts[0].rows is None
+    assert of_arrays(adjacency="add-remove").fit(nobody, no_target).release_.contents.rows is None
     with pytest.raises(RowsError) as caught:
         of_arrays().fit(np.zeros((7, 2)), np.zeros(6))
     assert "7" not in str(caught.value) and "6" not in str(caught.value)

@@ -22,16 +22,13 @@ from sklearn.model_selection import (
     permutation_test_score,
 )
 from sklearn.pipeline import make_pipeline
-from tests.unit.estimators.made_tables import of_arrays
+from tests.unit.estimators.made_tables import X, Y, of_arrays
 from tests.unit.estimators.stand_in import stand_in_fit
 
 import noisewise as nw
 from noisewise.errors import PrivacyError
 from noisewise.estimators import RepeatedReleaseWarning, base
 
-RNG = np.random.default_rng(2)
-X = RNG.uniform(size=(60, 2))
-Y = X @ [0.5, 0.3]
 LABELS = (Y > 0.4).astype(int)
 KNOWN = [KFold(3), KFold(3, shuffle=True, random_state=1), RepeatedKFold(n_splits=3, n_repeats=2, random_state=1),
          ShuffleSplit(3, random_state=1), PredefinedSplit(np.arange(60) % 3)]

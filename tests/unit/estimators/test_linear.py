@@ -21,6 +21,7 @@ from tests.unit.estimators.stand_in import stand_in_fit
 import noisewise as nw
 from noisewise.errors import BudgetError, ConvergenceWarning, FitError
 from noisewise.estimators import RowsError, base
+from noisewise.run import QUIET
 
 # With noise that differs in every run the posterior may now and then be told to be doubtful. That is no failure.
 pytestmark = pytest.mark.filterwarnings("default::noisewise.errors.ConvergenceWarning")
@@ -77,14 +78,14 @@ def test_predictions_are_those_of_the_posterior(fitted: Any) -> None:
 
 def test_the_release_can_be_saved_and_fitted_elsewhere(fitted: Any, tmp_path: Path) -> None:
     fitted.release_.save(tmp_path / "patients.nwr")
-    again = nw.fit(fitted.formula_, nw.load(tmp_path / "patients.nwr"), method="laplace", seed=3, progress=False)
+    again = nw.fit(fitted.formula_, nw.load(tmp_path / "patients.nwr"), method="laplace", seed=3, run=QUIET)
     assert np.array_equal(again.samples, fitted.posterior_.samples)
     assert fitted.formula_ == "`stay` ~ `age` + `ward`"
 
 
 def test_random_state_is_of_the_draws_and_never_of_the_noise() -> None:
     twice = [linear(random_state=5).fit(X, Y) for _ in range(2)]
-    assert not np.array_equal(twice[0].release_.parts[0].matrix, twice[1].release_.parts[0].matrix)
+    assert not np.array_equal(twice[0].release_.contents.matrix, twice[1].release_.contents.matrix)
     first = linear(random_state=np.random.RandomState(1)).fit(X, Y)
     seed = first.posterior_.info.seed
     assert np.array_equal(nw.fit(first.formula_, first.release_, method="laplace", seed=seed).samples, first.posterior_.samples)
@@ -143,11 +144,11 @@ def test_the_ledger_is_charged_before_any_noise_and_every_fit_is_a_release(tmp_p
     ledger = nw.Ledger.open(tmp_path / "budget.db", epsilon=20.0)
     model = linear(delta=None, ledger=ledger)
     first = model.fit(X, Y).release_
-    assert model.fit(X[::2], Y[::2]).release_.parts[0].rows == len(X) // 2, "other rows are another release"
+    assert model.fit(X[::2], Y[::2]).release_.contents.rows == len(X) // 2, "other rows are another release"
     assert len(ledger.charges()) == 2
     with pytest.raises(BudgetError):
         model.fit(X, Y)
-    assert first.parts[0].rows == len(X)
+    assert first.contributions[0].rows == len(X)
 
 
 @without_sampler
@@ -176,7 +177,7 @@ def test_units_protect_people_with_several_rows() -> None:
     person = np.repeat(np.arange(len(X) // 4), 4)
     model = linear(max_rows=2).fit(X, Y, unit=person)
     assert model.release_.schema.unit.to_dict() == {"column": "unit", "max_rows": 2}
-    assert model.release_.parts[0].rows is None and "unit" not in model.formula_
+    assert model.release_.contents.rows is None and "unit" not in model.formula_
     with sklearn.config_context(enable_metadata_routing=True):
         assert model.set_fit_request(unit=True).get_metadata_routing().fit.requests["unit"] is True
 
@@ -194,7 +195,7 @@ def test_rows_to_predict_may_be_wrong_in_plain_words(fitted: Any) -> None:
         linear().predict(NEW)
     with pytest.raises(NotFittedError):
         linear().refit_posterior()
-    with pytest.raises(nw.NoisewiseError, match="output is one of"):
+    with pytest.raises(nw.NoisewiseError, match="output is not known"):
         linear().set_output(transform="excel")
 
 

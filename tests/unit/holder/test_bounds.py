@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,10 +9,10 @@ import pyarrow as pa
 import pytest
 from tests.unit.recorder import Recorder
 
-import noisewise
-from noisewise import private_bounds
-from noisewise.errors import BudgetError, DataError, DeclarationError, NoisewiseError, PrivacyError
-from noisewise.privacy.mechanisms import Selection
+import noisewise as nw
+from noisewise.errors import DataError, DeclarationError, NoisewiseError, PrivacyError
+from noisewise.releases.contents.bounds import BoundsContribution
+from noisewise.run import QUIET
 
 ROWS = 4000
 RANDOM = np.random.default_rng(7)
@@ -24,6 +23,16 @@ TABLE: dict[str, Any] = {
     "name": np.array(["x"] * ROWS),
 }
 PUBLIC: dict[str, Any] = {"epsilon": 2.0, "adjacency": "replace-one", "digits": 2}
+UNKNOWN: dict[str, Any] = {"bounds": "unknown"}
+
+
+def private_bounds(data: Any, of: Any, *, adjacency: str, unit: Any = "row", tail: float = 0.005, digits: int = 3,
+                   **request: Any) -> BoundsContribution:
+    columns = dict.fromkeys(("age", "stay", "weight", "name", "x"), UNKNOWN) | {"named": {"levels": ["x", "y"]}}
+    schema = nw.Schema.from_dict({"adjacency": adjacency, "unit": unit, "columns": columns})
+    made = nw.release(data, schema, nw.Bounds(of, tail, digits), **{"run": QUIET, **request})
+    assert isinstance(made.contents, BoundsContribution)
+    return made.contents
 
 
 @pytest.mark.parametrize("people", [
@@ -36,7 +45,7 @@ def test_ages_are_found(people: dict[str, Any]) -> None:
     found = private_bounds(TABLE, "age", epsilon=4.0, digits=2, tail=0.05, **people)
     lower, upper = found["age"]
     assert 14 <= lower <= 26 and 90 <= upper <= 102
-    assert (found.adjacency, found.unit) == (people["adjacency"], people.get("unit", "row"))
+    assert found.rows == (ROWS if people == {"adjacency": "replace-one"} else None)
     assert found.columns[0].asked == ("lower", "upper") and found.epsilon == 4.0
 
 
@@ -75,15 +84,8 @@ def test_too_few_rows_are_refused_where_their_number_is_public_and_nothing_is_sp
 
 
 REFUSED: dict[str, tuple[Any, dict[str, Any], type[NoisewiseError], str]] = {
-    "no adjacency": ("age", {"adjacency": "?"}, DeclarationError, "adjacency must be declared"),
-    "unit": ("age", {"unit": "person"}, DeclarationError, "unit must be"),
-    "unit is the column": ("person", {"unit": {"column": "person", "max_rows": 2}}, DeclarationError, "cannot be an analysed"),
-    "partition": ("age", {"partition": {"year": 2024}}, DeclarationError, "partition"),
-    "epsilon": ("age", {"epsilon": 0.0}, PrivacyError, "epsilon must be positive"),
     "tail": ("age", {"tail": 0.5}, DeclarationError, "tail"),
     "digits": ("age", {"digits": 9}, DeclarationError, "significant digits"),
-    "edition": ("age", {"edition": "a\nb"}, DeclarationError, "edition"),
-    "ledger": ("age", {"ledger": 3}, PrivacyError, "a ledger must be able"),
     "no columns": ([], {}, DeclarationError, "bounds are estimated of columns"),
     "no name": ([3], {}, DeclarationError, "named by texts"),
     "twice": (["age", "age"], {}, DeclarationError, "named once"),
@@ -91,6 +93,9 @@ REFUSED: dict[str, tuple[Any, dict[str, Any], type[NoisewiseError], str]] = {
     "not a pair": ({"age": 5}, {}, DeclarationError, "two numbers"),
     "not finite": ({"age": (float("inf"), None)}, {}, DeclarationError, "two numbers"),
     "no room": ({"age": (1e15, None)}, {}, DeclarationError, "leave room"),
+    "not declared": ("height", {}, DeclarationError, "height"),
+    "levels": ("named", {}, DeclarationError, "has levels"),
+    "a delta": ("age", {"delta": 1e-6}, PrivacyError, "need no delta"),
     "no such column": ("weight", {}, DataError, "no column 'weight'"),
     "no number": ("name", {}, DataError, "declared as a number"),
 }
@@ -103,45 +108,3 @@ def test_refusals_spend_nothing(case: str) -> None:
     with pytest.raises(error, match=words):
         private_bounds(TABLE, columns, **{**PUBLIC, "ledger": Recorder(events), **more})
     assert not events
-
-
-def test_the_budget_is_charged_before_anything_is_drawn_and_after_the_rows_were_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    events: list[str] = []
-    choose = Selection.choose
-
-    def recorded(self: Selection, scores: Any) -> int:
-        events.append("draw")
-        return choose(self, scores)
-
-    monkeypatch.setattr(Selection, "choose", recorded)
-    private_bounds(TABLE, "age", ledger=Recorder(events), progress=lambda done, total: events.append("read"), **PUBLIC)
-    assert events == ["read", "charge", "draw", "draw", "complete"]
-    events.clear()
-    with pytest.raises(BudgetError):
-        private_bounds(TABLE, "age", ledger=Recorder(events, refuse=True), **PUBLIC)
-    assert events == ["charge"]
-
-
-def test_what_is_charged_says_what_for() -> None:
-    ledger = Recorder([])
-    private_bounds(TABLE, ["age", "stay"], ledger=ledger, edition="May", **PUBLIC)
-    assert ledger.charges == [(2.0, 0.0, "bounds of age, stay, edition May")]
-
-
-def test_a_repeat_is_answered_from_the_ledger(tmp_path: Path) -> None:
-    ledger = noisewise.Ledger.open(tmp_path / "budget.db", epsilon=5.0)
-    first = private_bounds(TABLE, "stay", ledger=ledger, **PUBLIC)
-    nobody: dict[str, Any] = {}  # no row is read
-    assert private_bounds(nobody, "stay", ledger=ledger, **PUBLIC) == first
-    assert ledger.spent().epsilon == 2.0 and not ledger.unfinished() and not ledger.verify()
-    private_bounds(TABLE, "stay", ledger=ledger, edition="May", **PUBLIC)
-    assert ledger.spent().epsilon == 4.0
-    with pytest.raises(BudgetError):
-        private_bounds(TABLE, "age", ledger=ledger, **PUBLIC)
-
-
-def test_a_partition_is_charged_to_its_people_only(tmp_path: Path) -> None:
-    ledger = noisewise.Ledger.open(tmp_path / "budget.db", epsilon=2.0)
-    for year in ("2023", "2024"):
-        private_bounds(TABLE, "stay", ledger=ledger, partition={"year": year}, **PUBLIC)
-    assert ledger.spent().epsilon == 2.0

@@ -15,13 +15,16 @@ import pyarrow.parquet as pq
 import pytest
 
 import noisewise as nw
-import noisewise_program
-from noisewise.data.progress import RowCounter
+from noisewise.cli import program
+from noisewise.data.reading import RowCounter
 from noisewise.holder.interrupts import finished_first
+from noisewise.holder.release import GRAM
 from noisewise.holder.scratch import LOCK, PREFIX, scratch_folder
+from noisewise.kinds import Kind
 from noisewise.privacy.ledger import Ledger
-from noisewise.privacy.mechanisms import SymmetricLaplace
-from noisewise.privacy.microdata import MicrodataMechanism
+from noisewise.privacy.mechanisms.gram import SymmetricLaplace
+from noisewise.privacy.mechanisms.rows import RowsMechanism
+from noisewise.run import QUIET, Run
 from noisewise.schema.questions import PosteriorProbability
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals")
@@ -35,26 +38,22 @@ WITH_DELTA: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-7}
 Release = Callable[..., Any]
 
 
-def releasing(unit: str | None = None, **settings: Any) -> Release:
+def releasing(kind: Kind = GRAM, unit: str | None = None, threads: int | None = None, **settings: Any) -> Release:
     schema = nw.Schema.from_dict(NUMBERS | ({"unit": {"column": unit, "max_rows": 2}} if unit else {}))
-    return lambda data, **more: nw.release(data, schema, **settings, **more)
-
-
-def suggesting(data: Any, **more: Any) -> Any:
-    return nw.private_bounds(data, ["x", "y"], epsilon=1.0, adjacency="replace-one", **more)
+    return lambda data, progress=None, **more: nw.release(data, schema, kind, run=Run(threads, progress), **settings, **more)
 
 
 KINDS: dict[str, Release] = {
     "gram": releasing(**PURE),
     "gram, one thread": releasing(**PURE, threads=1),
-    "gram, text as unit": releasing("name", **PURE),
-    "gram, number as unit": releasing("person", **PURE),
-    "averaged": releasing(**WITH_DELTA, average=5),
-    "moments": releasing(**WITH_DELTA, kind="moments", formula=FORMULA),
-    "adassp": releasing(**WITH_DELTA, kind="adassp", formula=FORMULA),
-    "partition, equal parts": releasing(**PURE, kind="partition", formula=FORMULA, parts=500, questions=ASKED),
-    "partition, large parts": releasing(**PURE, kind="partition", formula=FORMULA, parts=10, questions=ASKED),
-    "bounds": suggesting,
+    "gram, text as unit": releasing(unit="name", **PURE),
+    "gram, number as unit": releasing(unit="person", **PURE),
+    "averaged": releasing(nw.Gram(average=5), **WITH_DELTA),
+    "moments": releasing(nw.Moments(FORMULA), **WITH_DELTA),
+    "adassp": releasing(nw.AdaSSP(FORMULA), **WITH_DELTA),
+    "partition, equal parts": releasing(nw.Partition(FORMULA, parts=500, ask=ASKED), **PURE),
+    "partition, large parts": releasing(nw.Partition(FORMULA, parts=10, ask=ASKED), **PURE),
+    "bounds": releasing(nw.Bounds(["x", "y"]), **PURE),
 }
 
 
@@ -130,24 +129,6 @@ def test_a_signal_stops_the_reading_too(kind: str, files: dict[str, Path], ledge
     assert [entry.what for entry in ledger.entries()] == ["opened"] and threads_of_ours() == []
 
 
-def test_after_the_charge_it_waits_and_asking_again_costs_nothing(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
-    rows = {"y": np.zeros(9), "x": np.ones(9)}
-    usual = SymmetricLaplace.perturb
-
-    def interrupted(self: SymmetricLaplace, *given: Any) -> Any:
-        os.kill(os.getpid(), signal.SIGINT)
-        return usual(self, *given)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(SymmetricLaplace, "perturb", interrupted)
-        with pytest.raises(KeyboardInterrupt, match="ask for it again, which costs nothing"):
-            KINDS["gram"](rows, ledger=ledger)
-    assert [entry.what for entry in ledger.entries()] == ["opened", "charged", "released"] and not ledger.unfinished()
-    monkeypatch.setattr(SymmetricLaplace, "perturb", lambda *_: pytest.fail("noise is not drawn again"))
-    KINDS["gram"](rows, ledger=ledger)
-    assert ledger.spent().epsilon == 1.0 and signal.getsignal(signal.SIGINT) is signal.default_int_handler
-
-
 def test_a_second_one_does_not_wait_and_the_charge_counts(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     def impatient(self: SymmetricLaplace, *given: Any) -> Any:
         for _ in range(2):
@@ -188,25 +169,25 @@ def test_rows_are_checked_before_the_charge_and_finished_after_it(
     output = tmp_path / "rows.nwr"
 
     def release(**more: Any) -> Any:
-        return nw.release(data, schema, kind="microdata", epsilon=1.0, output=output, ledger=ledger, **more)
+        return nw.release(data, schema, nw.Rows(), epsilon=1.0, to=output, ledger=ledger, **more)
 
     with monkeypatch.context() as patch:
         press = pressing_once()
         patch.setattr(RowCounter, "add", lambda *_: press(0, None))
         with pytest.raises(KeyboardInterrupt):
-            release(progress=False)
+            release(run=QUIET)
     assert [entry.what for entry in ledger.entries()] == ["opened"]
     assert not [path for path in tmp_path.iterdir() if "budget" not in path.name]
     with monkeypatch.context() as patch:
-        patch.setattr(MicrodataMechanism, "perturb", lambda self, numbers, codes: numbers.T[:, None, :].copy())  # quickly
+        patch.setattr(RowsMechanism, "perturb", lambda self, numbers, codes: numbers.T[:, None, :].copy())  # quickly
         with pytest.raises(KeyboardInterrupt, match="ask for it again"):
-            release(progress=pressing_once())
+            release(run=Run(progress=pressing_once()))
     assert [entry.what for entry in ledger.entries()] == ["opened", "charged", "released"]
     assert threads_of_ours() == [] and not list(tmp_path.glob(".*"))
     assert not output.exists()
-    again = release(progress=False)
+    again = release(run=QUIET)
     assert output.exists() and ledger.spent().epsilon == 1.0
-    assert again.rows == 150_000
+    assert again.contents.rows == 150_000
 
 
 def test_what_a_killed_process_left_is_removed_by_the_next(tmp_path: Path) -> None:
@@ -247,8 +228,8 @@ def test_spark_s_handler_is_no_reason_not_to_wait(ledger: Ledger, monkeypatch: p
 
 def test_where_ctrl_c_is_ignored_the_systems_request_waits_too(monkeypatch: pytest.MonkeyPatch) -> None:
     """As in the background of a script. Without it, a release that was paid for would be lost."""
-    monkeypatch.setattr(noisewise_program, "_asked_to_end", False)
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN), signal.signal(signal.SIGTERM, noisewise_program._end)
+    monkeypatch.setattr(program, "_asked_to_end", False)
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN), signal.signal(signal.SIGTERM, program._end)
     done = False
     try:
         with pytest.raises(KeyboardInterrupt, match="it is kept"), finished_first("it is kept"):
@@ -259,13 +240,13 @@ def test_where_ctrl_c_is_ignored_the_systems_request_waits_too(monkeypatch: pyte
     finally:
         signal.signal(signal.SIGINT, before[0])
         signal.signal(signal.SIGTERM, before[1])
-    assert done and noisewise_program.why_stopped() == 143
+    assert done and program.why_stopped() == 143
 
 
 def test_another_thread_than_the_main_one_leaves_signals_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(noisewise_program, "_watching", False)
+    monkeypatch.setattr(program, "_watching", False)
     found: list[object] = []
-    thread = threading.Thread(target=lambda: found.append(noisewise_program.watch()))
+    thread = threading.Thread(target=lambda: found.append(program.watch()))
     thread.start()
     thread.join()
-    assert found == [None] and not noisewise_program._watching
+    assert found == [None] and not program._watching

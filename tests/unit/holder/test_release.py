@@ -1,8 +1,7 @@
-"""The holder's side: what happens in which order, and what the release then says."""
+"""A release of kind gram, the default: what is refused, and what it then says."""
 
 from __future__ import annotations
 
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +12,8 @@ from tests.unit.recorder import Recorder
 
 import noisewise as nw
 import noisewise.data
-from noisewise.errors import BudgetError, DataError, DeclarationError, FormulaError, NoisewiseError, PrivacyError
-from noisewise.privacy.mechanisms import SymmetricGaussian, SymmetricLaplace
+from noisewise.errors import FormulaError, NoisewiseError, PrivacyError
+from noisewise.run import QUIET, Run
 
 ROWS = 300
 
@@ -33,92 +32,32 @@ def schema_with(adjacency: str = "replace-one", unit: Any = "row") -> nw.Schema:
         "stay": {"bounds": [0, 60]}, "age": {"bounds": [18, 98]}}})
 
 
-@pytest.fixture
-def events(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What happened in which order: rows read, ledger charged, noise drawn."""
-    happened: list[str] = []
-    for mechanism in (SymmetricGaussian, SymmetricLaplace):
-        original = mechanism.perturb
-
-        def perturb(self: Any, matrix: Any, original: Any = original) -> Any:
-            happened.append("noise")
-            return original(self, matrix)
-
-        monkeypatch.setattr(mechanism, "perturb", perturb)
-    read = noisewise.data.gram_sum
-
-    def gram_sum(*arguments: Any, **options: Any) -> Any:
-        happened.append("rows")
-        return read(*arguments, **options)
-
-    monkeypatch.setattr(noisewise.data, "gram_sum", gram_sum)
-    return happened
-
-
-@pytest.mark.parametrize("delta", [1e-6, None])
-def test_the_budget_is_charged_after_reading_and_before_noise(delta: float | None, events: list[str]) -> None:
-    ledger = Recorder(events)
-    nw.release(made_rows(), schema_with(), epsilon=0.7, delta=delta, ledger=ledger, progress=False)
-    assert events == ["rows", "charge", "noise", "complete"]
-    [(epsilon, charged_delta, description)] = ledger.charges
-    assert (epsilon, charged_delta) == (0.7, delta or 0.0)
-    assert "stay" in description and "age" in description
-
-
-@pytest.mark.parametrize("delta", [1e-6, None])
-def test_a_refused_charge_draws_no_noise(delta: float | None, events: list[str]) -> None:
-    with pytest.raises(BudgetError, match="is spent"):
-        nw.release(made_rows(), schema_with(), epsilon=0.7, delta=delta, ledger=Recorder(events, refuse=True), progress=False)
-    assert "noise" not in events
-
-
-def test_laplace_noise_is_not_charged_a_delta_that_it_does_not_spend(events: list[str]) -> None:
-    ledger = Recorder(events)
-    nw.release(made_rows(), schema_with(), epsilon=0.7, delta=1e-6, mechanism="laplace", ledger=ledger, progress=False)
+def test_laplace_noise_is_not_charged_a_delta_that_it_does_not_spend() -> None:
+    ledger = Recorder([])
+    nw.release(made_rows(), schema_with(), nw.Gram(mechanism="laplace"), epsilon=0.7, delta=1e-6, ledger=ledger, run=QUIET)
     assert ledger.charges[0][:2] == (0.7, 0.0)
 
 
-WRONG: dict[str, tuple[dict[str, Any], type[Exception]]] = {
-    "epsilon of 0": ({"epsilon": 0}, PrivacyError),
-    "negative epsilon": ({"epsilon": -1.0}, PrivacyError),
-    "epsilon that is no number": ({"epsilon": float("nan")}, PrivacyError),
-    "infinite epsilon": ({"epsilon": float("inf")}, PrivacyError),
-    "delta of 0": ({"delta": 0.0}, PrivacyError),
-    "delta of 1": ({"delta": 1.0}, PrivacyError),
-    "delta that promises little": ({"delta": 0.0101}, PrivacyError),
-    "the same, in another type": ({"delta": np.float32(0.5)}, PrivacyError),
-    "the same, as a fraction": ({"delta": Fraction(1, 2)}, PrivacyError),
-    "the same, of a single release": ({"delta": 0.5, "kind": "microdata", "output": "rows.nwr"}, PrivacyError),
-    "mechanism": ({"mechanism": "uniform"}, PrivacyError),
-    "gaussian without delta": ({"mechanism": "gaussian", "delta": None}, PrivacyError),
-    "kind": ({"kind": "histogram"}, DeclarationError),
-    "terms": ({"terms": "age:height"}, FormulaError),
-}
-
-
-@pytest.mark.parametrize("case", WRONG)
-def test_what_can_be_refused_without_rows_is_refused_before_they_are_opened(case: str, events: list[str], tmp_path: Path) -> None:
-    changes, error = WRONG[case]
-    missing = tmp_path / "not there.parquet"  # opening it would be another error
-    request: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-6, "ledger": Recorder(events)}
+@pytest.mark.parametrize(("kind", "delta", "error"), [
+    (nw.Gram(mechanism="uniform"), 1e-6, PrivacyError),
+    (nw.Gram(mechanism="gaussian"), None, PrivacyError),
+    (nw.Gram("age:height"), 1e-6, FormulaError),
+])
+def test_what_can_be_refused_without_rows_is_refused_before_they_are_opened(
+    kind: nw.Gram, delta: float | None, error: type[NoisewiseError], tmp_path: Path
+) -> None:
+    ledger = Recorder([])
     with pytest.raises(error):
-        nw.release(missing, schema_with(), **(request | changes))
-    assert events == []
+        nw.release(tmp_path / "not there.parquet", schema_with(), kind, epsilon=1.0, delta=delta, ledger=ledger)
+    assert ledger.events == []
 
 
-def test_the_largest_delta_is_allowed(events: list[str]) -> None:
-    nw.release(made_rows(), schema_with(), epsilon=1.0, delta=0.01, ledger=Recorder(events), progress=False)
-    assert "noise" in events
-
-
-def test_data_that_do_not_fit_charge_nothing(events: list[str]) -> None:
-    with pytest.raises(DataError):
-        nw.release({"stay": np.zeros(3)}, schema_with(), epsilon=1.0, delta=1e-6, ledger=Recorder(events), progress=False)
-    assert events == ["rows"]
+def test_gram_is_what_is_made_if_no_kind_is_named() -> None:
+    assert nw.release(made_rows(), schema_with(), epsilon=1.0, run=QUIET).kind == nw.Gram(mechanism="laplace")
 
 
 def test_rows_are_exact_where_they_are_public() -> None:
-    [part] = nw.release(made_rows(), schema_with(), epsilon=1.0, delta=1e-6, progress=False).parts
+    [part] = nw.release(made_rows(), schema_with(), epsilon=1.0, delta=1e-6, run=QUIET).contributions
     assert part.rows == part.matrix[0, 0] == ROWS
     assert part.noise.corner == 0.0
     assert part.noise.diagonal > 1.0
@@ -128,7 +67,7 @@ def test_rows_are_exact_where_they_are_public() -> None:
 def test_rows_are_noisy_where_they_are_private(delta: float | None) -> None:
     corners = []
     for _ in range(8):
-        [part] = nw.release(made_rows(), schema_with("add-remove"), epsilon=0.1, delta=delta, progress=False).parts
+        [part] = nw.release(made_rows(), schema_with("add-remove"), epsilon=0.1, delta=delta, run=QUIET).contributions
         assert part.rows is None
         assert part.noise.corner == part.noise.diagonal
         corners.append(part.matrix[0, 0])
@@ -143,7 +82,7 @@ def test_rows_are_noisy_where_they_are_private(delta: float | None) -> None:
     ("add-remove", 1e-6, ["Adding or removing any one row", "epsilon = 0.5"]),
 ])
 def test_the_statement_says_what_is_guaranteed(adjacency: str, delta: float | None, words: list[str]) -> None:
-    [part] = nw.release(made_rows(), schema_with(adjacency), epsilon=0.5, delta=delta, progress=False).parts
+    [part] = nw.release(made_rows(), schema_with(adjacency), epsilon=0.5, delta=delta, run=QUIET).contributions
     assert all(word in part.statement for word in words)
     assert (part.epsilon, part.delta) == (0.5, delta or 0.0)
     assert part.mechanism == part.noise.distribution == ("laplace" if delta is None else "gaussian")
@@ -151,9 +90,9 @@ def test_the_statement_says_what_is_guaranteed(adjacency: str, delta: float | No
 
 
 def test_a_unit_column_bounds_the_rows_of_one_unit_and_costs_noise() -> None:
-    by_row = nw.release(made_rows(), schema_with("add-remove"), epsilon=1e6, delta=1e-6, progress=False).parts[0]
+    by_row = nw.release(made_rows(), schema_with("add-remove"), epsilon=1e6, delta=1e-6, run=QUIET).contributions[0]
     unit = {"column": "patient", "max_rows": 2}
-    by_patient = nw.release(made_rows(), schema_with("add-remove", unit), epsilon=1e6, delta=1e-6, progress=False).parts[0]
+    by_patient = nw.release(made_rows(), schema_with("add-remove", unit), epsilon=1e6, delta=1e-6, run=QUIET).contributions[0]
     assert "any one value of patient (at most 2 rows)" in by_patient.statement
     assert by_patient.sensitivity == pytest.approx(2 * by_row.sensitivity, rel=1e-3)
     assert by_patient.noise.diagonal == pytest.approx(2 * by_row.noise.diagonal, rel=1e-2)
@@ -165,7 +104,7 @@ def test_a_unit_column_bounds_the_rows_of_one_unit_and_costs_noise() -> None:
 def test_the_matrix_is_the_statistic_and_noise_of_the_stated_size() -> None:
     rows = made_rows()
     u = np.column_stack([np.ones(ROWS), rows["stay"] / 30 - 1, (rows["age"] - 58) / 40])
-    [part] = nw.release(rows, schema_with(), epsilon=1e6, delta=1e-6, progress=False).parts
+    [part] = nw.release(rows, schema_with(), epsilon=1e6, delta=1e-6, run=QUIET).contributions
     # Rounding to 2**-20 per value and 2**-16 per entry is far below the noise; 5 noisy entries within 6 sd.
     error = np.abs(part.matrix - u.T @ u)
     assert np.all(error <= 6 * np.sqrt(part.noise.variances(3)) + 1e-3)
@@ -173,13 +112,14 @@ def test_the_matrix_is_the_statistic_and_noise_of_the_stated_size() -> None:
 
 def test_only_what_the_schema_declares_is_read() -> None:
     rows = made_rows() | {"name": np.array(["secret"] * ROWS)}
-    release = nw.release(rows, schema_with(), epsilon=1.0, delta=1e-6, progress=False)
+    release = nw.release(rows, schema_with(), epsilon=1.0, delta=1e-6, run=QUIET)
     assert release.basis.names[1:] == ("stay", "age")
 
 
 def test_progress_is_told() -> None:
     told: list[tuple[int, int | None]] = []
-    nw.release(made_rows(), schema_with(), epsilon=1.0, delta=1e-6, progress=lambda done, total: told.append((done, total)))
+    run = Run(progress=lambda done, total: told.append((done, total)))
+    nw.release(made_rows(), schema_with(), epsilon=1.0, delta=1e-6, run=run)
     assert told[-1][0] == ROWS
 
 
@@ -190,8 +130,7 @@ def test_progress_is_told() -> None:
         {"epsilon": 1e-30, "delta": 1e-16},
         {"epsilon": 1e40},
         {"epsilon": 10**400},
-        {"epsilon": 1, "terms": 5},
-        {"epsilon": 1, "terms": "I(x**2)\x1b"},  # a text that no release file can hold
+        {"epsilon": 1, "kind": nw.Gram("I(x**2)\x1b")},  # a text that no release file can hold
     ],
 )
 def test_what_the_release_or_its_file_would_refuse_is_refused_before_the_budget_is_charged(request_: dict[str, Any]) -> None:
@@ -202,16 +141,3 @@ def test_what_the_release_or_its_file_would_refuse_is_refused_before_the_budget_
     assert ledger.charges == []
     nw.release({"x": np.array([1.0, 2.0])}, schema, epsilon=1, ledger=ledger)
     assert len(ledger.charges) == 1
-
-
-@pytest.mark.parametrize(("schema", "ledger"), [({"columns": {}}, None), (None, object())])
-def test_things_that_are_no_schema_or_no_ledger_are_refused(schema: Any, ledger: Any) -> None:
-    declared = schema or nw.Schema.from_dict({"adjacency": "replace-one", "columns": {"x": {"bounds": [0, 10]}}})
-    with pytest.raises(NoisewiseError):
-        nw.release({"x": np.array([1.0])}, declared, epsilon=1, ledger=ledger)
-
-
-def test_the_statement_does_not_round_what_was_spent() -> None:
-    schema = nw.Schema.from_dict({"adjacency": "replace-one", "columns": {"x": {"bounds": [0, 10]}}})
-    made = nw.release({"x": np.array([1.0])}, schema, epsilon=1.0000004, delta=1.0000004e-6)
-    assert "epsilon = 1.0000004 and delta = 1.0000004e-06" in made.parts[0].statement

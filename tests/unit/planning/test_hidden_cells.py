@@ -15,7 +15,8 @@ import noisewise.planning.simulation
 from noisewise.planning.intervals import Ends
 from noisewise.planning.population import Population
 from noisewise.planning.simulation import LOT, Fits, Simulation
-from noisewise.release.model import Release
+from noisewise.releases.release import Release
+from noisewise.run import QUIET, Run
 from noisewise.schema import Basis
 
 SCHEMA = nw.Schema.from_dict({"adjacency": "replace-one", "columns": {"stay": {"bounds": [0, 40]}, "age": {"bounds": [18, 98]}}})
@@ -50,7 +51,7 @@ def planned(**given: Any) -> Any:
 
 def test_auto_samples_the_hidden_simulations_and_no_others(sampler: Sampler) -> None:
     told: list[tuple[int, int | None]] = []
-    auto = planned(epsilon=[MIXED, CLEAR, NOISY], progress=lambda done, total: told.append((done, total)))
+    auto = planned(epsilon=[MIXED, CLEAR, NOISY], run=Run(progress=lambda done, total: told.append((done, total))))
     fast = planned(epsilon=[MIXED, CLEAR, NOISY], method="fast")
     noisy, mixed, clear = auto.cells
     assert clear.hidden == 0 and 0.1 < mixed.hidden < 0.9 <= noisy.hidden
@@ -93,12 +94,12 @@ def test_lots_are_of_one_size_and_one_kind_and_simulations_keep_their_order(monk
 
 
 def entry(release: Release) -> float:
-    return float(release.parts[0].matrix[1, 2])
+    return float(release.contributions[0].matrix[1, 2])
 
 
 def made_simulation(method: str) -> Simulation:
     population = Population.of("stay ~ age", Basis.of(SCHEMA), None, "gaussian", GIVEN["effects"], 2.0, {}, {})
-    return Simulation(population=population, schema=SCHEMA, terms=None, family="gaussian", delta=1e-6, mechanism=None, holders=1,
+    return Simulation(population=population, family="gaussian", delta=1e-6, mechanism=None, holders=1,
                       prior=None, interval=0.95, repeats=20, seed=0, method=method)
 
 
@@ -126,9 +127,9 @@ def test_what_is_sampled_is_as_wide_as_fits_of_real_releases(method: str) -> Non
     random = np.random.default_rng(1)
     age = np.clip(random.normal(58, 80 / 6, (16, 1_000)), 18, 98)
     stay = np.clip(20 + 0.35 * (age - 58) + random.normal(0, 2, age.shape), 0, 40)
-    releases = [nw.release({"age": a, "stay": s}, SCHEMA, epsilon=NOISY, delta=1e-6, progress=False)
+    releases = [nw.release({"age": a, "stay": s}, SCHEMA, epsilon=NOISY, delta=1e-6, run=QUIET)
                 for a, s in zip(age, stay, strict=True)]
-    fits = nw.fit_many("stay ~ age", releases, draws=500, seed=1, progress=False)
+    fits = nw.fit_many("stay ~ age", releases, draws=500, seed=1, run=QUIET)
     width = np.median([np.ptp(np.quantile(fit.samples[..., 1], [0.025, 0.975])) for fit in fits])
     made = planned(epsilon=[NOISY, MIXED], repeats=40, method=method)
     assert made.cells[0].line("age").width == pytest.approx(width, rel=0.35)

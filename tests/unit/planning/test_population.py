@@ -9,9 +9,8 @@ import pytest
 
 from noisewise.errors import DeclarationError
 from noisewise.planning.noise import simulated_noise
-from noisewise.planning.population import POOL, Population
-from noisewise.planning.responses import Count, NormalResponse, ResponseLaw, TwoLevels
-from noisewise.release.parts import EntryNoise
+from noisewise.planning.population import POOL, Count, NormalResponse, Population, ResponseLaw, TwoLevels
+from noisewise.releases.contents.gram import EntryNoise
 from noisewise.schema import Basis, Schema
 
 SCHEMA = Schema.from_dict({"adjacency": "replace-one", "columns": {

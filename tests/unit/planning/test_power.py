@@ -13,6 +13,7 @@ from scipy.stats import norm
 
 import noisewise as nw
 from noisewise.errors import DeclarationError, PrivacyError, ResultError
+from noisewise.run import QUIET
 
 SCHEMA = nw.Schema.from_dict({"adjacency": "replace-one", "columns": {
     "stay": {"bounds": [0, 40]}, "age": {"bounds": [18, 98]}, "again": {"levels": ["no", "yes"]}}})
@@ -151,11 +152,11 @@ def test_what_a_release_would_refuse_is_refused() -> None:
 
 
 def test_an_interval_that_is_the_priors_says_nothing_about_effects_that_would_be_found() -> None:
-    made = nw.plan_power(SCHEMA, "stay ~ age", rows=200, epsilon=0.01, delta=1e-6, repeats=20, progress=False, method="fast")
+    made = nw.plan_power(SCHEMA, "stay ~ age", rows=200, epsilon=0.01, delta=1e-6, repeats=20, run=QUIET, method="fast")
     [cell] = made.cells
     assert math.isnan(cell.line("age").detectable)
 
 
 def test_fewer_rows_than_coefficients_are_refused() -> None:
     with pytest.raises(DeclarationError, match="more rows than it has coefficients"):
-        nw.plan_power(SCHEMA, "stay ~ age", rows=2, epsilon=1, delta=1e-6, repeats=20, progress=False)
+        nw.plan_power(SCHEMA, "stay ~ age", rows=2, epsilon=1, delta=1e-6, repeats=20, run=QUIET)

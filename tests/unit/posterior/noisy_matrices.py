@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from noisewise.posterior.coordinates import Coordinates
+from noisewise.posterior.linear.coordinates import Coordinates
 from noisewise.posterior.prior import ResolvedPrior
-from noisewise.release.model import EntryNoise
+from noisewise.releases.contents.gram import EntryNoise
 
 Array = NDArray[np.float64]
 

@@ -16,16 +16,16 @@ from tests.unit.posterior.noisy_matrices import MadePart
 from tests.unit.results import made_consortium
 
 import noisewise as nw
-import noisewise.posterior.methods as methods_module
+import noisewise.posterior.linear.methods as methods_module
 from noisewise.errors import ConvergenceWarning, FitError, FormulaError, IncompatibleReleasesError
-from noisewise.posterior.conditional import ConditionalModel
-from noisewise.posterior.coordinates import Coordinates
-from noisewise.posterior.kernels.gradients import autograd_density
-from noisewise.posterior.kernels.mode import find_mode
-from noisewise.posterior.methods import _normality_doubts
+from noisewise.posterior.kernels.mode import autograd_density, find_mode
+from noisewise.posterior.linear.conditional import ConditionalModel
+from noisewise.posterior.linear.coordinates import Coordinates
+from noisewise.posterior.linear.methods import _normality_doubts
 from noisewise.posterior.prior import ResolvedPrior
-from noisewise.release.model import EntryNoise
+from noisewise.releases.contents.gram import EntryNoise
 from noisewise.results.diagnostics import ess_bulk
+from noisewise.run import QUIET, Run
 
 # The noise is real and differs from run to run, so that a fit may now and then have something to warn about.
 pytestmark = pytest.mark.filterwarnings("ignore::noisewise.errors.ConvergenceWarning")
@@ -65,7 +65,7 @@ SCHEMA = schema_with()
 def released(epsilon: float = ALMOST_NO_NOISE, delta: float | None = 1e-6, rows: slice = slice(None),
              schema: nw.Schema = SCHEMA, terms: str | None = None) -> nw.Release:
     data = {name: values[rows] for name, values in DATA.items()}
-    return nw.release(data, schema, epsilon=epsilon, delta=delta, terms=terms, progress=False)
+    return nw.release(data, schema, nw.Gram(terms=terms), epsilon=epsilon, delta=delta, run=QUIET)
 
 
 def fitted(formula: str, release: nw.Release | list[nw.Release], **options: Any) -> nw.Posterior:
@@ -189,7 +189,7 @@ def test_a_holder_with_much_noise_does_no_harm() -> None:
 @FEW_DRAWS
 def test_a_matrix_that_is_not_positive_definite_still_fits() -> None:
     release = released(epsilon=0.5, rows=slice(0, 10))
-    assert np.linalg.eigvalsh(release.parts[0].matrix)[0] < 0  # ten rows under noise of sd 20 and more on every entry
+    assert np.linalg.eigvalsh(release.contributions[0].matrix)[0] < 0  # ten rows under noise of sd 20 and more on every entry
     posterior = fitted(FORMULA, release, seed=3, draws=300)
     assert np.isfinite(posterior.samples).all()
     # Ten rows under this noise say next to nothing: the posterior is wide, of the size of the prior.
@@ -231,7 +231,7 @@ def test_the_fit_tells_what_it_did(noisy: nw.Release) -> None:
 
 def test_progress_is_told(noisy: nw.Release) -> None:
     told: list[tuple[int, int | None]] = []
-    fitted(FORMULA, noisy, seed=4, progress=lambda done, total: told.append((done, total)))
+    fitted(FORMULA, noisy, seed=4, run=Run(progress=lambda done, total: told.append((done, total))))
     assert told == [(100 * done, 2300) for done in range(1, 24)]
 
 
@@ -280,7 +280,7 @@ def test_a_normal_approximation_with_sigma_near_0_raises_a_doubt(sd: float, hidd
         warnings.simplefilter("always")
         posterior = nw.fit("stay ~ age + ward", made_consortium.consortium(4, 10, sd=sd), method="laplace", seed=1)
     assert any("sigma is not told from 0" in doubt for doubt in posterior.info.doubts) == hidden
-    assert any("use method='conditional'" in str(warning.message) for warning in caught) == hidden
+    assert any('use method="conditional"' in str(warning.message) for warning in caught) == hidden
 
 
 def test_laplace_needs_no_jax() -> None:
@@ -294,7 +294,7 @@ WRONG: dict[str, tuple[Mapping[str, Any], str]] = {
     "family with method": ({"family": "logistic", "method": "laplace"}, "one method.*laplace"),
     "family with sites": ({"family": "logistic", "site": "random"}, "random effects by site.*logistic"),
     "norm bound for a linear regression": ({"prior": nw.Prior(largest_norm=1.0)}, "largest_norm is a prior for generalised"),
-    "method": ({"method": "gibbs"}, "method is not known.*gibbs.*known are"),
+    "method": ({"method": "gibbs"}, "method is not known.*gibbs.*did you mean clt-gibbs. Known are"),
     "no draws": ({"draws": 0}, "draws must be a whole number.*0"),
     "half a draw": ({"draws": 0.5}, "draws must be a whole number.*0.5"),
     "draws of truth": ({"draws": True}, "draws must be a whole number.*True"),

@@ -13,6 +13,7 @@ import noisewise.posterior.fit_many as fit_many_module
 from noisewise.errors import ConvergenceWarning, FitError
 from noisewise.posterior.kernels.batch import CHUNK, BatchDraws, Shown, sample_batch
 from noisewise.results.diagnostics import ess_bulk, plain_r_hat
+from noisewise.run import QUIET
 
 pytestmark = pytest.mark.filterwarnings("ignore::noisewise.errors.ConvergenceWarning")
 
@@ -56,9 +57,9 @@ def test_the_batch_sampler_gets_normal_distributions_right() -> None:
     (0.3, "conditional-flat"), *(pytest.param(epsilon, "conditional", marks=pytest.mark.slow) for epsilon in (5.0, 0.05))])
 def test_the_posteriors_are_those_of_fit(epsilon: float, method: str) -> None:
     releases = [made(seed, epsilon) for seed in range(3)]
-    together = nw.fit_many("y ~ x + w", releases, method=method, draws=1500, seed=1, progress=False)
+    together = nw.fit_many("y ~ x + w", releases, method=method, draws=1500, seed=1, run=QUIET)
     for release, many in zip(releases, together, strict=True):
-        one = nw.fit("y ~ x + w", release, method=method, draws=1500, seed=2, progress=False)
+        one = nw.fit("y ~ x + w", release, method=method, draws=1500, seed=2, run=QUIET)
         for index in range(4):
             a, b = many.samples[..., index], one.samples[..., index]
             error = np.sqrt(a.var() / ess_bulk(a[..., None])[0] + b.var() / ess_bulk(b[..., None])[0])
@@ -87,7 +88,7 @@ def quick_sampler(seeds: list[int], away: float = 0.0) -> Any:
 def test_each_of_several_formulas_has_its_own_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     release = made(1, 2.0)
     monkeypatch.setattr(fit_many_module, "sample_batch", quick_sampler([]))  # draws close to where the search starts
-    several = nw.fit_many(["y ~ x", "y ~ w", "x ~ w"], release, draws=100, seed=1, progress=False)
+    several = nw.fit_many(["y ~ x", "y ~ w", "x ~ w"], release, draws=100, seed=1, run=QUIET)
     assert [posterior.info.formula for posterior in several] == ["y ~ x", "y ~ w", "x ~ w"]
     assert several[2].terms == ("Intercept", "w", "sigma")
     slopes = [float(posterior.samples[..., 1].mean()) for posterior in several]
@@ -96,7 +97,7 @@ def test_each_of_several_formulas_has_its_own_answer(monkeypatch: pytest.MonkeyP
 
 def test_formulas_and_releases_are_paired_and_a_seed_repeats_the_draws() -> None:
     a, b = made(1, 2.0), made(2, 2.0)
-    paired, again = (nw.fit_many(["y ~ x", "y ~ w"], [a, [a, b]], draws=100, seed=1, progress=False) for _ in range(2))
+    paired, again = (nw.fit_many(["y ~ x", "y ~ w"], [a, [a, b]], draws=100, seed=1, run=QUIET) for _ in range(2))
     assert [posterior.info.holders for posterior in paired] == [1, 2]
     assert all(np.array_equal(one.samples, two.samples) for one, two in zip(paired, again, strict=True))
 
@@ -111,7 +112,7 @@ def test_lots_and_coefficients_have_random_numbers_of_their_own(monkeypatch: pyt
     monkeypatch.setattr(fit_many_module, "sample_batch", quick_sampler(seeds))
     monkeypatch.setattr(fit_many_module, "LATENT_LOT", 2)
     monkeypatch.setattr(fit_many_module.LatentModel, "coefficients", coefficients)
-    nw.fit_many("y ~ x + w", [made(seed, 0.05) for seed in range(5)], draws=50, seed=2**63 - 1, progress=False)
+    nw.fit_many("y ~ x + w", [made(seed, 0.05) for seed in range(5)], draws=50, seed=2**63 - 1, run=QUIET)
     assert len(seeds) == 3 * 20 + 5 and len(set(seeds)) == len(seeds) and max(seeds) < 2**63
 
 
@@ -120,7 +121,7 @@ def test_chains_that_are_far_apart_are_told(monkeypatch: pytest.MonkeyPatch) -> 
     releases = [made(seed, 5.0) for seed in range(3)]
     monkeypatch.setattr(fit_many_module, "sample_batch", quick_sampler([], away=0.02))
     with pytest.warns(ConvergenceWarning, match=r"1 of 3 fits .*positions 1\)"):
-        nw.fit_many("y ~ x", releases, draws=400, seed=1, progress=False)
+        nw.fit_many("y ~ x", releases, draws=400, seed=1, run=QUIET)
 
 
 @pytest.mark.parametrize(("formulas", "releases"), [(None, made(1, 1.0, 50)), ("y ~ x", None), (3, made(1, 1.0, 50))])
@@ -133,7 +134,7 @@ def test_what_is_no_list_is_refused(formulas: Any, releases: Any) -> None:
     (["y ~ x", "y ~ w", "x ~ w"], 2, {}, "equally many"),
     ([], 1, {}, "equally many"),
     ("y ~ x", 0, {}, "equally many"),
-    ("y ~ x", 1, {"method": "collapsed"}, "one of the methods"),
+    ("y ~ x", 1, {"method": "collapsed"}, "does not make many fits at once"),
     ("y ~ x", 1, {"draws": 0}, "draws must be"),
 ])
 def test_wrong_requests_are_refused(formulas: str | list[str], count: int, options: dict[str, object], words: str) -> None:

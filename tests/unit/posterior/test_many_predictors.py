@@ -8,18 +8,19 @@ from studies.large_d import FORMULA, truth, wide_release
 
 import noisewise
 from noisewise.errors import ConvergenceWarning
-from noisewise.posterior.conditional import FEW, weighted_model
-from noisewise.posterior.coordinates import Coordinates
-from noisewise.posterior.methods import hidden_doubts
+from noisewise.posterior.linear.conditional import FEW, weighted_model
+from noisewise.posterior.linear.coordinates import Coordinates
+from noisewise.posterior.linear.methods import hidden_doubts
 from noisewise.posterior.prior import ResolvedPrior
-from noisewise.release.model import Release
+from noisewise.releases.release import Release
 from noisewise.results.diagnostics import r_hat
+from noisewise.run import QUIET
 from noisewise.schema import Design
 
 
 def doubts(release: Release) -> tuple[str, ...]:
     design = Design.of(FORMULA, release.basis)
-    return hidden_doubts(weighted_model(release.parts, Coordinates.of(design), ResolvedPrior.of(design, None)))
+    return hidden_doubts(weighted_model(release.contributions, Coordinates.of(design), ResolvedPrior.of(design, None)))
 
 
 @pytest.mark.parametrize(("d", "noise", "doubtful"), [(30, 0.1, False), (30, 0.5, False), (30, 1.5, True), (FEW - 1, 1.5, False)])
@@ -37,7 +38,7 @@ def test_the_doubt_is_a_warning_of_the_fit() -> None:
 def test_a_clear_release_of_many_predictors_is_fitted_like_the_table_behind_it() -> None:
     """With hardly any noise beside the residuals: the coefficients and standard errors of least squares."""
     release, exact = wide_release(40, 1e-5, 1)
-    fitted = noisewise.fit(FORMULA, release, seed=1, progress=False)
+    fitted = noisewise.fit(FORMULA, release, seed=1, run=QUIET)
     solved = np.linalg.solve(exact[:-1, :-1], exact[:-1, -1])
     errors = truth(40)[-1] * np.sqrt(np.diag(np.linalg.inv(exact[:-1, :-1])))
     samples = fitted.samples.reshape(-1, 42)
@@ -49,7 +50,7 @@ def test_a_clear_release_of_many_predictors_is_fitted_like_the_table_behind_it()
 @pytest.mark.slow
 def test_a_thousand_predictors_are_fitted() -> None:
     release, _ = wide_release(1000, 0.1, 1)
-    fitted = noisewise.fit(FORMULA, release, seed=1, progress=False)
+    fitted = noisewise.fit(FORMULA, release, seed=1, run=QUIET)
     assert r_hat(fitted.samples).max() < 1.01
     low, high = np.quantile(fitted.samples.reshape(-1, 1002), [0.025, 0.975], axis=0)
     inside = (low <= truth(1000)) & (truth(1000) <= high)

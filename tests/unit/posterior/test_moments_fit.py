@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 import noisewise as nw
 from noisewise.errors import ConvergenceWarning, FitError
+from noisewise.run import QUIET
 
 ROWS = 30_000
 TRUE = {"age": 0.015, "illness[T.some]": 0.5, "illness[T.much]": 0.9}
@@ -27,18 +28,18 @@ def table(seed: int = 7) -> dict[str, NDArray[Any]]:
             "seen": np.where(random.random(ROWS) < 1 / (1 + np.exp(-eta)), "yes", "no")}
 
 
-def released(formula: str, adjacency: str = "replace-one", seed: int = 7, **options: Any) -> nw.Release:
+def released(formula: str, adjacency: str = "replace-one", seed: int = 7, epsilon: float = 2,
+             blocks: dict[str, float] | None = None) -> nw.Release:
     schema = nw.Schema.from_dict({"adjacency": adjacency, "columns": {
         "visits": {"bounds": [0, 15]}, "seen": {"levels": ["no", "yes"]}, "age": {"bounds": [18, 98]},
         "illness": {"levels": ["no", "some", "much"]}}})
-    options = {"kind": "moments", "formula": formula, "epsilon": 2, "delta": 1e-6, "progress": False} | options
-    return nw.release(table(seed), schema, **options)
+    return nw.release(table(seed), schema, nw.Moments(formula, blocks=blocks), epsilon=epsilon, delta=1e-6, run=QUIET)
 
 
 def fitted(formula: str, release: Any, family: str) -> dict[str, tuple[float, float]]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # few draws, and noise without a seed: what counts is where they are
-        posterior = nw.fit(formula, release, family=family, draws=600, chains=2, seed=3, progress=False)
+        posterior = nw.fit(formula, release, family=family, draws=600, chains=2, seed=3, run=QUIET)
     return {term: (float(row["mean"]), float(row["sd"])) for term, row in posterior.summary().iterrows()}
 
 
@@ -83,6 +84,6 @@ def test_a_formula_that_the_release_cannot_serve_is_refused() -> None:
 def test_shortened_predictors_are_a_reason_for_doubt() -> None:
     schema = nw.Schema.from_dict({"adjacency": "replace-one", "norm_bound": 0.5, "columns": {
         "seen": {"levels": ["no", "yes"]}, "age": {"bounds": [18, 98]}, "illness": {"levels": ["no", "some", "much"]}}})
-    release = nw.release(table(), schema, kind="moments", formula=FORMULA["logistic"], epsilon=2, delta=1e-6, progress=False)
+    release = nw.release(table(), schema, nw.Moments(FORMULA["logistic"]), epsilon=2, delta=1e-6, run=QUIET)
     with pytest.warns(nw.errors.NoisewiseWarning, match="but not the response"):
-        nw.fit(FORMULA["logistic"], release, family="logistic", draws=50, chains=2, seed=1, progress=False)
+        nw.fit(FORMULA["logistic"], release, family="logistic", draws=50, chains=2, seed=1, run=QUIET)

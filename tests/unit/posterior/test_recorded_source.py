@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 import noisewise as nw
-from noisewise.release.source import source_of
+from noisewise.releases.source import source_of
 
 SCHEMA = nw.Schema.from_dict({"adjacency": "replace-one", "columns": {
     "stay": {"bounds": [0, 40]}, "age": {"bounds": [18, 98]}, "visits": {"bounds": [0, 20]}}})
 
 
-def table(seed: int, count: int = 2000) -> dict[str, Any]:
+def table(seed: int, count: int = 20_000) -> dict[str, Any]:
     random = np.random.default_rng(seed)
     age = random.uniform(18, 98, count)
     return {"age": age, "stay": 4 + 0.1 * age + random.normal(0, 2, count), "visits": random.poisson(3.0, count)}
@@ -47,10 +47,11 @@ def test_each_of_many_fits_has_its_own(sites: list[nw.Release]) -> None:
 
 @pytest.mark.filterwarnings("ignore::noisewise.errors.NoisewiseWarning")
 def test_other_kinds_of_release(tmp_path: Path) -> None:
-    adassp = nw.release(table(1), SCHEMA, kind="adassp", formula="stay ~ age", epsilon=5, delta=1e-6)
+    adassp = nw.release(table(1), SCHEMA, nw.AdaSSP("stay ~ age"), epsilon=5, delta=1e-6)
     assert isinstance(adassp, nw.Release)
     assert nw.fit("stay ~ age", adassp, method="adassp").info.source == source_of(adassp)
-    binary = nw.BinarySynthesis("smoker", ("no", "yes"), 1000, 200, (80,), 117, 1.0, "replace-one", {}, "-", "2026-01-01", "-")
+    smokers = nw.Schema.from_dict({"adjacency": "replace-one", "columns": {"smoker": {"levels": ["no", "yes"]}}})
+    binary = nw.release({"smoker": ["no", "yes"] * 500}, smokers, nw.Binary("smoker", rows=200), epsilon=1.0)
     assert nw.fit_binary(binary, seed=1).info.source == source_of(binary)
 
 

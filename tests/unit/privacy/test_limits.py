@@ -11,13 +11,15 @@ import numpy as np
 import pytest
 
 from noisewise.errors import NoisewiseError
-from noisewise.privacy import binary, bounds, calibration, cost, intended, noise, wishart
+from noisewise.planning.budget import Intended
+from noisewise.privacy import calibration, cost, noise
 from noisewise.privacy.ledger.entries import Total
-from noisewise.privacy.mechanisms import SAMPLING_SHARE, _check_wishart
+from noisewise.privacy.mechanisms import binary, bounds, wishart
+from noisewise.privacy.mechanisms.wishart import SAMPLING_SHARE, _check_wishart
 from noisewise.privacy.sensitivity.averaged import averaged_sensitivity, check_group
 from noisewise.privacy.sensitivity.gram import GramSensitivity, gram_sensitivity
-from noisewise.privacy.sensitivity.microdata import CELL_GRID, CELL_RANGE, KEEP_BITS, keep_units, response_ratio
 from noisewise.privacy.sensitivity.moments import MONOMIAL_ERROR, TOLERANCE
+from noisewise.privacy.sensitivity.rows import CELL_GRID, CELL_RANGE, KEEP_BITS, keep_units, response_ratio
 
 TINY = 5e-324
 NEXT = math.nextafter
@@ -63,8 +65,8 @@ ACCEPTED: dict[str, Callable[[], object]] = {
     "digits, most": lambda: bounds.candidates(4),
     "tail, none": lambda: bounds.checked_tail(0),
     "tail, largest": lambda: bounds.checked_tail(0.25),
-    "intended, one": lambda: intended.Intended("pure", 1.0, count=1),
-    "intended, most": lambda: intended.Intended("pure", 1.0, count=10_000),
+    "intended, one": lambda: Intended("pure", 1.0, count=1),
+    "intended, most": lambda: Intended("pure", 1.0, count=10_000),
     "group": lambda: check_group(2),
     "paper, degrees": lambda: wishart.paper_degrees(1, 1e-6, 0.5),
     "piece": lambda: cost.Piece("approximate", (TINY, 0.0)),
@@ -134,13 +136,13 @@ REFUSED: dict[str, tuple[Callable[[], object], str]] = {
     "tail, negative": (lambda: bounds.checked_tail(-TINY), "between 0 and 0.25"),
     "tail, no": (lambda: bounds.checked_tail(False), "between 0 and 0.25"),
     "tail, words": (lambda: bounds.checked_tail("0.1"), "between 0 and 0.25"),
-    "intended, none": (lambda: intended.Intended("pure", 1.0, count=0), "1 to 10000 releases"),
-    "intended": (lambda: intended.Intended("pure", 1.0, count=10_001), "1 to 10000 releases"),
-    "intended, kind": (lambda: intended.Intended("cauchy", 1.0), "kind of an intended release"),
-    "intended, pure with a delta": (lambda: intended.Intended("pure", 1.0, 1e-6), "has no delta"),
-    "intended, gaussian without": (lambda: intended.Intended("gaussian", 1.0), "has a delta"),
-    "intended, epsilon": (lambda: intended.Intended("pure", 0.0), "epsilon must be positive"),
-    "intended, delta": (lambda: intended.Intended("gaussian", 1.0, 1.0), "delta must lie"),
+    "intended, none": (lambda: Intended("pure", 1.0, count=0), "1 to 10000 releases"),
+    "intended": (lambda: Intended("pure", 1.0, count=10_001), "1 to 10000 releases"),
+    "intended, kind": (lambda: Intended("cauchy", 1.0), "kind of an intended release"),
+    "intended, pure with a delta": (lambda: Intended("pure", 1.0, 1e-6), "has no delta"),
+    "intended, gaussian without": (lambda: Intended("gaussian", 1.0), "has a delta"),
+    "intended, epsilon": (lambda: Intended("pure", 0.0), "epsilon must be positive"),
+    "intended, delta": (lambda: Intended("gaussian", 1.0, 1.0), "delta must lie"),
     "response, an epsilon without any digit": (lambda: keep_units(Fraction(1, 10**17), 2), "too small for the precision"),
     "group": (lambda: check_group(1), "groups of two or more"),
     "group, yes": (lambda: check_group(True), "groups of two or more"),

@@ -10,7 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from noisewise.privacy import mechanisms, noise
+from noisewise.privacy import noise
+from noisewise.privacy.mechanisms import partition
+from noisewise.privacy.mechanisms.partition import PartitionMechanism
+from noisewise.privacy.sensitivity.partition import PartitionSensitivity
 
 
 class Dice:
@@ -145,9 +148,12 @@ def test_a_wishart_matrix_is_made_of_coarse_and_fine_normals(monkeypatch: pytest
 
 def test_noise_of_a_partition_release_is_of_the_distribution_that_it_is_named_after(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
-    monkeypatch.setattr(mechanisms, "gaussian_integers", lambda sums, units: asked.append(units) or sums + 2**16)
-    monkeypatch.setattr(mechanisms, "cube_integers", lambda sums, units: asked.append(units) or sums + 2**17)
-    sums = integers(5 * 2**16, 0)
-    assert mechanisms.partition_noise("gaussian", sums, 3.0, 2).tolist() == [6.0, 1.0]
-    assert mechanisms.partition_noise("k-norm", sums, 3.0, 2).tolist() == [7.0, 2.0]
+    monkeypatch.setattr(partition, "gaussian_integers", lambda sums, units: asked.append(units) or sums + 2**16)
+    monkeypatch.setattr(partition, "cube_integers", lambda sums, units: asked.append(units) or sums + 2**17)
+    two = PartitionSensitivity(adjacency="replace-one", unit_is_row=True, numbers=2)
+    for name, expected in (("gaussian", [6.0, 1.0]), ("k-norm", [7.0, 2.0])):
+        mechanism = PartitionMechanism(sensitivity=two, epsilon=1.0, delta=0.0, selections=(), noise_epsilon=1.0, scale=3.0,
+                                       name=name)
+        noisy = mechanism.perturb(integers(5 * 2**16, 0))
+        assert noisy.tolist() == expected and noisy.dtype == np.float64
     assert asked == [3.0 * 2**16] * 2

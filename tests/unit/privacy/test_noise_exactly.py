@@ -13,7 +13,7 @@ def test_opendp_is_asked_for_the_noise_that_is_named() -> None:
     """Two vectors at distance 2 lose 2/scale with Laplace noise, and with Gaussian noise half the square of that."""
     assert noise._measurement("laplace", 4.0).map(2) == pytest.approx(0.5, rel=1e-9)
     assert noise._measurement("gaussian", 4.0).map(2.0) == pytest.approx(0.125, rel=1e-9)
-    assert noise._selection(4.0).map(2) == pytest.approx(1.0, rel=1e-9)  # scores may move both ways: twice as much
+    assert noise._measurement("selection", 4.0).map(2) == pytest.approx(1.0, rel=1e-9)  # scores may move both ways: twice as much
 
 
 @pytest.mark.parametrize("levels", [2, 3, 7])

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from tests.unit.results.made_holders import joined, noisy_contribution
 
 import noisewise as nw
-from noisewise.release.model import EntryNoise, GramPart
+from noisewise.releases.contents.gram import GramContribution
+from noisewise.run import QUIET
 
 STAY, AGE = (0.0, 60.0), (18.0, 98.0)
 COLUMNS: dict[str, Any] = {"stay": {"bounds": list(STAY)}, "age": {"bounds": list(AGE)}, "ward": {"levels": ["A", "B", "C"]}}
@@ -21,7 +22,7 @@ def schema(adjacency: str = "replace-one") -> nw.Schema:
 
 def part(generator: np.random.Generator, *, rows: int = 2000, sd: float = 20.0, adjacency: str = "replace-one",
          mechanism: str = "gaussian", slope: float = 0.2, shift: float = 0.0, ward_b: float = 4.0, sigma: float = 5.0,
-         curve: float = 0.0) -> GramPart:
+         curve: float = 0.0) -> GramContribution:
     """One holder: stay = 20 + shift + slope·(age − 58) + ward_b·B + 1·C + curve·(scaled age)² + a normal residual."""
     age = np.clip(generator.normal(58, 15, rows), *AGE)
     ward = generator.choice(3, rows, p=[0.5, 0.3, 0.2])
@@ -29,24 +30,13 @@ def part(generator: np.random.Generator, *, rows: int = 2000, sd: float = 20.0, 
     mean = 20 + shift + slope * (age - 58) + ward_b * (ward == 1) + (ward == 2) + curve * scaled**2
     stay = mean + generator.normal(0, sigma, rows)
     table = np.column_stack([np.ones(rows), (stay - 30) / 30, scaled, ward == 1, ward == 2])
-    size = table.shape[1]
-    off = sd / math.sqrt(2) if mechanism == "gaussian" else sd
-    noise = EntryNoise("gaussian" if mechanism == "gaussian" else "laplace", sd, off, 0.0 if adjacency == "replace-one" else sd)
-    normal, laplace = generator.normal(size=(size, size)), generator.laplace(size=(size, size)) / math.sqrt(2)
-    upper = np.triu((normal if mechanism == "gaussian" else laplace) * np.sqrt(noise.variances(size)))
-    matrix = table.T @ table + upper + np.triu(upper, 1).T
-    return GramPart(rows if adjacency == "replace-one" else None, matrix, noise, 1.0, 1e-6 if mechanism == "gaussian" else 0.0,
-                    mechanism, 1.0, "made up", "2026-01-01", "tests")
+    return noisy_contribution(generator, table, sd, adjacency, mechanism)
 
 
 def consortium(seed: int, holders: int, *, odd: Mapping[str, float] | None = None, adjacency: str = "replace-one",
                **settings: Any) -> nw.Release:
     """Holders that agree, but for the last one where ``odd`` says how it differs."""
-    generator = np.random.default_rng(seed)
-    parts = [part(generator, adjacency=adjacency, **settings) for _ in range(holders - (odd is not None))]
-    if odd is not None:
-        parts.append(part(generator, adjacency=adjacency, **{**settings, **odd}))
-    return nw.Release("gram", schema(adjacency), None, tuple(parts))
+    return joined(part, schema(adjacency), seed, holders, odd, settings)
 
 
 def adassp(formula: str) -> nw.Release:
@@ -54,4 +44,4 @@ def adassp(formula: str) -> nw.Release:
     generator = np.random.default_rng(1)
     rows: dict[str, Any] = {"stay": generator.uniform(*STAY, 200), "age": generator.uniform(*AGE, 200)}
     rows["ward"] = generator.choice(["A", "B", "C"], 200)
-    return nw.release(rows, schema(), kind="adassp", formula=formula, epsilon=1, delta=1e-6, progress=False)
+    return nw.release(rows, schema(), nw.AdaSSP(formula), epsilon=1, delta=1e-6, run=QUIET)

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from tests.unit.results.made_holders import joined, noisy_contribution
 
 import noisewise as nw
 from noisewise.posterior.glm.families import FAMILIES
 from noisewise.posterior.glm.fit import GlmModel
-from noisewise.posterior.kernels.gradients import jax_density
-from noisewise.posterior.kernels.mode import find_mode
-from noisewise.release.model import EntryNoise, GramPart
+from noisewise.posterior.kernels.mode import find_mode, jax_density
+from noisewise.releases.contents.gram import GramContribution
 from noisewise.results import FitInfo
 from noisewise.schema import Design
 
@@ -29,7 +28,7 @@ def schema(adjacency: str = "replace-one") -> nw.Schema:
 
 def part(generator: np.random.Generator, *, rows: int = 4000, sd: float = 20.0, adjacency: str = "replace-one",
          mechanism: str = "gaussian", slope: float = 0.04, shift: float = 0.0, ward_b: float = 0.8, age: float = 58.0,
-         overdispersion: float = 0.0, probit: bool = False, skewed: bool = False) -> GramPart:
+         overdispersion: float = 0.0, probit: bool = False, skewed: bool = False) -> GramContribution:
     """One holder: η = shift + slope·(age − 58) + ward_b·B for the outcome, half of that for the count, less ½ and plus ½."""
     from scipy.special import expit, ndtr
 
@@ -42,24 +41,13 @@ def part(generator: np.random.Generator, *, rows: int = 4000, sd: float = 20.0, 
         rate = rate * generator.gamma(1 / overdispersion, overdispersion, rows)
     visits = np.minimum(generator.poisson(rate), LARGEST) / (LARGEST / 2) - 1
     table = np.column_stack([np.ones(rows), back, visits, (years - 58) / 40, ward == 1, ward == 2])
-    size = table.shape[1]
-    off = sd / math.sqrt(2) if mechanism == "gaussian" else sd
-    noise = EntryNoise("gaussian" if mechanism == "gaussian" else "laplace", sd, off, 0.0 if adjacency == "replace-one" else sd)
-    normal, laplace = generator.normal(size=(size, size)), generator.laplace(size=(size, size)) / math.sqrt(2)
-    upper = np.triu((normal if mechanism == "gaussian" else laplace) * np.sqrt(noise.variances(size)))
-    matrix = table.T @ table + upper + np.triu(upper, 1).T
-    return GramPart(rows if adjacency == "replace-one" else None, matrix, noise, 1.0, 1e-6 if mechanism == "gaussian" else 0.0,
-                    mechanism, 1.0, "made up", "2026-01-01", "tests")
+    return noisy_contribution(generator, table, sd, adjacency, mechanism)
 
 
 def consortium(seed: int, holders: int, *, odd: Mapping[str, float] | None = None, adjacency: str = "replace-one",
                **settings: Any) -> nw.Release:
     """Holders that agree, but for the last one where ``odd`` says how it differs."""
-    generator = np.random.default_rng(seed)
-    parts = [part(generator, adjacency=adjacency, **settings) for _ in range(holders - (odd is not None))]
-    if odd is not None:
-        parts.append(part(generator, adjacency=adjacency, **{**settings, **odd}))
-    return nw.Release("gram", schema(adjacency), None, tuple(parts))
+    return joined(part, schema(adjacency), seed, holders, odd, settings)
 
 
 def quick_fit(family: str, release: nw.Release, formula: str | None = None, draws: int = 400, seed: int = 1) -> nw.Posterior:

@@ -11,13 +11,15 @@ from tests.unit.results import made_consortium as made
 
 import noisewise as nw
 from noisewise.errors import ResultError
-from noisewise.release.model import EntryNoise
+from noisewise.releases.contents.gram import EntryNoise
+from noisewise.results.check_findings import ALL, OVERALL
 from noisewise.results.check_moments import noise_covariances
 from noisewise.results.check_tails import Tails
-from noisewise.results.checks import ALL, OVERALL, PredictiveCheck
+from noisewise.results.checks import PredictiveCheck
+from noisewise.run import QUIET
 
 FORMULA = "stay ~ age + ward"
-QUIET = 8.0
+LITTLE_NOISE = 8.0
 """A noise of this standard deviation leaves the residuals of 2000 rows visible."""
 
 
@@ -26,7 +28,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::noisewise.errors.ConvergenceWar
 
 
 def checked(release: nw.Release, formula: str = FORMULA, seed: int = 1) -> PredictiveCheck:
-    return nw.fit(formula, release, method="laplace", seed=seed, draws=300, chains=2, progress=False).check(release)
+    return nw.fit(formula, release, method="laplace", seed=seed, draws=300, chains=2, run=QUIET).check(release)
 
 
 @pytest.mark.parametrize("noise", [EntryNoise("gaussian", 2.0, math.sqrt(2), 0.0), EntryNoise("gaussian", 2.0, math.sqrt(2), 2.0),
@@ -51,9 +53,9 @@ def test_noise_covariances_are_those_of_simulated_noise(noise: EntryNoise) -> No
 
 
 SETTINGS = [
-    {"sd": QUIET},
+    {"sd": LITTLE_NOISE},
     {"sd": 20.0},
-    {"sd": QUIET, "adjacency": "add-remove"},
+    {"sd": LITTLE_NOISE, "adjacency": "add-remove"},
     {"sd": 15.0, "mechanism": "laplace"},
 ]
 
@@ -82,7 +84,7 @@ def test_uncorrected_covariances_would_be_too_wide() -> None:
     """The wrong answer that the test above must be able to reject: not to know that the fit has used the statistics."""
     ratios = []
     for seed in range(12):
-        table = checked(made.consortium(200 + seed, 2, sd=QUIET), seed=seed).table
+        table = checked(made.consortium(200 + seed, 2, sd=LITTLE_NOISE), seed=seed).table
         rows = table.drop(index=OVERALL, level="statistic")
         sd = (rows["upper"] - rows["lower"]) / 2 / 1.96
         ratios += list(((rows["observed"] - rows["expected"]) / sd) ** 2)
@@ -98,27 +100,27 @@ def test_uncorrected_covariances_would_be_too_wide() -> None:
      ({"shift": -4.0}, "responses are lower")],
 )
 def test_an_odd_holder_is_named_and_agreeing_ones_are_not(odd: dict, words: str, settings: dict) -> None:
-    assert checked(made.consortium(7, 6, sd=QUIET, **settings)).problems() == []
-    problems = checked(made.consortium(7, 6, odd=odd, sd=QUIET, **settings)).problems()
+    assert checked(made.consortium(7, 6, sd=LITTLE_NOISE, **settings)).problems() == []
+    problems = checked(made.consortium(7, 6, odd=odd, sd=LITTLE_NOISE, **settings)).problems()
     assert problems[0].startswith("holder 6 ") and words in problems[0]
 
 
 def test_two_holders_that_differ_are_told_once() -> None:
-    problems = checked(made.consortium(7, 2, odd={"shift": 4.0}, sd=QUIET)).problems()
+    problems = checked(made.consortium(7, 2, odd={"shift": 4.0}, sd=LITTLE_NOISE)).problems()
     assert len(problems) == 1 and problems[0].startswith("the two holders differ")
 
 
 def test_many_holders_that_differ_a_little_are_told_together() -> None:
     generator = np.random.default_rng(5)
-    parts = [made.part(generator, sd=QUIET, shift=0.35 * (-1) ** number) for number in range(60)]
-    problems = checked(nw.Release("gram", made.schema(), None, tuple(parts))).problems()
+    parts = [made.part(generator, sd=LITTLE_NOISE, shift=0.35 * (-1) ** number) for number in range(60)]
+    problems = checked(nw.Release(nw.Gram(), made.schema(), tuple(parts))).problems()
     assert any("together differ" in problem for problem in problems)
-    one_odd = checked(made.consortium(5, 60, odd={"shift": 3.0}, sd=QUIET)).problems()
+    one_odd = checked(made.consortium(5, 60, odd={"shift": 3.0}, sd=LITTLE_NOISE)).problems()
     assert len(one_odd) == 1 and one_odd[0].startswith("holder 60 ")
 
 
 def test_one_holder_is_checked_for_what_the_formula_leaves_out() -> None:
-    release = made.consortium(7, 1, sd=QUIET)
+    release = made.consortium(7, 1, sd=LITTLE_NOISE)
     narrow = checked(release, "stay ~ age")
     assert [problem for problem in narrow.problems() if "ward[B]" in problem] and narrow.single
     assert OVERALL not in narrow.table.index.get_level_values("statistic")
@@ -129,7 +131,7 @@ def test_one_holder_is_checked_for_what_the_formula_leaves_out() -> None:
 def test_holders_may_differ_in_rows_and_noise() -> None:
     generator = np.random.default_rng(8)
     parts = [made.part(generator, rows=rows, sd=sd) for rows, sd in ((200, 5.0), (1000, 10.0), (5000, 20.0), (2000, 60.0))]
-    release = nw.Release("gram", made.schema(), None, tuple(parts))
+    release = nw.Release(nw.Gram(), made.schema(), tuple(parts))
     table = checked(release).table
     width = (table["upper"] - table["lower"]).xs("mean residual", level="statistic")
     assert width["3"] == width.min() and checked(release).problems() == []
@@ -140,17 +142,17 @@ def test_averaged_rows_have_the_same_residual_variance() -> None:
     generator = np.random.default_rng(4)
     age, ward = np.clip(generator.normal(58, 15, 8000), *made.AGE), generator.choice(["A", "B", "C"], 8000)
     table = {"age": age, "ward": ward, "stay": 20 + 0.2 * (age - 58) + 4 * (ward == "B") + generator.normal(0, 5, 8000)}
-    plain = nw.release(table, made.schema(), epsilon=100, delta=1e-6, progress=False)
-    averaged = nw.release(table, made.schema(), epsilon=100, delta=1e-6, average=4, progress=False)
-    post = nw.fit(FORMULA, plain, method="laplace", seed=1, progress=False)
+    plain = nw.release(table, made.schema(), epsilon=100, delta=1e-6, run=QUIET)
+    averaged = nw.release(table, made.schema(), nw.Gram(average=4), epsilon=100, delta=1e-6, run=QUIET)
+    post = nw.fit(FORMULA, plain, method="laplace", seed=1, run=QUIET)
     for release, tolerance in ((plain, 0.1), (averaged, 0.25)):
         squares = post.check(release).table.xs("mean squared residual", level="statistic")["observed"]
         assert squares["1"] == pytest.approx(25, rel=tolerance)
 
 
 def test_two_hundred_holders_are_fast() -> None:
-    release = made.consortium(7, 200, rows=300, sd=QUIET)
-    post = nw.fit(FORMULA, release, method="laplace", seed=1, progress=False)
+    release = made.consortium(7, 200, rows=300, sd=LITTLE_NOISE)
+    post = nw.fit(FORMULA, release, method="laplace", seed=1, run=QUIET)
     started = time.perf_counter()
     table = post.check(release).table
     assert time.perf_counter() - started < 5.0 and len(table) == 200 * 6 + 1
@@ -158,8 +160,8 @@ def test_two_hundred_holders_are_fast() -> None:
 
 
 def test_holders_have_names_and_the_wrong_release_is_refused() -> None:
-    release = made.consortium(7, 2, sd=QUIET)
-    post = nw.fit(FORMULA, release, method="laplace", seed=1, progress=False)
+    release = made.consortium(7, 2, sd=LITTLE_NOISE)
+    post = nw.fit(FORMULA, release, method="laplace", seed=1, run=QUIET)
     check = post.check(release, holders=["north", "south"], interval=0.8)
     assert list(dict.fromkeys(check.table.index.get_level_values("holder"))) == ["north", "south", ALL]
     assert "2 holders" in repr(check) and "<table" in check._repr_html_()
@@ -172,16 +174,16 @@ def test_holders_have_names_and_the_wrong_release_is_refused() -> None:
 
 def test_releases_that_the_fit_has_not_used_are_refused() -> None:
     """The check reckons with a fit that was made from the statistics it is compared with."""
-    release = made.consortium(7, 3, sd=QUIET)
-    post = nw.fit(FORMULA, release, method="laplace", seed=1, progress=False)
-    part = nw.Release("gram", release.schema, None, release.parts[:2])
+    release = made.consortium(7, 3, sd=LITTLE_NOISE)
+    post = nw.fit(FORMULA, release, method="laplace", seed=1, run=QUIET)
+    part = nw.Release(nw.Gram(), release.schema, release.contributions[:2])
     with pytest.raises(ResultError, match=r"made from.*a fit of 3 holders and the releases of 2.*give the files"):
         post.check(part)
 
 
 def test_a_release_of_another_kind_is_refused_with_a_remedy() -> None:
-    release = made.consortium(7, 1, sd=QUIET)
-    post = nw.fit(FORMULA, release, method="laplace", seed=1, progress=False)
+    release = made.consortium(7, 1, sd=LITTLE_NOISE)
+    post = nw.fit(FORMULA, release, method="laplace", seed=1, run=QUIET)
     with pytest.raises(ResultError, match=r"of the kind gram.*a release of kind adassp.*give the gram releases"):
         post.check(made.adassp(FORMULA))
 
@@ -189,20 +191,20 @@ def test_a_release_of_another_kind_is_refused_with_a_remedy() -> None:
 @pytest.mark.parametrize("settings", [{"method": "fast"}, {"method": "laplace", "draws": 1, "chains": 1}], ids=str)
 def test_draws_that_never_move_can_be_checked(settings: dict) -> None:
     """A fixed sigma, or a single draw: the posterior's covariance is 0 there."""
-    release = made.consortium(7, 3, sd=QUIET)
-    table = nw.fit(FORMULA, release, seed=1, progress=False, **settings).check(release).table
+    release = made.consortium(7, 3, sd=LITTLE_NOISE)
+    table = nw.fit(FORMULA, release, seed=1, run=QUIET, **settings).check(release).table
     assert np.isfinite(table.to_numpy()).all() and table["p"].between(0, 1).all()
 
 
 @pytest.mark.parametrize("level", [0, 1, -0.1, True, "0.01"])
 def test_a_level_is_a_probability(level) -> None:
     with pytest.raises(ResultError, match="probability"):
-        checked(made.consortium(7, 1, sd=QUIET)).problems(level)
+        checked(made.consortium(7, 1, sd=LITTLE_NOISE)).problems(level)
 
 
 def test_a_check_survives_saving_the_fit(tmp_path) -> None:
-    release = made.consortium(7, 2, sd=QUIET)
-    post = nw.fit(FORMULA, release, method="laplace", seed=1, progress=False)
+    release = made.consortium(7, 2, sd=LITTLE_NOISE)
+    post = nw.fit(FORMULA, release, method="laplace", seed=1, run=QUIET)
     post.save(tmp_path / "fit.npz")
     assert nw.Posterior.load(tmp_path / "fit.npz").check(release).table.equals(post.check(release).table)
 
@@ -222,7 +224,7 @@ def test_heavy_tails_give_larger_probabilities_far_out() -> None:
 @pytest.mark.parametrize(("holders", "formula"), [(1, "stay ~ age"), (5, FORMULA), (120, FORMULA)])
 def test_pictures_are_drawn(tmp_path, holders: int, formula: str) -> None:
     odd = {"shift": 6.0} if holders > 1 else None
-    release = made.consortium(7, holders, odd=odd, sd=QUIET)
+    release = made.consortium(7, holders, odd=odd, sd=LITTLE_NOISE)
     figure = checked(release, formula).plot(tmp_path / "check.png")
     assert (tmp_path / "check.png").read_bytes().startswith(b"\x89PNG")
     striking = [line for axes in figure.axes[0].child_axes for line in axes.lines if line.get_gid() == "striking"]
@@ -236,6 +238,6 @@ def test_noise_larger_than_the_moments_is_no_error() -> None:
     schema = nw.Schema.from_dict({"adjacency": "replace-one", "columns": {name: {"bounds": [-1, 1]} for name in ("y", "x", "w")}})
     for _ in range(8):
         table = dict(zip(("y", "x", "w"), 0.1 * generator.normal(size=(3, 60)), strict=True))
-        release = nw.release(table, schema, epsilon=0.1, delta=1e-6, progress=False)
-        fit = nw.fit("y ~ x", release, method="laplace", draws=100, seed=1, progress=False)
+        release = nw.release(table, schema, epsilon=0.1, delta=1e-6, run=QUIET)
+        fit = nw.fit("y ~ x", release, method="laplace", draws=100, seed=1, run=QUIET)
         assert np.isfinite(fit.check(release).table.select_dtypes("number").to_numpy()).any()

@@ -14,11 +14,12 @@ from tests.unit.results import made_outcomes as made
 
 import noisewise as nw
 from noisewise.errors import ResultError
-from noisewise.posterior.glm.dispersion import dispersion
 from noisewise.posterior.glm.expectations import Expectations
+from noisewise.posterior.glm.holder_law import dispersion
 from noisewise.results import FitInfo
-from noisewise.results.check_words import ALL, DISPERSION, LEFT_OUT, MEAN_RESPONSE, OVERALL
+from noisewise.results.check_findings import ALL, DISPERSION, LEFT_OUT, MEAN_RESPONSE, OVERALL
 from noisewise.results.checks import PredictiveCheck
+from noisewise.run import QUIET
 from noisewise.schema import Design
 
 
@@ -123,11 +124,11 @@ def test_a_column_that_is_left_out_is_found() -> None:
 def test_the_mean_response_is_in_the_units_of_the_table() -> None:
     release = made.consortium(4, 2)
     table = checked("logistic", release).table
-    for number, part in enumerate(release.parts, start=1):
+    for number, part in enumerate(release.contributions, start=1):
         share = 0.5 + 0.5 * part.matrix[0, 1] / part.rows
         assert table.loc[(str(number), MEAN_RESPONSE), "observed"] == pytest.approx(share, abs=1e-9)
     counts = checked("poisson", release).table
-    mean = 6 + 6 * release.parts[0].matrix[0, 2] / release.parts[0].rows
+    mean = 6 + 6 * release.contributions[0].matrix[0, 2] / release.contributions[0].rows
     assert counts.loc[("1", MEAN_RESPONSE), "observed"] == pytest.approx(mean, abs=1e-9)
 
 
@@ -159,7 +160,7 @@ def test_many_columns() -> None:
         x = generator.normal(0, 1, (8000, 16))
         counts = np.minimum(generator.poisson(np.exp(0.2 * x[:, 0] - 0.2 * x[:, 1] + shift)), 10)
         rows = dict(zip(names, x.T, strict=True)) | {"visits": counts}
-        releases.append(nw.release(rows, schema, epsilon=20, delta=1e-6, progress=False))
+        releases.append(nw.release(rows, schema, epsilon=20, delta=1e-6, run=QUIET))
     formula = "visits ~ " + " + ".join(names)
     well = nw.combine(releases[:2])
     assert made.quick_fit("poisson", well, formula).check(well).table.loc[(ALL, DISPERSION), "p"] > 1e-4
@@ -182,8 +183,8 @@ def _moments(seed: int, shift: float) -> nw.Release:
     counts = np.minimum(generator.poisson(np.exp(0.02 * (age - 58) + shift)), 8)
     columns = {"visits": {"bounds": [0, 8]}, "age": {"bounds": [18, 98]}}
     schema = nw.Schema.from_dict({"adjacency": "replace-one", "columns": columns})
-    return nw.release({"visits": counts, "age": age}, schema, kind="moments", formula="visits ~ age", epsilon=20, delta=1e-6,
-                      progress=False)
+    return nw.release({"visits": counts, "age": age}, schema, nw.Moments("visits ~ age"), epsilon=20, delta=1e-6,
+                      run=QUIET)
 
 
 @pytest.mark.slow
@@ -193,8 +194,8 @@ def test_another_response_than_that_of_a_moments_release() -> None:
     age, back = np.clip(generator.normal(58, 12, 5000), 18, 98), generator.choice(["no", "yes"], 5000)
     table = {"visits": generator.poisson(np.exp(0.02 * (age - 58))), "age": age, "ward": generator.choice(list("ABC"), 5000),
              "back": back}
-    release = nw.release(table, made.schema(), kind="moments", formula="back ~ visits + age + ward", epsilon=20, delta=1e-6,
-                         progress=False)
+    release = nw.release(table, made.schema(), nw.Moments("back ~ visits + age + ward"), epsilon=20, delta=1e-6,
+                         run=QUIET)
     check = checked("poisson", release, "visits ~ age")
     left_out = [name for name in check.table.index.get_level_values("statistic") if name.endswith(LEFT_OUT)]
     assert left_out == [f"residual × ward[{level}]{LEFT_OUT}" for level in "BC"]
@@ -218,7 +219,7 @@ def test_what_was_fitted_is_what_is_checked() -> None:
     release = made.consortium(1, 2)
     posterior = made.quick_fit("logistic", release)
     with pytest.raises(ResultError, match="all of them and no others"):
-        posterior.check(nw.Release("gram", release.schema, None, release.parts[:1]))
+        posterior.check(nw.Release(nw.Gram(), release.schema, release.contributions[:1]))
     with pytest.raises(ResultError, match="schema that it was fitted with"):
         posterior.check(made.consortium(1, 2, adjacency="add-remove"))
     with pytest.raises(ResultError, match="name of its own"):

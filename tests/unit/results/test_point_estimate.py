@@ -10,8 +10,8 @@ import pandas
 import pytest
 
 from noisewise.errors import NoisewiseWarning, ResultError
+from noisewise.results.fit_info import FitInfo
 from noisewise.results.point_estimate import PointEstimate
-from noisewise.results.records import FitInfo
 from noisewise.schema import Basis, Design, Schema
 
 SCHEMA = Schema.from_dict({"adjacency": "replace-one", "columns": {

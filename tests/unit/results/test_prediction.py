@@ -254,5 +254,5 @@ def test_what_is_asked_is_checked() -> None:
         known.posterior().predict(ROWS, kind="median")  # type: ignore[arg-type]
     with pytest.raises(ResultError, match="between 0 and 1"):
         known.posterior().predict(ROWS, interval=95)
-    with pytest.raises(ResultError, match="family of a fit is one of gaussian"):
+    with pytest.raises(ResultError, match="family of a fit is not known.*known are gaussian"):
         known.posterior(family="gamma")

@@ -17,7 +17,8 @@ import pytest
 from tests.unit.results import draws_with_known_answers as known
 
 from noisewise.errors import ResultError
-from noisewise.results import Posterior, store
+from noisewise.results import Posterior
+from noisewise.results import store as posterior_store
 
 
 def saved(folder: Path, **changes: Any) -> Path:
@@ -206,7 +207,7 @@ def test_a_compressed_member_is_refused(tmp_path: Path) -> None:
 
 def test_a_newer_version_is_refused_with_a_remedy(tmp_path: Path) -> None:
     path = saved(tmp_path)
-    rewritten(path, document_change(version=store.VERSION + 1))
+    rewritten(path, document_change(version=posterior_store.VERSION + 1))
     with pytest.raises(ResultError, match="update noisewise"):
         Posterior.load(path)
 

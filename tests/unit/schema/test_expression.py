@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from noisewise.errors import FormulaError
 from noisewise.schema import Basis, Schema
 from noisewise.schema.basis import BasisColumn
-from noisewise.schema.expression import MAX_DEGREE, Expression, read_expression
-from noisewise.schema.terms import TermReader
+from noisewise.schema.formula import TermReader
+from noisewise.schema.polynomial import MAX_DEGREE, Expression, read_expression
 
 SCHEMA = Schema.from_dict(
     {

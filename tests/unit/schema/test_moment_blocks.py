@@ -46,7 +46,7 @@ def test_degree_two_is_the_upper_triangle_row_by_row() -> None:
 def test_other_names_are_refused(name: object) -> None:
     with pytest.raises(DeclarationError, match="a block of moments is") as refused:
         MomentBlock.named(name)
-    assert refused.value.found and refused.value.remedy
+    assert refused.value.found and refused.value.advice
 
 
 def test_blocks_come_in_one_order_with_the_rows_where_they_are_not_public() -> None:

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from noisewise.errors import DeclarationError
-from noisewise.schema.open_bounds import OpenBounds
+from noisewise.schema.toml import OpenBounds
 
 TEXT = """\
 adjacency = "add-remove"
 unit = {column = "person", max_rows = 3}
-partition = {year = "2024"}
+stratum = {year = "2024"}
 [columns.age]
 bounds = [18, 98]
 [columns.stay]
@@ -29,7 +29,7 @@ def test_open_bounds_are_those_with_a_question_mark(tmp_path: Path) -> None:
     path.write_text(TEXT)
     found = OpenBounds.load(path)
     assert found.columns == {"stay": (0, None), "weight": (None, None)}
-    assert found.people == {"adjacency": "add-remove", "unit": {"column": "person", "max_rows": 3}, "partition": {"year": "2024"}}
+    assert found.people == {"adjacency": "add-remove", "unit": {"column": "person", "max_rows": 3}, "stratum": {"year": "2024"}}
 
 
 @pytest.mark.parametrize("text", ["", "columns = 3", "[columns]\nage = 5", "[columns.age]\nbounds = 3",
@@ -43,7 +43,7 @@ def test_what_leaves_nothing_open_has_no_columns(tmp_path: Path, text: str) -> N
 def test_a_file_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DeclarationError, match="cannot be read"):
         OpenBounds.load(tmp_path / "none.toml")
-    for content in (b"[columns", b"\xff\xfe\xfa"):
+    for content, words in ((b"[columns", "not valid TOML"), (b"\xff\xfe\xfa", "must be UTF-8 text")):
         (tmp_path / "bad.toml").write_bytes(content)
-        with pytest.raises(DeclarationError, match="valid TOML"):
+        with pytest.raises(DeclarationError, match=words):
             OpenBounds.load(tmp_path / "bad.toml")

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from noisewise.schema import Categorical, Factor, Numeric
-from noisewise.schema.polynomial import ONE, Polynomial, add, constant, indicator, multiply, variable
+from noisewise.schema.polynomial import ONE, Polynomial, add, indicator, multiply, variable
 
 NONE: frozenset[str] = frozenset()
 coefficients = st.lists(st.floats(-10, 10, allow_nan=False), min_size=1, max_size=6)
@@ -81,7 +81,7 @@ def test_indicators_exclude_one_another() -> None:
     assert multiply(first, second, NONE) == {}
     assert multiply(second, second, NONE) == second
     assert multiply(first, first, NONE) == first
-    assert add(add(first, second), third) == constant(1.0)
+    assert add(add(first, second), third) == {ONE: 1.0}
 
 
 @pytest.mark.parametrize("levels", [("A", "B"), ("A", "B", "C"), (1, 2, 3, 4)])
@@ -100,4 +100,4 @@ def test_a_variable_is_its_own_value_at_the_ends_and_the_middle() -> None:
 
 def test_what_cancels_leaves_nothing() -> None:
     polynomial = series([0.0, 1.0, 2.0])
-    assert add(polynomial, multiply(polynomial, constant(-1.0), NONE)) == {}
+    assert add(polynomial, multiply(polynomial, {ONE: -1.0}, NONE)) == {}

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from scipy.integrate import quad
 
 import noisewise as nw
-from noisewise.release.model import EntryNoise, GramPart
+from noisewise.releases.contents.gram import EntryNoise, GramContribution
 
 Array = npt.NDArray[np.float64]
 
@@ -48,8 +48,8 @@ class Table:
         return nw.Schema.from_dict({"adjacency": "replace-one", "columns": {
             **numbers, "ward": {"levels": list(WARDS)}, "y": {"bounds": [-10, 10]}}})
 
-    def part(self, seed: int, sd: float = TINY, distribution: str = "gaussian", average: int = 1) -> GramPart:
-        """``average``: so many rows are averaged in a group, as ``GramPart`` explains."""
+    def part(self, seed: int, sd: float = TINY, distribution: str = "gaussian", average: int = 1) -> GramContribution:
+        """``average``: so many rows are averaged in a group, as ``GramContribution`` explains."""
         rows = np.column_stack([np.ones(len(self.y)), 2 * self.numbers - 1, self.ward[:, None] == [1, 2], self.y / 10])
         rows = rows.reshape(-1, average, rows.shape[1]).sum(axis=1)
         size = rows.shape[1]
@@ -59,12 +59,13 @@ class Table:
         standard = generator.normal(size=(size, size)) if distribution == "gaussian" else generator.laplace(
             scale=math.sqrt(0.5), size=(size, size))
         upper = np.triu(standard * np.sqrt(noise.variances(size)))
-        return GramPart(len(self.y), rows.T @ rows / average + upper + np.triu(upper, 1).T, noise, 1.0,
-                        1e-6 if distribution == "gaussian" else 0.0, distribution, 1.0, "made up", "2026-01-01", "tests",
-                        average=average)
+        return GramContribution(
+            rows=len(self.y), matrix=rows.T @ rows / average + upper + np.triu(upper, 1).T, noise=noise, epsilon=1.0,
+            delta=1e-6 if distribution == "gaussian" else 0.0, mechanism=distribution, sensitivity=1.0, statement="made up",
+            created="2026-01-01", library="tests", average=average)
 
     def release(self, seed: int = 0, sd: float = TINY, distribution: str = "gaussian", average: int = 1) -> nw.Release:
-        return nw.Release("gram", self.schema(), None, (self.part(seed, sd, distribution, average),))
+        return nw.Release(nw.Gram(), self.schema(), (self.part(seed, sd, distribution, average),))
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ import numpy as np
 from tests.unit.selection.made_moments import Array, from_matrix, single_columns
 
 from noisewise.selection.evidence import Evidence
-from noisewise.selection.model_priors import log_prior_by_size
 from noisewise.selection.moments import Moments
+from noisewise.selection.probabilities import log_prior_by_size
 from noisewise.selection.subsets import memberships, sizes
 
 SIGMA = 0.3

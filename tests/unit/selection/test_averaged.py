@@ -11,8 +11,8 @@ from noisewise.schema import Basis, Design, Schema
 from noisewise.selection.averaged import averaged_draws
 from noisewise.selection.evidence import Evidence
 from noisewise.selection.moments import Moments
+from noisewise.selection.question import Units
 from noisewise.selection.subsets import memberships
-from noisewise.selection.units import Units
 
 DRAWS = 40_000
 

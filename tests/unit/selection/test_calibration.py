@@ -13,7 +13,7 @@ from tests.unit.posterior.noisy_matrices import gaussian, laplace, noise_draws
 from tests.unit.selection.made_moments import Array, from_matrix
 from tests.unit.selection.made_truths import calibration, noise_aware, plug_in
 
-from noisewise.release.model import EntryNoise
+from noisewise.releases.contents.gram import EntryNoise
 from noisewise.selection.moments import Moments
 
 ROWS = 4000

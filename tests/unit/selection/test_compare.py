@@ -13,8 +13,10 @@ from tests.unit.selection.made_releases import Model, Table, every_model
 
 import noisewise as nw
 from noisewise.errors import ConvergenceWarning, FitError, NoisewiseWarning
-from noisewise.selection import bands, model_probabilities, walk
-from noisewise.selection.compare import synthetic_rows
+from noisewise.literature.export import synthetic_rows
+from noisewise.run import QUIET, Run
+from noisewise.selection import bands, walk
+from noisewise.selection import probabilities as model_probabilities
 from noisewise.selection.walk import Visited
 
 TERMS = ("x1", "x2", "ward", "x3")
@@ -45,7 +47,7 @@ def inclusion(models: list[Model], shares: np.ndarray, terms: tuple[str, ...]) -
 def test_without_noise_it_is_least_squares_for_every_model(prior: str, model_prior: str) -> None:
     models = every_model(SMALL, TERMS, prior)
     shares = weights(models, model_prior)
-    found = nw.compare(FORMULA, SMALL.release(), prior=prior, model_prior=model_prior, seed=1, progress=False)
+    found = nw.compare(FORMULA, SMALL.release(), prior=prior, model_prior=model_prior, seed=1, run=QUIET)
     expected = inclusion(models, shares, TERMS)
     assert list(found.inclusion().index) == list(TERMS)
     assert np.allclose(found.inclusion()["probability"], expected, atol=2e-4), (found.inclusion(), expected)
@@ -71,7 +73,7 @@ def test_averaged_coefficients_are_those_of_the_models() -> None:
         for name, slope in zip(columns, slopes, strict=True):
             expected[name] += share * slope
         expected["Intercept"] += share * (SMALL.y.mean() - means @ slopes)
-    found = nw.compare(FORMULA, SMALL.release(), prior="zellner", draws=40_000, seed=2, progress=False).coefficients()
+    found = nw.compare(FORMULA, SMALL.release(), prior="zellner", draws=40_000, seed=2, run=QUIET).coefficients()
     assert list(found.index) == list(names)
     error = found["sd"] / math.sqrt(40_000)
     assert (abs(found["mean"] - [expected[name] for name in names]) < 5 * error + 1e-6).all()
@@ -80,7 +82,7 @@ def test_averaged_coefficients_are_those_of_the_models() -> None:
 
 
 def test_a_category_enters_as_a_group() -> None:
-    found = nw.compare(FORMULA, LARGE.release(3, sd=30.0), seed=3, progress=False)
+    found = nw.compare(FORMULA, LARGE.release(3, sd=30.0), seed=3, run=QUIET)
     assert found.question.terms == TERMS and found.members.shape == (16, 4)
     draws = found.posterior().draws()
     is_in = draws["ward[T.B]"] != 0
@@ -90,7 +92,7 @@ def test_a_category_enters_as_a_group() -> None:
 
 
 def test_kept_terms_are_in_every_model() -> None:
-    found = nw.compare(FORMULA, SMALL.release(), keep=["ward", "x3"], seed=4, progress=False)
+    found = nw.compare(FORMULA, SMALL.release(), keep=["ward", "x3"], seed=4, run=QUIET)
     models = every_model(SMALL, ("x1", "x2"), "zellner-siow", keep=("ward", "x3"))
     expected = inclusion(models, weights(models, "beta-binomial"), ("x1", "x2"))
     assert np.allclose(found.inclusion()["probability"], expected, atol=2e-4)
@@ -98,7 +100,7 @@ def test_kept_terms_are_in_every_model() -> None:
     assert found.question.kept == ("Intercept", "ward", "x3") and (draws[["ward[T.B]", "ward[T.C]", "x3"]] != 0).all().all()
     assert found.models(4)["terms"].tolist().count("") == 1 and "ward + x3" in found.median_model()
     assert found.coefficients().loc["x3", "probability"] == 1
-    alone = nw.compare("y ~ x1 + x2", SMALL.release(), keep="x2", seed=4, progress=False)
+    alone = nw.compare("y ~ x1 + x2", SMALL.release(), keep="x2", seed=4, run=QUIET)
     assert alone.question.terms == ("x1",)
 
 
@@ -108,15 +110,15 @@ def test_names_of_several_words_are_quoted_in_formulas() -> None:
     schema = nw.Schema.from_dict({"adjacency": "replace-one", "columns": {
         "the stay": {"bounds": [0, 2]}, "blood pressure": {"bounds": [0, 1]}, "sex": {"levels": ["f", "m"]}}})
     table = {"the stay": 0.2 + x + 0.1 * rng.normal(size=2000), "blood pressure": x, "sex": rng.choice(["f", "m"], 2000)}
-    release = nw.release(table, schema, epsilon=100, delta=1e-6, terms="`blood pressure`:sex")
-    settings: dict[str, Any] = {"keep": ["`blood pressure`: sex"], "seed": 1, "progress": False}
+    release = nw.release(table, schema, nw.Gram(terms="`blood pressure`:sex"), epsilon=100, delta=1e-6)
+    settings: dict[str, Any] = {"keep": ["`blood pressure`: sex"], "seed": 1, "run": QUIET}
     found = nw.compare("`the stay` ~ `blood pressure` * sex", release, **settings)
     assert found.median_model() == "`the stay` ~ `blood pressure` + `blood pressure`:sex"
     assert nw.compare(found.median_model(), release, **settings).median_model() == found.median_model()
 
 
 def test_a_formula_without_an_intercept() -> None:
-    found = nw.compare("y ~ 0 + x1 + x2", SMALL.release(), prior="bic", seed=5, progress=False)
+    found = nw.compare("y ~ 0 + x1 + x2", SMALL.release(), prior="bic", seed=5, run=QUIET)
     rows = len(SMALL.y)
     rests = [float(SMALL.y @ SMALL.y)]
     for columns in ([0], [1], [0, 1]):
@@ -129,7 +131,7 @@ def test_a_formula_without_an_intercept() -> None:
 
 
 def test_the_posterior_predicts_and_is_kept(tmp_path) -> None:
-    found = nw.compare(FORMULA, LARGE.release(3, sd=5.0), seed=6, progress=False)
+    found = nw.compare(FORMULA, LARGE.release(3, sd=5.0), seed=6, run=QUIET)
     rows = {"x1": [0.0, 1.0], "x2": 0.5, "ward": "B", "x3": 0.5}
     predicted = found.predict(rows, 0.9)
     slope = predicted["mean"].diff().iloc[1]
@@ -147,7 +149,7 @@ def test_the_posterior_predicts_and_is_kept(tmp_path) -> None:
 def test_the_band_is_what_the_table_itself_may_say() -> None:
     """Over draws of the table's moments the analysis without noise gives, on average, the probability given the release."""
     release = BORDERLINE.release(7, sd=10.0)
-    found = nw.compare("y ~ x1 + x2 + x3", release, seed=7, progress=False)
+    found = nw.compare("y ~ x1 + x2 + x3", release, seed=7, run=QUIET)
     table = found.inclusion()
     draws = found.without_noise
     assert draws is not None and len(draws) == 400
@@ -157,7 +159,7 @@ def test_the_band_is_what_the_table_itself_may_say() -> None:
     narrow = found.inclusion(0.5)
     assert (narrow["upper"] - narrow["lower"] <= table["upper"] - table["lower"]).all()
     # Plug-in probabilities are another thing: the check above would notice.
-    ridge = nw.compare("y ~ x1 + x2 + x3", release, method="ridge", seed=7, progress=False)
+    ridge = nw.compare("y ~ x1 + x2 + x3", release, method="ridge", seed=7, run=QUIET)
     assert abs(draws.mean(axis=0) - ridge.inclusion_probabilities)[1] > 4 * error[1] + 0.01
 
 
@@ -165,7 +167,7 @@ def test_the_band_is_what_the_table_itself_may_say() -> None:
 @pytest.mark.parametrize("sd", [300.0, 3000.0])
 def test_the_band_belongs_to_the_probability_where_the_noise_hides_the_moments(sd: float) -> None:
     """Raising negative eigenvalues alone would give 0.9 and more for every term."""
-    found = nw.compare("y ~ x1 + x2 + x3", LARGE.release(7, sd=sd), seed=7, progress=False)
+    found = nw.compare("y ~ x1 + x2 + x3", LARGE.release(7, sd=sd), seed=7, run=QUIET)
     draws = found.without_noise
     assert draws is not None
     error = draws.std(axis=0) / math.sqrt(len(draws))
@@ -173,7 +175,7 @@ def test_the_band_belongs_to_the_probability_where_the_noise_hides_the_moments(s
 
 
 def test_more_noise_draws_probabilities_towards_the_middle() -> None:
-    sharp, vague = (nw.compare("y ~ x1 + x2 + x3", LARGE.release(8, sd=sd), seed=8, progress=False).inclusion_probabilities
+    sharp, vague = (nw.compare("y ~ x1 + x2 + x3", LARGE.release(8, sd=sd), seed=8, run=QUIET).inclusion_probabilities
                     for sd in (1.0, 400.0))
     assert sharp[0] > 0.999 and 0.05 < vague[0] < 0.95
 
@@ -181,8 +183,8 @@ def test_more_noise_draws_probabilities_towards_the_middle() -> None:
 def test_several_holders_are_one_table() -> None:
     halves = [Table(LARGE.numbers[rows], LARGE.ward[rows], LARGE.y[rows]) for rows in (slice(0, 8000), slice(8000, None))]
     releases = [half.release() for half in halves]
-    together = nw.compare(FORMULA, releases, seed=9, progress=False)
-    whole = nw.compare(FORMULA, LARGE.release(), seed=9, progress=False)
+    together = nw.compare(FORMULA, releases, seed=9, run=QUIET)
+    whole = nw.compare(FORMULA, LARGE.release(), seed=9, run=QUIET)
     assert np.allclose(together.inclusion_probabilities, whole.inclusion_probabilities, atol=1e-3)
     assert together.info.holders == 2 and "2 holders" in together.describe()
 
@@ -191,7 +193,7 @@ def test_several_holders_are_one_table() -> None:
 @pytest.mark.parametrize("method", ["noise-aware", "ridge", "thresholded", "histogram"])
 def test_every_method_finds_what_is_plain(method: str, distribution: str) -> None:
     release = LARGE.release(10, sd=4.0, distribution=distribution)
-    found = nw.compare("y ~ x1 + x2 + x3", release, method=method, seed=10, progress=False)
+    found = nw.compare("y ~ x1 + x2 + x3", release, method=method, seed=10, run=QUIET)
     table = found.inclusion()
     assert table.loc["x1", "probability"] > 0.99 and table.loc["x3", "probability"] < 0.5
     assert found.probabilities.sum() == pytest.approx(1.0) and (np.diff(found.probabilities) <= 0).all()
@@ -201,7 +203,7 @@ def test_every_method_finds_what_is_plain(method: str, distribution: str) -> Non
 
 def test_several_methods_side_by_side() -> None:
     methods = ("noise-aware", "ridge", "thresholded")
-    found = nw.compare("y ~ x1 + x2 + x3", LARGE.release(7, sd=25.0), method=methods, seed=11, progress=False)
+    found = nw.compare("y ~ x1 + x2 + x3", LARGE.release(7, sd=25.0), method=methods, seed=11, run=QUIET)
     table = found.agreement()
     assert list(table.columns) == [*methods, "difference", "verdict"] and list(found.others) == ["ridge", "thresholded"]
     assert np.allclose(table["ridge"], found.others["ridge"].inclusion_probabilities)
@@ -211,7 +213,7 @@ def test_several_methods_side_by_side() -> None:
 
 def test_a_seed_makes_it_reproducible() -> None:
     release = LARGE.release(12, sd=30.0)
-    one, two, other = (nw.compare(FORMULA, release, seed=seed, draws=500, progress=False) for seed in (1, 1, 2))
+    one, two, other = (nw.compare(FORMULA, release, seed=seed, draws=500, run=QUIET) for seed in (1, 1, 2))
     assert np.array_equal(one.samples, two.samples) and np.array_equal(one.without_noise, two.without_noise)
     assert not np.array_equal(one.samples, other.samples) and np.allclose(one.probabilities, other.probabilities)
 
@@ -250,7 +252,7 @@ def test_releases_that_cannot_serve() -> None:
 
 
 def test_the_plug_in_approximation_of_the_integral() -> None:
-    settings: dict[str, Any] = {"method": "ridge", "seed": 1, "progress": False}
+    settings: dict[str, Any] = {"method": "ridge", "seed": 1, "run": QUIET}
     full = nw.compare(FORMULA, SMALL.release(), **settings)
     short = nw.compare(FORMULA, SMALL.release(), prior="zellner-siow-laplace", **settings)
     assert np.allclose(full.inclusion_probabilities, short.inclusion_probabilities, atol=0.02)
@@ -258,24 +260,24 @@ def test_the_plug_in_approximation_of_the_integral() -> None:
 
 def test_hidden_moments_are_told() -> None:
     with pytest.warns(NoisewiseWarning, match="noise hides how the predictors vary") as told:
-        found = nw.compare(FORMULA, SMALL.release(13, sd=400.0), seed=13, progress=False)
+        found = nw.compare(FORMULA, SMALL.release(13, sd=400.0), seed=13, run=QUIET)
     assert told[0].filename == __file__ and len(found.diagnose()) == 1 and found.info.doubts == ()
     assert (found.inclusion_probabilities > 0.01).all() and (found.inclusion_probabilities < 0.99).all()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        nw.compare(FORMULA, SMALL.release(13, sd=0.1), seed=13, progress=False)
+        nw.compare(FORMULA, SMALL.release(13, sd=0.1), seed=13, run=QUIET)
 
 
 def test_where_moments_are_hidden_plug_in_methods_are_not_called_too_low() -> None:
     with pytest.warns(NoisewiseWarning, match="the method ridge takes noise for effects.*that a term matters") as told:
-        nw.compare(FORMULA, SMALL.release(13, sd=400.0), seed=13, method="ridge", progress=False)
+        nw.compare(FORMULA, SMALL.release(13, sd=400.0), seed=13, method="ridge", run=QUIET)
     assert "too low" not in str(told[0].message)
 
 
 def test_rows_that_were_averaged_in_groups_keep_their_mean() -> None:
     """The constant's sum of squares is that of all rows, not of the groups: it must not be cut down to these."""
     table = Table.made(21, 20_000, (1.0, 0.0, 0.0))
-    found = nw.compare(FORMULA, table.release(21, sd=1.0, average=20), seed=21, progress=False)
+    found = nw.compare(FORMULA, table.release(21, sd=1.0, average=20), seed=21, run=QUIET)
     rows = found.coefficients()
     assert rows["mean"]["Intercept"] == pytest.approx(1.0, abs=4 * rows["sd"]["Intercept"]) and rows["sd"]["Intercept"] < 0.2
     assert found.inclusion_probabilities[0] > 0.99
@@ -284,11 +286,11 @@ def test_rows_that_were_averaged_in_groups_keep_their_mean() -> None:
 
 def test_a_walk_finds_what_the_list_of_all_models_says(monkeypatch: pytest.MonkeyPatch) -> None:
     release = LARGE.release(16, sd=30.0)
-    listed = nw.compare(FORMULA, release, seed=16, progress=False)
+    listed = nw.compare(FORMULA, release, seed=16, run=QUIET)
     monkeypatch.setattr(model_probabilities, "MOST_NOISY", 2)
-    walked = nw.compare(FORMULA, release, seed=16, progress=False)
+    walked = nw.compare(FORMULA, release, seed=16, run=QUIET)
     monkeypatch.setattr(bands, "MOST_EXACT", 2)
-    found_only = nw.compare(FORMULA, release, seed=16, progress=False)
+    found_only = nw.compare(FORMULA, release, seed=16, run=QUIET)
     assert listed.complete and not walked.complete and "found by a walk" in walked.describe()
     assert np.allclose(walked.inclusion_probabilities, listed.inclusion_probabilities, atol=0.01)
     best = listed.models(1).iloc[0]
@@ -302,12 +304,12 @@ def test_a_walk_finds_what_the_list_of_all_models_says(monkeypatch: pytest.Monke
 def test_a_walk_that_has_not_arrived_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     def lost(evidence: Any, log_prior: Any, seed: int, tick: Any) -> Visited:
         members = np.array([[True, False, False, False], [False, True, False, False]])
-        return Visited(members, np.array([0.6, 0.4]), np.array([0.6, 0.4, 0.0, 0.0]), ("chains do not agree yet",))
+        return Visited(members, np.array([0.6, 0.4]), ("chains do not agree yet",))
 
     monkeypatch.setattr(model_probabilities, "MOST_NOISY", 2)
     monkeypatch.setattr(walk, "walk", lost)
     with pytest.warns(ConvergenceWarning, match="chains do not agree yet"):
-        found = nw.compare(FORMULA, LARGE.release(16, sd=5.0), seed=16, progress=False)
+        found = nw.compare(FORMULA, LARGE.release(16, sd=5.0), seed=16, run=QUIET)
     assert found.inclusion_probabilities.tolist() == [0.6, 0.4, 0.0, 0.0]
     assert found.posterior().diagnose() == ["chains do not agree yet"]
 
@@ -317,23 +319,23 @@ def test_more_terms_than_can_be_listed() -> None:
     slopes = [0.5, 0.0, 0.0, 0.3] + [0.0] * 18
     release = Table.made(17, 20_000, slopes).release(17, sd=5.0)
     formula = "y ~ " + " + ".join(f"x{place + 1}" for place in range(22))
-    found = nw.compare(formula, release, seed=17, progress=False)
+    found = nw.compare(formula, release, seed=17, run=QUIET)
     inside = found.inclusion_probabilities
     assert not found.complete and min(inside[[0, 3]]) > 0.99 and np.delete(inside, [0, 3]).max() < 0.5
     assert np.allclose(found.without_noise.mean(axis=0), inside, atol=0.1)
     with pytest.raises(FitError, match="up to 20 terms.*22 terms"):
-        nw.compare(formula, release, method="histogram", progress=False)
+        nw.compare(formula, release, method="histogram", run=QUIET)
 
 
 def test_one_draw_is_enough_for_every_method() -> None:
     for method in ("noise-aware", "ridge", "histogram"):
-        found = nw.compare(FORMULA, LARGE.release(18, sd=5.0), method=method, draws=1, seed=18, progress=False)
+        found = nw.compare(FORMULA, LARGE.release(18, sd=5.0), method=method, draws=1, seed=18, run=QUIET)
         assert found.samples.shape == (1, 7)
 
 
 def test_progress_is_told() -> None:
     told: list[tuple[int, int | None]] = []
-    nw.compare(FORMULA, SMALL.release(), seed=14, progress=lambda done, total: told.append((done, total)))
+    nw.compare(FORMULA, SMALL.release(), seed=14, run=Run(progress=lambda done, total: told.append((done, total))))
     assert told[-1] == (100, 100) and told[0] == (60, 100) and told == sorted(told)
 
 
@@ -345,7 +347,7 @@ def test_made_up_rows_have_the_models_of_the_method(keep: tuple[str, ...]) -> No
     release = LARGE.release(15, sd=5.0)
     frame = pa.Table.from_batches(synthetic_rows(FORMULA, release, keep=keep, seed=15)).to_pandas()
     assert list(frame.columns) == ["x1", "x2", "ward[T.B]", "ward[T.C]", "x3", "y"] and len(frame) == len(LARGE.y)
-    found = nw.compare(FORMULA, release, method="ridge", prior="zellner", keep=keep, seed=15, progress=False)
+    found = nw.compare(FORMULA, release, method="ridge", prior="zellner", keep=keep, seed=15, run=QUIET)
     optional = [term for term in TERMS if term not in keep]
     base = np.column_stack([np.ones(len(frame)), frame[list(keep)]])
     rests = {}

@@ -14,8 +14,8 @@ from tests.unit.selection.made_moments import Array, from_matrix, made_moments, 
 
 from noisewise.errors import FitError
 from noisewise.selection.averaged import averaged_draws
+from noisewise.selection.bands import moment_draws
 from noisewise.selection.evidence import Evidence
-from noisewise.selection.released_moments import moment_draws
 from noisewise.selection.subsets import memberships
 from noisewise.selection.weighing import _Dense, _LowRank
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from noisewise.errors import FitError
-from noisewise.selection.model_priors import log_prior_by_size
+from noisewise.selection.probabilities import log_prior_by_size
 from noisewise.selection.subsets import memberships, sizes
 
 

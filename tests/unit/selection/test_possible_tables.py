@@ -9,10 +9,9 @@ import pytest
 from tests.unit.selection.made_moments import made_moments, made_table, single_columns
 
 from noisewise.selection.averaged import AveragedDraws, averaged_draws
+from noisewise.selection.bands import moment_draws, possible_tables
 from noisewise.selection.evidence import Evidence
-from noisewise.selection.model_probabilities import probabilities
-from noisewise.selection.possible_tables import possible_tables
-from noisewise.selection.released_moments import moment_draws
+from noisewise.selection.probabilities import probabilities
 from noisewise.selection.subsets import memberships
 
 TABLE = made_table(1, 5000, np.array([0.5, 0.1, 0.0]))

@@ -8,10 +8,10 @@ from tests.unit.posterior.noisy_matrices import gaussian, noise_draws
 from tests.unit.selection.made_moments import Array, from_matrix, made_moments, made_table, single_columns
 from tests.unit.selection.made_truths import as_if_exact, drawn_truth, inclusion
 
-from noisewise.selection import released_moments as module
+from noisewise.selection import bands as module
 from noisewise.selection.averaged import averaged_draws
-from noisewise.selection.model_priors import log_prior_by_size
-from noisewise.selection.released_moments import moment_draws
+from noisewise.selection.bands import moment_draws
+from noisewise.selection.probabilities import log_prior_by_size
 from noisewise.selection.subsets import memberships, sizes
 
 ROWS, COUNT, DRAWS, RELEASES = 4000, 4, 40, 40

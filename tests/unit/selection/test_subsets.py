@@ -11,19 +11,18 @@ from noisewise.selection.subsets import all_subsets, memberships, sizes
 
 
 @given(st.lists(st.integers(1, 3), min_size=0, max_size=5), st.integers(0, 2**32 - 1))
-def test_determinants_and_rests_of_all_subsets(lengths: list[int], seed: int) -> None:
+def test_rests_of_all_subsets(lengths: list[int], seed: int) -> None:
     rng = np.random.default_rng(seed)
     count = sum(lengths)
     table = rng.normal(size=(count + 20, count + 1)) @ rng.normal(size=(count + 1, count + 1))
     matrix = table.T @ table
     ends = np.cumsum(lengths)
     groups = [list(range(end - length, end)) for end, length in zip(ends, lengths, strict=True)]
-    determinants, rests = all_subsets(matrix, groups)
+    rests = all_subsets(matrix, groups)
     for number, members in enumerate(memberships(len(lengths))):
         columns = [column for group, chosen in zip(groups, members, strict=True) if chosen for column in group]
         inner, across = matrix[np.ix_(columns, columns)], matrix[columns, -1]
         rest = matrix[-1, -1] - across @ np.linalg.solve(inner, across)
-        assert determinants[number] == pytest.approx(np.linalg.slogdet(inner)[1], rel=1e-6, abs=1e-6)
         assert rests[number] == pytest.approx(rest, rel=1e-6)
         assert sizes(lengths)[number] == len(columns)
 

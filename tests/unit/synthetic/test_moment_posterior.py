@@ -11,6 +11,7 @@ from studies.simulated_release import simulated_release
 
 import noisewise as nw
 from noisewise.errors import FitError
+from noisewise.run import QUIET
 from noisewise.synthetic.moment_posterior import MomentSampler, NoisyMoments, draw_moments
 from noisewise.synthetic.structure import Structure
 
@@ -40,7 +41,7 @@ def test_every_draw_is_one_that_a_table_could_have(adjacency: str, delta: float 
     release = released(0.3, delta=delta, adjacency=adjacency)
     structure = Structure.of(release)
     assert structure.size == 6
-    sampler = MomentSampler(NoisyMoments.of(release.parts, structure), structure, 20, seed=1)
+    sampler = MomentSampler(NoisyMoments.of(release.contributions, structure), structure, 20, seed=1)
     for _ in range(30):
         sampler.sweep()
     draws = np.moveaxis(sampler.state, -1, 0)
@@ -63,7 +64,7 @@ def test_draws_are_centred_on_the_table_and_as_wide_as_the_noise() -> None:
     """With little noise the constraints do not matter: entries are normal about the release, tied ones more precise."""
     release = released(50.0, delta=1e-6, count=5000)
     structure = Structure.of(release)
-    noisy = NoisyMoments.of(release.parts, structure)
+    noisy = NoisyMoments.of(release.contributions, structure)
     draws = draw_moments(noisy, structure, 1000, seed=2, sweeps=20)
     sd = np.sqrt(noisy.variances[0])
     for i, j in ((0, 1), (1, 1), (1, 5), (0, 2), (2, 3)):
@@ -80,7 +81,7 @@ def test_one_column_against_brute_force(delta: float | None) -> None:
     """One number, n public: the sum and the sum of squares have a density on a triangle-like set, which a grid can hold."""
     release = released(0.25, delta=delta, count=100, columns={"x": COLUMNS["x"]})
     structure = Structure.of(release)
-    noisy = NoisyMoments.of(release.parts, structure)
+    noisy = NoisyMoments.of(release.contributions, structure)
     n, sd = 100.0, np.sqrt(noisy.variances[0])
     # In the sum and the root of the sum of squares about the mean, prior and volume make a flat density.
     first, root = np.meshgrid(np.linspace(-n, n, 1001), np.linspace(0, np.sqrt(n), 501), indexing="ij")
@@ -105,7 +106,7 @@ def test_laplace_noise_of_two_holders_is_divided_among_them() -> None:
     releases = [released(1.0, count=400, seed=seed) for seed in (1, 2)]
     together = nw.combine(releases)
     structure = Structure.of(together)
-    noisy = NoisyMoments.of(together.parts, structure)
+    noisy = NoisyMoments.of(together.contributions, structure)
     assert noisy.variances.shape == (2, 6, 6) and noisy.matrix[0, 0] == 800
     draws = draw_moments(noisy, structure, 500, seed=1, sweeps=60)
     sd = np.sqrt(noisy.variances.sum(axis=0)[0, 1])
@@ -115,6 +116,6 @@ def test_laplace_noise_of_two_holders_is_divided_among_them() -> None:
 def test_a_release_without_a_declared_column_is_refused() -> None:
     schema = nw.Schema.from_dict({"adjacency": "replace-one", "columns": {"v": {"bounds": [0, 5]}, "w": {"bounds": [0, 5]}}})
     table = {"v": np.arange(5.0), "w": np.arange(5.0)}
-    release = nw.release(table, schema, kind="moments", formula="v ~ 1", blocks={"y": 1}, epsilon=1.0, delta=1e-6, progress=False)
+    release = nw.release(table, schema, nw.Moments("v ~ 1", blocks={"y": 1}), epsilon=1.0, delta=1e-6, run=QUIET)
     with pytest.raises(FitError, match="not in the release"):
         Structure.of(release)

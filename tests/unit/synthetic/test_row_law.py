@@ -24,7 +24,7 @@ def test_rows_have_the_moments_of_the_table() -> None:
     """With very many rows behind W and no noise, law and table agree, and so do many rows of the law."""
     release = released(1e7, count=1000)
     structure = Structure.of(release)
-    w = structure.obey(NoisyMoments.of(release.parts, structure).matrix)
+    w = structure.obey(NoisyMoments.of(release.contributions, structure).matrix)
     large = w * 1e6  # as if a million tables of this kind: coefficients are known
     law = RowLaw.drawn(large, structure, np.random.default_rng(1))
     a = coded(law, 400_000, 2)
@@ -35,7 +35,7 @@ def test_laws_scatter_as_means_and_slopes_do() -> None:
     """Draws given W: the mean of y and its slope on x have their standard errors."""
     release = released(1e7, count=1000)
     structure = Structure.of(release)
-    w = structure.obey(NoisyMoments.of(release.parts, structure).matrix)
+    w = structure.obey(NoisyMoments.of(release.contributions, structure).matrix)
     laws = [RowLaw.drawn(w, structure, np.random.default_rng(seed)) for seed in range(800)]
     slope = np.array([(law.root @ law.root.T)[1, 0] / (law.root @ law.root.T)[0, 0] for law in laws])
     before = [0, 2, 3, 4]

@@ -11,6 +11,7 @@ from tests.unit.synthetic.test_moment_posterior import COLUMNS, released, rows
 
 import noisewise as nw
 from noisewise.errors import FitError, ResultError
+from noisewise.run import QUIET
 from noisewise.synthetic import sets as module
 from noisewise.synthetic.sets import SyntheticData
 
@@ -77,7 +78,7 @@ def test_a_level_that_is_a_formula_is_harmless_in_a_file(tmp_path: Path) -> None
     columns = {"v": {"levels": ["=cmd()", "b", "c"]}}
     schema = nw.Schema.from_dict({"adjacency": "replace-one", "columns": columns})
     table = {"v": np.repeat(["=cmd()", "b", "c"], 100)}
-    made = nw.synthesize(nw.release(table, schema, epsilon=10, progress=False), sets=2, seed=1)
+    made = nw.synthesize(nw.release(table, schema, epsilon=10, run=QUIET), sets=2, seed=1)
     assert set(made[0]["v"]) <= {"=cmd()", "b", "c"}
     text = made.save(tmp_path, format="csv")[0].read_text()
     assert "'=cmd()" in text and '"=cmd()' not in text
@@ -87,19 +88,19 @@ def test_numbers_and_truths_as_levels_keep_their_kind() -> None:
     columns = {"a": {"levels": [0, 1]}, "b": {"levels": [True, False]}}
     schema = nw.Schema.from_dict({"adjacency": "add-remove", "columns": columns})
     table = {"a": np.array([0, 1] * 200), "b": np.array([True, False, False, False] * 100)}
-    made = nw.synthesize(nw.release(table, schema, epsilon=10, delta=1e-6, progress=False), sets=2, rows=50, seed=1)
+    made = nw.synthesize(nw.release(table, schema, epsilon=10, delta=1e-6, run=QUIET), sets=2, rows=50, seed=1)
     assert set(made[0]["a"]) <= {0, 1} and made[0]["b"].dtype == bool
 
 
 def test_what_is_refused() -> None:
     schema = nw.Schema.from_dict({"adjacency": "replace-one", "columns": {"v": {"bounds": [0, 5]}}})
     table = {"v": np.arange(6.0)}
-    moments = nw.release(table, schema, kind="moments", formula="v ~ 1", blocks={"y": 1}, epsilon=1.0, delta=1e-6, progress=False)
+    moments = nw.release(table, schema, nw.Moments("v ~ 1", blocks={"y": 1}), epsilon=1.0, delta=1e-6, run=QUIET)
     with pytest.raises(FitError, match="kind gram"):
         nw.synthesize(moments)
     with pytest.raises(FitError, match="too few rows"):
-        nw.synthesize(nw.release({"v": np.arange(1.0)}, schema, epsilon=1.0, progress=False))
-    averaged = nw.release(table, schema, epsilon=1.0, delta=1e-6, average=2, progress=False)
+        nw.synthesize(nw.release({"v": np.arange(1.0)}, schema, epsilon=1.0, run=QUIET))
+    averaged = nw.release(table, schema, nw.Gram(average=2), epsilon=1.0, delta=1e-6, run=QUIET)
     with pytest.raises(FitError, match="averaged"):
         nw.synthesize(averaged)
     for wrong in ({"sets": 1}, {"rows": 0}, {"seed": -1}):

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal, Protocol, Self, TypeAlias, TypeVar, runtime_checkable
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, Self, TypeAlias, TypeVar, runtime_checkable
+
+import pyarrow as pa
 
 from noisewise.errors import DataError
-from noisewise.progress import Tick
+from noisewise.run import Run
 from noisewise.schema.columns import Level
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from noisewise.data.exact import ExactSum
 
 Sum = TypeVar("Sum", bound="ExactSum")
@@ -84,6 +85,17 @@ class Source(Protocol):
         ...
 
 
+class TypedSource:
+    """What sources have in common whose columns have types, and names that nobody read from a line of text."""
+
+    types: dict[str, pa.DataType]
+    untyped: frozenset[str] = frozenset()
+    header_is_text: bool = False
+
+    def column_types(self) -> dict[str, pa.DataType]:
+        return dict(self.types)
+
+
 @runtime_checkable
 class UnorderedSource(Source, Protocol):
     """A source that may hand out rows in another order each time, or in one that depends on other rows."""
@@ -112,12 +124,8 @@ class Worker(Protocol[Made]):
 class ClusterSource(UnorderedSource, Protocol):
     """Rows on many machines, which are summed up there. Its tasks bring the rows here, for what must see all of them."""
 
-    def sum_up(self, wanted: Sequence[Wanted], worker: Callable[[], Worker[Sum]], progress: Tick | bool | None) -> Sum:
-        """Give all rows to workers on the machines that hold them, and add up what they have summed up."""
-        ...
-
     def exchange(self, wanted: Sequence[Wanted], deal: Deal, gather: Gather, *, in_order: bool,
-                 progress: Tick | bool | None) -> list[Record]:
+                 run: Run) -> list[Record]:
         """Deal out the rows of each piece of the table where they are, bring the records of each bucket to one machine, gather
         them there, and return what was gathered. ``in_order``: records arrive in the order of buckets, and of keys within."""
         ...
@@ -133,22 +141,31 @@ def slices(rows: int, size: int = TASK_ROWS) -> Iterator[tuple[int, int]]:
         yield start, min(start + size, rows)
 
 
-def guarded(batches: Iterable[pa.RecordBatch], description: str) -> Iterator[pa.RecordBatch]:
-    """Pass batches on; a reader's own error, which may quote the data, is replaced by one that does not."""
-    import pyarrow as pa
-
-    iterator = iter(batches)
-    while True:
-        try:
-            batch = next(iterator)
-        except StopIteration:
-            return
-        except (pa.ArrowException, OSError):
-            break
-        yield batch
+def guarded(read: Task, description: str) -> Iterator[pa.RecordBatch]:
+    """What a task reads; a reader's own error, which may quote the data, is replaced by one that does not."""
+    try:
+        yield from read()
+        return
+    except (pa.ArrowException, OSError):
+        pass
     # Raised outside the handler, so that the reader's message is not even attached to it.
     raise DataError("the data could not be read to the end", found=description,
                     remedy="check that the file is complete and readable; nothing was released")
+
+
+def other_number_of_rows(consequence: str = "nothing was released") -> DataError:
+    """A table that was read twice and was not the same."""
+    return DataError("the table must have the same number of rows each time it is read", found="another number",
+                     remedy=f"release a table that nobody is writing to; {consequence}")
+
+
+def needed(module: str, package: str, extra: str, use: str) -> Any:
+    """A module of a package that is an extra; ``use`` says what it is for."""
+    try:
+        return import_module(module)
+    except ImportError:
+        raise DataError(f"{use} with the package {package}", found="it is not installed",
+                        remedy=f"install {extra}") from None
 
 
 def unique_types(pairs: Iterable[tuple[str, pa.DataType]], description: str) -> dict[str, pa.DataType]:
@@ -163,6 +180,4 @@ def unique_types(pairs: Iterable[tuple[str, pa.DataType]], description: str) -> 
 
 def unusable(name: str) -> pa.DataType:
     """An Arrow type that stands for one that Arrow does not have; its text shows the name."""
-    import pyarrow as pa
-
     return pa.struct([pa.field(name, pa.null())])

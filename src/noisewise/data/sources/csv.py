@@ -17,20 +17,20 @@ from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from noisewise.data.cells import numbers_from_text
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv as pcsv
+
 from noisewise.data.sources.base import BATCH_ROWS, Task, Wanted, guarded
+from noisewise.data.sources.cells import numbers_from_text
 from noisewise.data.sources.lines import blocks, header_cells, repair, split_header
 from noisewise.data.threads import ordered_map
 from noisewise.errors import DataError
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-MISSING_SPELLINGS: Final = frozenset(
-    ["", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "-nan", "-NaN", "NULL", "null", "None", "<NA>"]
-)
+MISSING_SPELLINGS: Final = frozenset(("", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "-nan", "-NaN", "NULL", "null", "None",
+                                      "<NA>"))
 """Texts that mean "missing", except where they are a declared level."""
 
 
@@ -42,36 +42,26 @@ class CsvSource:
     names: tuple[str, ...]
     threads: int = 1
     """By which blocks of lines are parsed."""
+    rows: None = None
+    header_is_text: bool = True
 
     @property
     def description(self) -> str:
         return f"CSV file {self.path}"
 
     @property
-    def rows(self) -> None:
-        return None
-
-    @property
     def untyped(self) -> frozenset[str]:
         return frozenset(self.names)
 
-    @property
-    def header_is_text(self) -> bool:
-        return True
-
     def column_types(self) -> dict[str, pa.DataType]:
-        import pyarrow as pa
-
         return {name: pa.string() for name in self.names}
 
     def tasks(self, wanted: Sequence[Wanted]) -> list[Task]:
-        return [partial(_read, self.path, self.names, tuple(wanted), self.threads)]
+        return [partial(guarded, partial(_batches, self.path, self.names, tuple(wanted), self.threads), self.description)]
 
 
 def open_csv(path: str) -> CsvSource:
     """Open a CSV file; only its header is looked at."""
-    import pyarrow as pa
-
     names = None
     try:
         with _stream(path) as stream:
@@ -91,18 +81,10 @@ def open_csv(path: str) -> CsvSource:
 
 
 def _stream(path: str) -> Any:
-    import pyarrow as pa
-
     return pa.input_stream(path, compression="gzip" if path.lower().endswith(".gz") else None)
 
 
-def _read(path: str, names: tuple[str, ...], wanted: tuple[Wanted, ...], threads: int) -> Iterator[pa.RecordBatch]:
-    return guarded(_batches(path, names, wanted, threads), f"CSV file {path}")
-
-
 def _batches(path: str, names: tuple[str, ...], wanted: tuple[Wanted, ...], threads: int) -> Iterator[pa.RecordBatch]:
-    import pyarrow as pa
-
     parser, malformed = _Parser(names, wanted), 0
     with _stream(path) as stream:
         pieces = blocks(stream)
@@ -131,24 +113,17 @@ class _Parser:
 
     def parse(self, block: bytes) -> tuple[pa.Table, int]:
         """The wanted columns, and how many lines do not have as many cells as the header: those are left out."""
-        import pyarrow as pa
-
         text = self._header + repair(block, self._cells)
-        found = None
         try:
-            found = self._parsed(text, [_kind(column) for column in self._wanted])
+            table, malformed = self._parsed(text, [_kind(column) for column in self._wanted])
         except pa.ArrowInvalid:
-            pass
-        if found is None:
-            found = self._parsed(text, [pa.string()] * len(self._wanted))
-        table, malformed = found
+            table = None
+        if table is None:  # outside the handler, so that no error of what follows has cells attached to it
+            table, malformed = self._parsed(text, [pa.string()] * len(self._wanted))
         columns = [_converted(cells, column) for cells, column in zip(table.columns, self._wanted, strict=True)]
         return pa.Table.from_arrays(columns, names=[column.name for column in self._wanted]), malformed
 
     def _parsed(self, text: bytes, kinds: list[pa.DataType]) -> tuple[pa.Table, int]:
-        import pyarrow as pa
-        import pyarrow.csv as pc
-
         malformed = 0
 
         def skip(row: object) -> str:
@@ -157,10 +132,10 @@ class _Parser:
             return "skip"
 
         # One thread, because the handler of malformed lines is Python.
-        read = pc.ReadOptions(use_threads=False, block_size=len(text) + 1)
+        read = pcsv.ReadOptions(use_threads=False, block_size=len(text) + 1)
         # With one column a missing cell is an empty line; with several an empty line is none at all.
-        parse = pc.ParseOptions(newlines_in_values=False, invalid_row_handler=skip, ignore_empty_lines=self._cells > 1)
-        convert = pc.ConvertOptions(
+        parse = pcsv.ParseOptions(newlines_in_values=False, invalid_row_handler=skip, ignore_empty_lines=self._cells > 1)
+        convert = pcsv.ConvertOptions(
             # Text that is not UTF-8 is compared byte by byte rather than refused.
             check_utf8=False,
             null_values=sorted(MISSING_SPELLINGS),
@@ -168,20 +143,15 @@ class _Parser:
             column_types=dict(zip(self._places, kinds, strict=True)),
             include_columns=self._places,
         )
-        table = pc.read_csv(pa.BufferReader(text), read_options=read, parse_options=parse, convert_options=convert)
+        table = pcsv.read_csv(pa.BufferReader(text), read_options=read, parse_options=parse, convert_options=convert)
         return table, malformed
 
 
 def _kind(column: Wanted) -> pa.DataType:
-    import pyarrow as pa
-
     return pa.float64() if column.role == "number" else pa.string()
 
 
 def _converted(cells: pa.ChunkedArray, column: Wanted) -> pa.ChunkedArray:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     if cells.type == _kind(column) == pa.float64():
         return cells
     missing = pa.array(sorted(MISSING_SPELLINGS - column.levels), pa.string())

@@ -9,20 +9,20 @@ connection is closed when nobody holds the source any more.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from typing import Any, Protocol, Self
 
-from noisewise.data.cells import numbers_from_text
+import pyarrow as pa
+
 from noisewise.data.sources.base import BATCH_ROWS, Role, Task, Wanted, slices, unique_types
+from noisewise.data.sources.cells import numbers_from_text
 from noisewise.data.sources.query_check import CellType, check_query
-from noisewise.data.units import UnitLimit
+from noisewise.data.splitting.units import UnitLimit
 from noisewise.database_query import Query, is_postgres
 from noisewise.errors import DataError, PrivacyError
-
-if TYPE_CHECKING:
-    import pyarrow as pa
+from noisewise.words import option
 
 
 @dataclass(frozen=True)
@@ -69,6 +69,18 @@ class Engine(Protocol):
         ...
 
 
+def to_the_end(opened: Callable[[], Iterator[pa.RecordBatch]], reason_of: Callable[[Exception], str], shown: str,
+               tool: str) -> Iterator[pa.RecordBatch]:
+    """All batches of a query. Of a driver's error, whose text may quote cells, only what ``reason_of`` says is told."""
+    try:
+        yield from opened()
+        return
+    except Exception as error:  # of whatever class
+        reason = reason_of(error)
+    raise DataError("the data could not be read to the end", found=f"{reason}, {shown}",
+                    remedy=f"run the query with {tool} to see why; nothing was released")
+
+
 @dataclass(frozen=True)
 class FewOfEach:
     """At most ``max_rows`` rows of each unit, chosen by the cells of ``columns``."""
@@ -107,12 +119,9 @@ class QuerySource:
     def tasks(self, wanted: Sequence[Wanted]) -> list[Task]:
         """One: a database reads in parallel by itself, and its rows arrive through one connection."""
         if self.presence_leaks:
-            raise PrivacyError(
-                "under replace-one the number of rows is public, and with WHERE it depends on people's values",
-                found="WHERE",
-                remedy='declare adjacency = "add-remove"; or, if it is public who is in the result, give trust=True '
-                "(--trust-query)",
-            )
+            raise PrivacyError("under replace-one the number of rows is public, and with WHERE it depends on people's values",
+                               found="WHERE", remedy='declare adjacency = "add-remove"; or, if it is public who is in the '
+                               "result, give " + option("trust", True))
         return [partial(self._read, tuple(wanted))]
 
     def _read(self, wanted: tuple[Wanted, ...]) -> Iterator[pa.RecordBatch]:
@@ -126,8 +135,6 @@ class QuerySource:
             yield batch.filter(limit.keep(batch.column(unit))).select(names)
 
     def _batches(self, wanted: tuple[Wanted, ...]) -> Iterator[pa.RecordBatch]:
-        import pyarrow as pa
-
         names = [column.name for column in wanted]
         as_text = [self.columns[column.name].number_as_text and column.role != "unit" for column in wanted]
         for batch in self.engine.read(self._select(wanted), sorts=self.few is not None):

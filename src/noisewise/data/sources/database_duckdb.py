@@ -9,16 +9,16 @@ import shutil
 import tempfile
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from noisewise.data.sources.base import BATCH_ROWS
-from noisewise.data.sources.database import QueryColumn, quoted, text_constant
+import pyarrow as pa
+import pyarrow.types as t
+
+from noisewise.data.sources.base import BATCH_ROWS, needed
+from noisewise.data.sources.database import QueryColumn, quoted, text_constant, to_the_end
 from noisewise.data.sources.query_check import CellType, Family, refuse
 from noisewise.database_query import shown_address
 from noisewise.errors import DataError
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 MEMORY, MEMORY_TO_SORT = "192MB", "1GB"
 """For DuckDB's own buffers. With too little it cannot sort; with enough it goes on in a folder of temporary files."""
@@ -82,9 +82,7 @@ class DuckdbEngine:
                                 remedy="write it as the database does, for example '2026-05-01' for a date")
 
     def columns(self, sql: str) -> list[tuple[str, QueryColumn]]:
-        described = self._attempt(f"DESCRIBE (\n{sql}\n)")
-        if described is None:
-            raise DataError("the query cannot be run", found=self._shown, remedy="try it with duckdb")
+        described = self._fetch(f"DESCRIBE (\n{sql}\n)")
         # No row is read: the types alone.
         types = self._connection.sql(f"SELECT * FROM (\n{sql}\n) AS noisewise_rows LIMIT 0").to_arrow_table().schema.types
         return [(name, _column(kind, arrow)) for (name, kind, *_), arrow in zip(described, types, strict=True)]
@@ -95,24 +93,12 @@ class DuckdbEngine:
                                                          zip(names, columns.values(), strict=True))])
 
     def read(self, sql: str, *, sorts: bool = False) -> Iterator[pa.RecordBatch]:
-        reason = ""
-        try:
+        def opened() -> Iterator[pa.RecordBatch]:
             if self._own:
                 self._connection.execute(f"SET memory_limit = '{MEMORY_TO_SORT if sorts else MEMORY}'")
-            batches = self._connection.sql(sql).to_arrow_reader(BATCH_ROWS)
-        except Exception as error:  # of whatever class: its text may quote cells
-            batches, reason = iter(()), type(error).__name__
-        while not reason:
-            try:
-                batch = next(batches, None)
-            except Exception as error:  # as above
-                reason = type(error).__name__
-                break
-            if batch is None:
-                return
-            yield batch
-        raise DataError("the data could not be read to the end", found=f"{reason}, {self._shown}",
-                        remedy="run the query with duckdb to see why; nothing was released")
+            return iter(self._connection.sql(sql).to_arrow_reader(BATCH_ROWS))
+
+        yield from to_the_end(opened, lambda error: type(error).__name__, self._shown, "duckdb")
 
     def _fetch(self, sql: str) -> list[tuple[Any, ...]]:
         found = self._attempt(sql)
@@ -131,11 +117,7 @@ class DuckdbEngine:
 
 
 def _connect(address: Any, shown: str) -> tuple[Any, str | None]:
-    try:
-        import duckdb
-    except ImportError:
-        raise DataError("rows of DuckDB are read with the package duckdb", found="it is not installed",
-                        remedy="install noisewise[duckdb]") from None
+    duckdb = needed("duckdb", "duckdb", "noisewise[duckdb]", "rows of DuckDB are read")
     if not isinstance(address, str):
         return address.cursor(), None
     path = address.removeprefix("duckdb:")
@@ -168,8 +150,6 @@ def _family(kind: str) -> Family:
 
 
 def _column(kind: str, arrow: pa.DataType) -> QueryColumn:
-    import pyarrow as pa
-
     if kind in WIDE:
         return QueryColumn(pa.float64(), "CAST({} AS DOUBLE)", "CAST({} AS VARCHAR)")
     return QueryColumn(arrow, unit="encode({})" if kind == "VARCHAR" else "{}")
@@ -177,8 +157,6 @@ def _column(kind: str, arrow: pa.DataType) -> QueryColumn:
 
 def _ordered(name: str, column: QueryColumn) -> str:
     """In an order in which only equal cells are equal: texts by their bytes, and -0.0 before 0.0."""
-    import pyarrow.types as t
-
     if t.is_string(column.kind) or t.is_large_string(column.kind):
         return f"encode(CAST({name} AS VARCHAR))"
     return f"{name}, signbit({name})" if t.is_floating(column.kind) and column.cell == "{}" else name

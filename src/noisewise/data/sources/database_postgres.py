@@ -5,16 +5,16 @@ from __future__ import annotations
 import contextlib
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from noisewise.data.sources.base import unusable
-from noisewise.data.sources.database import QueryColumn, quoted, text_constant
+import pyarrow as pa
+import pyarrow.types as t
+
+from noisewise.data.sources.base import needed, unusable
+from noisewise.data.sources.database import QueryColumn, quoted, text_constant, to_the_end
 from noisewise.data.sources.query_check import CellType, Family, refuse
 from noisewise.database_query import shown_address
 from noisewise.errors import DataError
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 # All within the transaction: a pool between us and the server may give each transaction another session.
 SETTINGS: Final = (
@@ -93,35 +93,22 @@ class PostgresEngine:
         return f"hashtextextended({content}, 0), {content}"
 
     def read(self, sql: str, *, sorts: bool = False) -> Iterator[pa.RecordBatch]:
-        reason = ""
         with self._connection.cursor() as cursor:
-            try:
+
+            def opened() -> Iterator[pa.RecordBatch]:
                 cursor.execute(sql)
-                batches = cursor.fetch_record_batch()
-            except Exception as error:  # as above
-                batches, reason = iter(()), _reason(error)
-            while not reason:
-                try:
-                    batch = next(batches, None)
-                except Exception as error:  # as above
-                    reason = _reason(error)
-                    break
-                if batch is None:
-                    return
-                yield batch
-        raise DataError("the data could not be read to the end", found=f"{reason}, {self._shown}",
-                        remedy="run the query with psql to see why; nothing was released")
+                return iter(cursor.fetch_record_batch())
+
+            yield from to_the_end(opened, _reason, self._shown, "psql")
 
     def _fetch(self, sql: str) -> list[tuple[Any, ...]]:
         return [tuple(row.values()) for batch in self.read(sql) for row in batch.to_pylist()]
 
 
 def _connect(address: str, shown: str) -> Any:
-    try:
-        from adbc_driver_postgresql import dbapi
-    except ImportError:
-        raise DataError("rows of PostgreSQL are read with the package adbc-driver-postgresql", found="it is not installed",
-                        remedy="install noisewise[postgres]") from None
+    needed("adbc_driver_postgresql", "adbc-driver-postgresql", "noisewise[postgres]", "rows of PostgreSQL are read")
+    from adbc_driver_postgresql import dbapi
+
     connection = None
     try:
         connection = dbapi.connect(address, autocommit=False)
@@ -150,9 +137,6 @@ def _reason(error: Exception) -> str:
 
 
 def _column(column: pa.Field) -> QueryColumn:
-    import pyarrow as pa
-    import pyarrow.types as t
-
     name = (column.metadata or {}).get(b"POSTGRESQL:type", b"").decode()
     kind = column.type
     if name == "numeric":  # written in full as text: a number too large for a double would fail as one

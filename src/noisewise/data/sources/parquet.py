@@ -13,15 +13,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from noisewise.data.exact import BLOCK_ROWS
-from noisewise.data.sources.base import BATCH_ROWS, Task, Wanted, guarded, unique_types
+from noisewise.data.sources.base import BATCH_ROWS, Task, TypedSource, Wanted, guarded, unique_types
 from noisewise.errors import DataError
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
 
 MINIMUM_TASK_ROWS: Final = 2 * BATCH_ROWS
 """Smaller row groups are read together: opening a file costs as much as decoding some thousand rows."""
@@ -55,23 +54,20 @@ class ParquetFileFooter:
 
 
 @dataclass(frozen=True)
-class ParquetSource:
+class ParquetSource(TypedSource):
     """One or more Parquet files with the same columns."""
 
     description: str
     files: tuple[ParquetFileFooter, ...]
-    untyped: frozenset[str] = frozenset()
-    header_is_text: bool = False
+    types: dict[str, pa.DataType]
 
     @property
     def rows(self) -> int:
         return sum(file.metadata.num_rows for file in self.files)
 
-    def column_types(self) -> dict[str, pa.DataType]:
-        return dict(self.files[0].types)
-
     def tasks(self, wanted: Sequence[Wanted]) -> list[Task]:
-        return [partial(_read, file, groups, tuple(wanted)) for file in self.files for groups in file.row_groups()]
+        return [partial(guarded, partial(_batches, file, groups, tuple(wanted)), f"Parquet file {file.path}")
+                for file in self.files for groups in file.row_groups()]
 
 
 def open_parquet(pattern: str) -> ParquetSource:
@@ -81,7 +77,7 @@ def open_parquet(pattern: str) -> ParquetSource:
     files = tuple(_footer(path) for path in paths)
     for file in files[1:]:
         _require_same_columns(files[0], file)
-    return ParquetSource(description, files)
+    return ParquetSource(description, files, files[0].types)
 
 
 def _paths(pattern: str) -> list[Path]:
@@ -103,9 +99,6 @@ def _hidden(path: Path) -> bool:
 
 
 def _footer(path: Path) -> ParquetFileFooter:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     try:
         with pq.ParquetFile(path, pre_buffer=False) as file:
             schema = file.schema_arrow
@@ -120,21 +113,12 @@ def _require_same_columns(first: ParquetFileFooter, other: ParquetFileFooter) ->
     for name in (*first.types, *other.types):
         mine, theirs = first.types.get(name), other.types.get(name)
         if mine != theirs:
-            raise DataError(
-                "all Parquet files must have the same columns with the same types",
-                found=f"column '{name}' is {mine or 'absent'} in {first.path} and {theirs or 'absent'} in {other.path}",
-                remedy="rewrite one of them, or give a pattern that leaves it out",
-            )
-
-
-def _read(file: ParquetFileFooter, groups: list[int], wanted: tuple[Wanted, ...]) -> Iterator[pa.RecordBatch]:
-    return guarded(_batches(file, groups, wanted), f"Parquet file {file.path}")
+            raise DataError("all Parquet files must have the same columns with the same types",
+                            found=f"column '{name}' is {mine or 'absent'} in {first.path} and {theirs or 'absent'} in "
+                            f"{other.path}", remedy="rewrite one of them, or give a pattern that leaves it out")
 
 
 def _batches(file: ParquetFileFooter, groups: list[int], wanted: tuple[Wanted, ...]) -> Iterator[pa.RecordBatch]:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     texts = (pa.string(), pa.large_string())
     dictionaries = [column.name for column in wanted if column.role == "level" and file.types[column.name] in texts]
     # Read in small pieces: pre_buffer, or no buffer, would hold the columns of a whole row group in memory.

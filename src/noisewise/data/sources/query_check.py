@@ -17,11 +17,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn
+from importlib.util import find_spec
+from typing import Any, Final, Literal, NoReturn
 
+from noisewise.data.sources.base import needed
 from noisewise.errors import DataError, PrivacyError
+from noisewise.words import option
 
-if TYPE_CHECKING:
+if find_spec("sqlglot"):  # without it `parse` refuses every query, in words
     from sqlglot import exp
 
 Family = Literal["integer", "fraction", "text", "truth", "other"]
@@ -62,8 +65,6 @@ class CheckedQuery:
 def check_query(sql: str, dialect: str, columns_of: Callable[[str], Mapping[str, CellType]]) -> CheckedQuery:
     """Refuse a query that does more than look at rows one by one; ``columns_of`` gives the columns of a table and its checks."""
     tree = parse(sql, dialect)
-    from sqlglot import exp
-
     if isinstance(tree, exp.SetOperation):
         refuse(type(tree).__name__.upper())
     if not isinstance(tree, exp.Select):
@@ -84,11 +85,7 @@ def check_query(sql: str, dialect: str, columns_of: Callable[[str], Mapping[str,
 
 def parse(sql: str, dialect: str) -> Any:
     """The one statement of a text."""
-    try:
-        import sqlglot
-    except ImportError:
-        raise DataError("queries are checked with the package sqlglot", found="it is not installed",
-                        remedy="install noisewise[postgres] or noisewise[duckdb]") from None
+    sqlglot = needed("sqlglot", "sqlglot", "noisewise[postgres] or noisewise[duckdb]", "queries are checked")
     trees = None
     try:
         trees = [tree for tree in sqlglot.parse(sql, dialect=dialect) if tree is not None]
@@ -98,7 +95,7 @@ def parse(sql: str, dialect: str) -> Any:
         raise DataError("a query is one SELECT statement that can be read",
                         found="no statement that could be read" if trees is None else f"{len(trees)} statements",
                         remedy='for example "SELECT age, stay FROM patients WHERE age >= 18"; what the checker cannot read needs '
-                        "trust=True (--trust-query)")
+                        + option("trust", True))
     return trees[0]
 
 
@@ -115,8 +112,6 @@ def _only(node: exp.Expression, allowed: Sequence[str]) -> None:
 
 def _fold_names(tree: exp.Expression) -> None:
     """PostgreSQL makes names without quotes lower-case; with quotes, as they are written from here on, it would not."""
-    from sqlglot import exp
-
     for name in tree.find_all(exp.Identifier):
         if not name.quoted:
             name.set("this", "".join(letter.lower() if letter.isascii() else letter for letter in name.this))
@@ -125,8 +120,6 @@ def _fold_names(tree: exp.Expression) -> None:
 
 def _add_parentheses(tree: exp.Expression) -> None:
     """Around all operands that are operators themselves, but for what AND and OR connect."""
-    from sqlglot import exp
-
     operators = (exp.Binary, exp.Not, exp.Between, exp.In)
     for node in list(tree.find_all(*operators)):
         connected = isinstance(node.parent, exp.Connector) and (not isinstance(node, exp.Connector)
@@ -138,8 +131,6 @@ def _add_parentheses(tree: exp.Expression) -> None:
 
 
 def _table(tree: exp.Select) -> exp.Table:
-    from sqlglot import exp
-
     source = tree.args.get("from_")
     if source is None:
         refuse("no FROM")
@@ -172,8 +163,6 @@ class _Checker:
             self.columns = {name.lower(): kind for name, kind in self.columns.items()}
 
     def projection(self, node: exp.Expression) -> None:
-        from sqlglot import exp
-
         if isinstance(node, exp.Alias):
             self.value(node.this)
         elif isinstance(node, exp.Star) or (isinstance(node, exp.Column) and isinstance(node.this, exp.Star)):
@@ -184,8 +173,6 @@ class _Checker:
 
     def value(self, node: exp.Expression) -> CellType | None:
         """The type of a value; None for NULL."""
-        from sqlglot import exp
-
         if isinstance(node, exp.Paren):
             return self.value(node.this)
         if isinstance(node, exp.Column):
@@ -204,8 +191,6 @@ class _Checker:
 
     def truth(self, node: exp.Expression) -> None:
         """A condition."""
-        from sqlglot import exp
-
         if isinstance(node, (exp.Paren, exp.Not)):
             self.truth(node.this)
         elif isinstance(node, (exp.And, exp.Or)):
@@ -235,8 +220,6 @@ class _Checker:
             refuse(_name_of_construct(node))
 
     def _column(self, node: exp.Column) -> CellType:
-        from sqlglot import exp
-
         if not isinstance(node.this, exp.Identifier):
             refuse("* within an expression")
         _only(node, ("this", "table"))
@@ -244,8 +227,8 @@ class _Checker:
         name = node.name.lower() if self.dialect == "duckdb" else node.name
         kind = self.columns.get(name)
         if kind is None:  # among them ctid and rowid, which depend on where other rows are
-            raise DataError("a query names columns of its table", found=f"no column '{node.name}' in it",
-                            remedy="the table has " + ", ".join(self.columns))
+            raise DataError(f"a query names columns of its table, which has no column '{node.name}'", found=node.name,
+                            known=self.columns)
         return kind
 
     def _drop_qualifier(self, node: exp.Expression) -> None:
@@ -300,8 +283,6 @@ class _Checker:
 def _as_double(node: exp.Expression, column: CellType) -> None:
     """Written as a double: next to a decimal constant DuckDB would cast the column, or another constant, to a decimal that
     may not hold it."""
-    from sqlglot import exp
-
     for literal in node.find_all(exp.Literal):
         text = literal.this
         if text.isdigit() and column.family == "integer":
@@ -312,15 +293,11 @@ def _as_double(node: exp.Expression, column: CellType) -> None:
 
 
 def _is_constant(node: exp.Expression) -> bool:
-    from sqlglot import exp
-
     return isinstance(node, (exp.Literal, exp.Boolean)) or (
         isinstance(node, exp.Neg) and isinstance(node.this, exp.Literal) and not node.this.is_string)
 
 
 def _constant_type(node: exp.Expression) -> CellType:
-    from sqlglot import exp
-
     if isinstance(node, exp.Boolean):
         return CellType("truth")
     literal = node.this if isinstance(node, exp.Neg) else node
@@ -328,8 +305,6 @@ def _constant_type(node: exp.Expression) -> CellType:
 
 
 def _name_of_construct(node: exp.Expression) -> str:
-    from sqlglot import exp
-
     kinds: tuple[tuple[Any, str], ...] = (
         (exp.Window, "a window function"),
         (exp.AggFunc, "an aggregate ({})"),

@@ -10,30 +10,21 @@ to it then.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from noisewise.data.sources.base import (
-    Deal,
-    Gather,
-    Record,
-    Sum,
-    Task,
-    Wanted,
-    Worker,
-    guarded,
-    unique_types,
-    unusable,
-)
+import pyarrow as pa
+import pyarrow.types as t
+
+from noisewise.data.sources.base import Deal, Gather, Record, Task, TypedSource, Wanted, guarded, unique_types, unusable
 from noisewise.data.sources.spark_jobs import Jobs, analysed, spark_session
 from noisewise.data.sources.spark_workers import RECORD, PieceReader, deal_piece, gather_buckets, pack_piece, unpacked
 from noisewise.errors import DataError
-from noisewise.progress import Tick
+from noisewise.run import Run
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from pyspark.sql import Column, DataFrame, SparkSession, WindowSpec
 
 PREFIX: Final = "spark:"
@@ -42,18 +33,13 @@ TEXT_ENDINGS: Final = (".csv", ".csv.gz", ".json", ".jsonl", ".txt", ".tsv", ".x
 
 
 @dataclass(frozen=True, eq=False)
-class SparkSource:
+class SparkSource(TypedSource):
     """Rows of a DataFrame, whose columns are called ``_0``, ``_1``, … here."""
 
     frame: DataFrame
     types: dict[str, pa.DataType]
     description: str
     rows: None = None
-    untyped: frozenset[str] = frozenset()
-    header_is_text: bool = False
-
-    def column_types(self) -> dict[str, pa.DataType]:
-        return dict(self.types)
 
     def tasks(self, wanted: Sequence[Wanted]) -> list[Task]:
         """One, which brings the rows here, a piece of the table at a time: as much memory as the largest piece needs."""
@@ -79,16 +65,10 @@ class SparkSource:
         ranked = cells.withColumn("rank", functions.row_number().over(_by_content(places[unit], key, list(places.values()))))
         return replace(self, frame=ranked.filter(functions.col("rank") <= max_rows).drop("rank"), types=types)
 
-    def sum_up(self, wanted: Sequence[Wanted], worker: Callable[[], Worker[Sum]], progress: Tick | bool | None) -> Sum:
-        from noisewise.data.cluster import sum_over_cluster
-
-        return sum_over_cluster(self, wanted, worker, progress)
-
-    def exchange(self, wanted: Sequence[Wanted], deal: Deal, gather: Gather, *, in_order: bool,
-                 progress: Tick | bool | None) -> list[Record]:
+    def exchange(self, wanted: Sequence[Wanted], deal: Deal, gather: Gather, *, in_order: bool, run: Run) -> list[Record]:
         rows, reader = self._select(wanted)
 
-        def run() -> list[Record]:
+        def records() -> list[Record]:
             # No number of partitions is given, so that Spark's own settings decide; all records of a bucket are in one.
             placed = rows.mapInArrow(partial(deal_piece, reader, deal), RECORD).repartition("bucket")
             if in_order:
@@ -96,13 +76,13 @@ class SparkSource:
             found = placed.mapInArrow(partial(gather_buckets, reader, gather), RECORD).collect()
             return [(bucket, key, bytes(content)) for bucket, key, content in found]
 
-        return Jobs(self.frame.sparkSession, self.description).run(run, progress)
+        return Jobs(self.frame.sparkSession, self.description).run(records, run)
 
     def _stream(self, wanted: tuple[Wanted, ...]) -> Iterator[pa.RecordBatch]:
         rows, reader = self._select(wanted)
         packed = rows.mapInArrow(partial(pack_piece, reader), "rows binary")
         for row in Jobs(self.frame.sparkSession, self.description).iterate(packed):
-            yield from guarded(unpacked(bytes(row[0])), self.description)
+            yield from guarded(partial(unpacked, bytes(row[0])), self.description)
 
     def _select(self, wanted: Sequence[Wanted]) -> tuple[DataFrame, PieceReader]:
         """The wanted columns, each once, and what reads them on a worker."""
@@ -114,7 +94,6 @@ class SparkSource:
 
     def _comparable(self, name: str) -> Column:
         """The cells of a column such that two are equal in Spark if, and only if, they are the same to us."""
-        import pyarrow.types as t
         from pyspark.sql import functions
 
         cell, kind = functions.col(self._place(name)), self.types[name]
@@ -150,13 +129,9 @@ def open_spark(data: Any) -> SparkSource:
 
 
 def _given(data: Any) -> DataFrame:
-    frame: DataFrame
     kind = type(data)  # an attribute of the object itself could be a column
-    if hasattr(kind, "to_spark"):  # pandas on Spark
-        frame = data.to_spark()
-    elif hasattr(kind, "mapInArrow"):
-        frame = data
-    else:
+    frame: DataFrame = data.to_spark() if hasattr(kind, "to_spark") else data  # pandas on Spark
+    if not hasattr(type(frame), "mapInArrow"):
         raise DataError("of Spark's objects a DataFrame holds rows", found=f"{kind.__module__}.{kind.__qualname__}",
                         remedy="pass a DataFrame, for example spark.table(name)")
     return frame
@@ -180,8 +155,6 @@ def _named(session: SparkSession, name: str) -> DataFrame:
 
 def _arrow_type(kind: Any) -> pa.DataType:
     """From the type alone; what Arrow or we cannot use is named."""
-    import pyarrow as pa
-
     if kind.typeName() == "decimal":
         return pa.decimal128(kind.precision, kind.scale)
     known = {

@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
 from uuid import uuid4
 
 from noisewise.errors import DataError, NoisewiseError
-from noisewise.progress import Tick, progress_bar
+from noisewise.progress import Tick
+from noisewise.run import Run
 from noisewise.version import __version__
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ class Jobs:
     session: SparkSession
     description: str
 
-    def run(self, action: Callable[[], Found], progress: Tick | bool | None) -> Found:
+    def run(self, action: Callable[[], Found], run: Run) -> Found:
         """Do it on the cluster; if this is interrupted, so is the work there."""
         from pyspark import InheritableThread
 
@@ -92,7 +93,7 @@ class Jobs:
                 failed.append(error)
 
         thread = InheritableThread(target=work, session=self.session)
-        with self._watched(tag, progress) as look:
+        with self._watched(tag, run) as look:
             thread.start()
             try:
                 while thread.is_alive():
@@ -139,9 +140,9 @@ class Jobs:
             self.session.sparkContext.cancelJobGroup(tag)
 
     @contextmanager
-    def _watched(self, tag: str, progress: Tick | bool | None) -> Iterator[Callable[[], None]]:
+    def _watched(self, tag: str, run: Run) -> Iterator[Callable[[], None]]:
         """What to call now and then, to tell how many of Spark's tasks are done."""
-        with progress_bar(progress, "Summing up on the cluster", "tasks") as tick:
+        with run.bar("Summing up on the cluster", "tasks") as tick:
             if self._is_remote:
                 handler: Any = partial(_tell_stages, tick)
                 self.session.registerProgressHandler(handler)

@@ -9,14 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
+
+import pyarrow as pa
 
 from noisewise.data.sources.base import BATCH_ROWS, Deal, Gather, Record, slices
 from noisewise.data.threads import blas
 from noisewise.version import __version__
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 RECORD: Final = "bucket long, key long, content binary"
 RECORDS_AT_ONCE: Final = 64
@@ -40,8 +39,6 @@ class PieceReader:
 
     def batches(self, given: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The rows, about `BATCH_ROWS` at a time."""
-        import pyarrow as pa
-
         self.require_version()
         waiting: list[pa.RecordBatch] = []
         for batch in given:
@@ -57,7 +54,6 @@ def deal_piece(reader: PieceReader, deal: Deal, batches: Iterator[pa.RecordBatch
     """The records that one piece of the table deals out."""
     from pyspark import TaskContext
 
-
     task: Any = TaskContext.get()
     with blas().limit(limits=1, user_api="blas"):
         yield from _as_batches(deal(task.partitionId(), reader.batches(batches)))
@@ -65,7 +61,6 @@ def deal_piece(reader: PieceReader, deal: Deal, batches: Iterator[pa.RecordBatch
 
 def gather_buckets(reader: PieceReader, gather: Gather, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """What is gathered of the records of some buckets."""
-
     reader.require_version()
     with blas().limit(limits=1, user_api="blas"):
         yield from _as_batches(gather(_records(batches)))
@@ -73,8 +68,6 @@ def gather_buckets(reader: PieceReader, gather: Gather, batches: Iterator[pa.Rec
 
 def pack_piece(reader: PieceReader, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The rows of a piece as they are, many in one cell: Arrow's own bytes go through Spark much faster than rows."""
-    import pyarrow as pa
-
     for batch in reader.batches(batches):
         for start, stop in slices(batch.num_rows, PACKED_ROWS):
             sink = pa.BufferOutputStream()
@@ -85,8 +78,6 @@ def pack_piece(reader: PieceReader, batches: Iterator[pa.RecordBatch]) -> Iterat
 
 def unpacked(content: bytes) -> Iterator[pa.RecordBatch]:
     """The rows in one such cell."""
-    import pyarrow as pa
-
     with pa.ipc.open_stream(content) as reader:
         yield from reader
 
@@ -99,8 +90,6 @@ def _records(batches: Iterator[pa.RecordBatch]) -> Iterator[Record]:
 
 
 def _as_batches(records: Iterator[Record]) -> Iterator[pa.RecordBatch]:
-    import pyarrow as pa
-
     while some := list(islice(records, RECORDS_AT_ONCE)):
         buckets, keys, contents = zip(*some, strict=True)
         arrays = [pa.array(buckets, pa.int64()), pa.array(keys, pa.int64()), pa.array(contents, pa.binary())]

@@ -1,9 +1,8 @@
 """The statistics of a predictive check of a generalised linear model: per holder, Σ y a and what the fit implies for it.
 
-At the true β the difference h_j = Σ y a − F_j has mean 0 and covariance C_j: what rows with given moments leave open, the noise
-of the sums, and the noise of the columns' moments, passed on; F_j is taken to be linear in β, and what it bends between the draws
-is added to C_j. Counts whose squares were released have one statistic more, Σ r² for the residuals r from the best linear
-function of η. The rest is as for linear regression (``results.check_moments``).
+At the true β the difference h_j = Σ y a − F_j has mean 0 and covariance C_j, whose four parts docs/glm.md lists. Counts whose
+squares were released have one statistic more, Σ r² for the residuals r from the best linear function of η. The rest is as for
+linear regression (``results.check_moments``).
 """
 
 from __future__ import annotations
@@ -11,20 +10,17 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
+from noisewise.arrays import Array
+from noisewise.posterior.contributions import Contribution
 from noisewise.posterior.glm.columns import Layout
-from noisewise.posterior.glm.dispersion import dispersion
 from noisewise.posterior.glm.families import FAMILIES
 from noisewise.posterior.glm.fit import MOST_LATENT, model_data
-from noisewise.posterior.glm.holder_law import HolderLaw
-from noisewise.posterior.glm.statistics import Response, Statistics, entry_variances, read_response
-from noisewise.posterior.parts import Part, holder_weights
-from noisewise.release.model import Release
+from noisewise.posterior.glm.holder_law import HolderLaw, dispersion
+from noisewise.posterior.glm.statistics import Response, Statistics, entry_variances, pooling_weights, read_response
+from noisewise.releases.release import Release
 from noisewise.results.glm_checks import GlmStatistics, HolderStatistics
 from noisewise.schema import Design
-
-Array = npt.NDArray[np.float64]
 
 DRAWS: Final = 64
 """So many draws, evenly spaced, are averaged over."""
@@ -39,42 +35,41 @@ def check_statistics(release: Release, design: Design, family_name: str, samples
     left_out = _left_out(release, design, used, response)[: MOST_LATENT + 1 - len(used)] if latent else []
     layout = Layout.of(design.basis, [*used, *left_out], cells=latent)
     draws = samples[np.unique(np.linspace(0, len(samples) - 1, DRAWS).astype(int))]
-    weights = holder_weights(release.parts, variance=1.0, norm2=2.0, spread=0.1)
     two_levels = family.response == "two levels"
-    squares = not two_levels and all(np.isfinite(_square_noise(part, response)) for part in release.parts)
+    squares = not two_levels and all(np.isfinite(_square_noise(one, response)) for one in release.contributions)
     order = np.array(layout.order)
     holders = []
-    for part in release.parts:
-        found = Statistics.of((part,), layout.order, response, family)
+    for one in release.contributions:
+        found = Statistics.of((one,), layout.order, response, family)
         found.check_released()
         data = {**model_data(found, design, layout, family, response), "lkj": np.ones(())}
         data = {key: np.asarray(value, dtype=float) for key, value in data.items()}
         law = HolderLaw.of(family, layout, data, latent)
-        holders.append(_holder(law, part, found, response, draws, samples.mean(axis=0), squares))
+        holders.append(_holder(law, one, found, response, draws, samples.mean(axis=0), squares))
     return GlmStatistics(
         holders=tuple(holders),
-        weights=np.ones(len(holders)) if weights is None else weights,
+        weights=pooling_weights(release.contributions),
         coefficients=samples,
         used=np.flatnonzero(np.isin(order, used)),
         left_out={design.basis.names[index]: int(np.flatnonzero(order == index)[0]) for index in left_out},
         features=design.features[order],
-        laplace=np.array([part.noise.distribution == "laplace" for part in release.parts]),
+        laplace=np.array([one.noise.distribution == "laplace" for one in release.contributions]),
         response_centre=0.5 if two_levels else response.centre,
         response_half=0.5 if two_levels else response.half,
         squares=squares,
     )
 
 
-def _holder(law: HolderLaw, part: Part, found: Statistics, response: Response, draws: Array, beta: Array, squares: bool
-            ) -> HolderStatistics:
+def _holder(law: HolderLaw, contribution: Contribution, found: Statistics, response: Response, draws: Array, beta: Array,
+            squares: bool) -> HolderStatistics:
     covariance, rows, expectations = law.scatter(beta)
     by_beta, by_law = law.derivatives(beta)
     each = law.implied(draws)
     implied = each.mean(axis=0)
     # Where the draws are so wide that F bends between them (a predictor that the noise hides), first order says too little.
     bent = each - law.implied(beta[None]) - (draws - beta) @ by_beta.T
-    sums = np.append(law.data["cross"], part.matrix[response.position, response.position])
-    noise = np.append(law.data["cross_variance"], _square_noise(part, response))
+    sums = np.append(law.data["cross"], contribution.matrix[response.position, response.position])
+    noise = np.append(law.data["cross_variance"], _square_noise(contribution, response))
     size = len(sums) - 1 + squares
     scatter, to_statistics, explained = np.zeros((size, size)), np.eye(size), 0.0
     scatter[: len(covariance), : len(covariance)] = covariance
@@ -98,18 +93,14 @@ def _holder(law: HolderLaw, part: Part, found: Statistics, response: Response, d
     )
 
 
-def _square_noise(part: Part, response: Response) -> float:
-    return float(entry_variances(part)[response.position, response.position])
+def _square_noise(contribution: Contribution, response: Response) -> float:
+    return float(entry_variances(contribution)[response.position, response.position])
 
 
 def _left_out(release: Release, design: Design, used: list[int], response: Response) -> list[int]:
     """Released columns that neither side of the formula uses. Squares and products of numbers are not among them: with a
     column's own distribution unknown, what they should be is not known well enough. Nor is the response that a moments release
     was made for, if one of its predictors is the response here: the sum of its squares was not released."""
-    squares = np.array([np.diag(entry_variances(part)) for part in release.parts])
-    found = []
-    for index, column in enumerate(design.basis.columns):
-        simple = len(column.factors) == 1 and column.factors[0].degree == 1
-        if simple and index not in used and index != response.position and np.isfinite(squares[:, index]).all():
-            found.append(index)
-    return found
+    squares = np.array([np.diag(entry_variances(one)) for one in release.contributions])
+    return [index for index, column in enumerate(design.basis.columns) if index not in used and index != response.position
+            and len(column.factors) == 1 and column.factors[0].degree == 1 and np.isfinite(squares[:, index]).all()]

@@ -6,9 +6,8 @@ it is
 
     P(b) ∝ exp(quadratic function of b) over the cells,      z | b ~ N(m + Bb, C).
 
-It has as many parameters as there are moments, so that the moments of a table fix it. In an exponential family the change of any
-expectation with the moments equals its regression on the squares and products; hence the moments of one table's own rows may
-stand for those of the population (``response_moments``).
+It has as many parameters as there are moments, so that the moments of a table fix it; docs/glm.md says why those of one table's
+own rows may stand for those of the population.
 """
 
 from __future__ import annotations
@@ -19,19 +18,11 @@ from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from noisewise.arrays import Array
 from noisewise.schema import Basis, Categorical
 
-Array = npt.NDArray[np.float64]
-
 MOST_CELLS: Final = 256
-CELL_SCALE: Final = 2.0
-MEAN_SCALE: Final = 0.5
-DEVIATION_CENTRE: Final = 0.3
-DEVIATION_SPREAD: Final = 1.0
-CELL_STEPS: Final = 25
-"""Of Newton's method, at most 1 long, for the first guess of the cells' odds."""
 
 
 @dataclass(frozen=True)
@@ -64,12 +55,6 @@ class Layout:
     @property
     def numbers(self) -> int:
         return len(self.order) - 1 - self.kinds
-
-    @property
-    def parameters(self) -> int:
-        """How many parameters the distribution has."""
-        kinds, numbers = self.kinds, self.numbers
-        return int(self.basis.shape[1]) + numbers * (kinds + 2) + numbers * (numbers - 1) // 2
 
     def data(self) -> dict[str, Array]:
         return {"cells": self.cells, "cell_basis": self.basis}
@@ -117,6 +102,12 @@ class Distribution(NamedTuple):
         return (self.means.T * self.probabilities) @ self.means + self.covariance
 
 
+CELL_SCALE: Final = 2.0
+MEAN_SCALE: Final = 0.5
+DEVIATION_CENTRE: Final = 0.3
+DEVIATION_SPREAD: Final = 1.0
+
+
 def distribution(x: Any, data: Mapping[str, Any], xp: Any) -> tuple[Distribution, Any]:
     """From parameters (cells, m, B, log deviations, directions of the rows of a correlation matrix's root) and what follows them.
 
@@ -149,6 +140,16 @@ def distribution(x: Any, data: Mapping[str, Any], xp: Any) -> tuple[Distribution
     return Distribution(weights / xp.sum(weights), means, covariance, log_prior), x[ends[-1]:]
 
 
+def distribution_and_rows(x: Any, data: Mapping[str, Any], xp: Any) -> tuple[Distribution, Any, Any]:
+    """The same with the number of rows, whose logarithm is the last parameter where it is noisy, and the log prior of both."""
+    columns, rest = distribution(x, data, xp)
+    rows, log_prior = data["rows"], columns.log_prior
+    if rest.shape[0]:
+        rows = xp.exp(rest[0])
+        log_prior = log_prior + rest[0] - 0.5 * (rows - data["count_rows"]) ** 2 / data["count_variance"]
+    return columns, rows, log_prior
+
+
 def start(layout: Layout, moments: Array, noise: float = 0.0) -> Array:
     """Parameters whose moments are near the given E[aaᵀ], which noise (of this standard deviation) may have made impossible."""
     kinds, numbers = layout.cells.shape[1], layout.numbers
@@ -165,6 +166,10 @@ def start(layout: Layout, moments: Array, noise: float = 0.0) -> Array:
     root = np.linalg.cholesky(mended / np.sqrt(np.outer(np.diag(mended), np.diag(mended)))) if numbers else mended
     angles = (root / np.diag(root)[:, None])[np.tril_indices(numbers, -1)]
     return np.concatenate([odds, mean[kinds:], np.zeros(numbers * kinds), np.log(deviations), angles])
+
+
+CELL_STEPS: Final = 25
+"""Of Newton's method, at most 1 long, for the first guess of the cells' odds."""
 
 
 def _cell_start(layout: Layout, moments: Array, noise: float) -> Array:

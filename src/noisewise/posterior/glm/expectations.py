@@ -1,25 +1,34 @@
-"""Integrals over the rows of a table whose columns have a given distribution, by one-dimensional quadrature.
+"""Integrals over the rows of a table whose columns have a given distribution, and the sums Σ y a that a model implies for it.
 
 A row a = (1, b, z) has categories b, which lie in one of a few cells, and numbers z, normal given the cell with a common
-covariance. So the linear predictor η = θᵀa is normal in each cell, with the same variance τ², and given η the numbers are normal
-with a mean that is linear in η. With ξ = (η − its mean in the cell)/τ and v = Cov(a, η)/τ in a cell,
+covariance. With ξ the standardised η = θᵀa of a cell, M the mean of a there, C its covariance and v = Cov(a, η)/τ,
 
     E[g(η) a]   = Σ_cells G₀ M + G₁ v,
     E[g(η) aaᵀ] = Σ_cells G₀ MMᵀ + G₁ (Mvᵀ + vMᵀ) + G₂ vvᵀ + G₀ (C − vvᵀ),          G_k = P(cell) E[g(η) ξᵏ | cell],
 
-for any function g, with M the mean of a in the cell and C its covariance there. Nothing is expanded in a series, so that it
-holds for any size of θ. The trapezoid rule converges faster than any power of its step for functions like these; the nodes are
-dense enough for τ = 10: a Gauss–Hermite rule of a third of the nodes is not.
+for any function g. The trapezoid rule converges faster than any power of its step for functions like these; the nodes are dense
+enough for τ = 10: a Gauss–Hermite rule of a third of the nodes is not. τ² is taken ``LEAST²`` larger than it is, so that nothing
+is divided by 0 where the numbers have no effect.
 
-τ² is taken ``LEAST²`` larger than it is, so that nothing is divided by 0 where the numbers have no effect.
+Given the columns' moments Σ y a has the covariance n ( E[(v + ρ²) aaᵀ] − E[Π(ρa) Π(ρa)ᵀ] ), where v is now the variance of y
+given η, ρ = f − b₀ − b₁η what the best linear function of η leaves of its mean f, and Π the projection to the squares and
+products of columns (docs/glm.md). In a cell a = M + ζ with normal ζ, and M is linear in the categories b; hence the combinations
+of squares and products have three parts that are orthogonal to each other: quadratic functions of b; linear functions of b times
+ζ; and ζζᵀ less its mean. So Π is a projection of functions of the cell, three times, and exact; only where there are too many
+cells for every function of them to be quadratic (three categories or more) 1, b and the square of η's mean stand for all
+quadratic functions, and the covariance is an upper bound.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
+
+from noisewise.posterior.glm.families import Family
+from noisewise.posterior.kernels.small_linear import cholesky, solve_lower
 
 NODES: Final = np.linspace(-8.0, 8.0, 121)
 WEIGHTS: Final = np.exp(-0.5 * NODES**2) / np.sum(np.exp(-0.5 * NODES**2))
@@ -70,10 +79,6 @@ class Expectations:
         """E[g(η) a]."""
         return self.row_from(self.powers(values, 1), xp)
 
-    def with_square(self, values: Any, xp: Any) -> Any:
-        """E[g(η) aaᵀ]."""
-        return self.square_from(self.powers(values, 2), xp)
-
     def row_from(self, powers: Any, xp: Any) -> Any:
         """E[g(η) a] from G₀ and G₁."""
         return powers[:, 0] @ self.means + xp.sum(powers[:, 1]) * self.direction
@@ -84,3 +89,73 @@ class Expectations:
         cross = xp.outer(first @ self.means, self.direction)
         along = xp.sum(second - zeroth) * xp.outer(self.direction, self.direction)
         return (self.means.T * zeroth) @ self.means + cross + cross.T + along + xp.sum(zeroth) * self.covariance
+
+
+def response_moments(family: Family, law: Expectations, data: Mapping[str, Any], xp: Any) -> tuple[Any, Any]:
+    """Per row: E[y a], and the covariance of Σ y a given the columns' moments; y in the units of the release.
+
+    In a cell η is linear in ξ, so that only G₀ … G₃ of f and G₀ … G₂ of v + f² are integrals; the rest is algebra with them and
+    with the moments 1, 0, 1, 0, 3 of ξ.
+    """
+    mean, square = scaled_moments(family, law, data, xp)
+    return from_powers(law, law.powers(mean, 3), law.powers(square, 2), data, xp)
+
+
+def from_powers(law: Expectations, mean: Any, square: Any, data: Mapping[str, Any], xp: Any) -> tuple[Any, Any]:
+    """The same from the integrals."""
+    shares = xp.sum(law.weights, axis=1)
+    centre = shares @ law.centres
+    away = law.centres - centre
+    slope = (away @ mean[:, 0] + law.tau * xp.sum(mean[:, 1])) / (shares @ away**2 + law.tau**2)
+    at, gain = xp.sum(mean[:, 0]) + slope * away, slope * law.tau  # f = at + gain · ξ + ρ
+    linear = xp.stack([at, gain + 0.0 * at, at, 3.0 * gain + 0.0 * at], axis=1)
+    squared = xp.stack([at**2 + gain**2, 2.0 * at * gain, at**2 + 3.0 * gain**2], axis=1)
+    spread = square - 2.0 * (at[:, None] * mean[:, :3] + gain * mean[:, 1:]) + shares[:, None] * squared
+    known = _projected(law, mean - shares[:, None] * linear, shares, data, xp)
+    return law.row_from(mean, xp), law.square_from(spread, xp) - known
+
+
+def _projected(law: Expectations, rest: Any, shares: Any, data: Mapping[str, Any], xp: Any) -> Any:
+    """E[Π(ρa) Π(ρa)ᵀ] from the integrals of ρ."""
+    v, cells, copies = law.direction, data["cells"], data["copies"].shape[0]
+    zeroth, first = rest[:, 0], rest[:, 1]
+    second, third = rest[:, 2] - zeroth, rest[:, 3] - 3.0 * first  # with Hermite polynomials of ξ
+    linear = xp.concatenate([xp.ones_like(shares)[:, None], cells], axis=1)
+    quadratic = xp.concatenate([linear, law.centres[:, None] ** 2], axis=1)
+    saturated = len(cells) <= 1 + data["cell_basis"].shape[1]
+
+    of_cells = zeroth[:, None] * law.means + first[:, None] * v
+    known = _within(of_cells, shares, None if saturated else quadratic, copies, xp)
+    result = known.T @ known
+
+    times_number = xp.concatenate([first[:, None] * law.means + second[:, None] * v, zeroth[:, None]], axis=1)
+    known = _within(times_number, shares, None if len(cells) == linear.shape[1] else linear, copies, xp)
+    along, level = known[:, :-1], known[:, -1]
+    cross = xp.outer(level @ along, v)
+    result = result + along.T @ along + cross + cross.T + level @ level * law.covariance
+
+    b, k = second @ law.means + xp.sum(third) * v, xp.sum(first)
+    cross = k * xp.outer(b, v)
+    return result + 0.5 * xp.outer(b, b) + cross + cross.T + k**2 * (xp.outer(v, v) + law.covariance)
+
+
+FLAT: Final = 1e-6
+"""Added to mean squares that may be 0: those of functions of cells that differ in empty cells only."""
+
+
+def _within(integrals: Any, shares: Any, functions: Any | None, copies: int, xp: Any) -> Any:
+    """Coefficients of functions of the cell, given as P(cell) times their values, in an orthonormal basis of ``functions``.
+
+    Without ``functions``: in one of all functions.
+    """
+    if functions is None:
+        return integrals / xp.sqrt(shares + 1e-300)[:, None]
+    lower = cholesky((functions.T * shares) @ functions + FLAT * xp.eye(functions.shape[1]), copies=copies)
+    return solve_lower(lower, functions.T @ integrals, copies=copies)
+
+
+def scaled_moments(family: Family, law: Expectations, data: Mapping[str, Any], xp: Any) -> tuple[Any, Any]:
+    """f(η) and v(η) + f(η)² in the units of the release."""
+    centre, half = data["response_centre"], data["response_half"]
+    mean, square = family.moments(law.eta, data, xp)
+    return (mean - centre) / half, (square - 2.0 * centre * mean + centre**2) / half**2

@@ -8,26 +8,23 @@ from functools import cache
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
+from noisewise.arrays import Array, Flags
 from noisewise.posterior.glm.columns import Layout, distribution, start
-from noisewise.posterior.glm.family import Family
-from noisewise.posterior.glm.flat import flat_density, possible_moments
-from noisewise.posterior.glm.latent import latent_density
+from noisewise.posterior.glm.densities import flat_density, latent_density, possible_moments
+from noisewise.posterior.glm.families import Family
 from noisewise.posterior.glm.prior import INTERCEPT, coefficients, effect_scales, prior_data
 from noisewise.posterior.glm.statistics import Response, Statistics, read_response
-from noisewise.posterior.kernels.gradients import jax_density
 from noisewise.posterior.kernels.jax_setup import double_precision
-from noisewise.posterior.kernels.mode import find_mode
+from noisewise.posterior.kernels.mode import doubts_about, find_mode, jax_density
 from noisewise.posterior.kernels.nuts import sample_nuts
 from noisewise.posterior.prior import Prior
 from noisewise.posterior.request import Sampled
 from noisewise.progress import Tick
-from noisewise.release.model import Release
+from noisewise.releases.release import Release
 from noisewise.results import PriorSummary
+from noisewise.run import nobody
 from noisewise.schema import Design
-
-Array = npt.NDArray[np.float64]
 
 MOST_LATENT: Final = 13
 """Up to so many columns their distribution is sampled too."""
@@ -49,7 +46,7 @@ class GlmModel:
         used = [0, *(int(index) for index in np.flatnonzero(np.any(design.features != 0.0, axis=1)) if index != 0)]
         latent = len(used) - 1 <= MOST_LATENT
         layout = Layout.of(design.basis, used, cells=latent)
-        found = Statistics.of(release.parts, layout.order, response, family)
+        found = Statistics.of(release.contributions, layout.order, response, family)
         found.check_released()
         data = model_data(found, design, layout, family, response) | prior_data(design, family, prior)
         if not latent:
@@ -78,10 +75,15 @@ class GlmModel:
             found = np.asarray(_to_user(self.latent)(flat, dict(self.data)))
         return found.reshape(*draws.shape[:-1], -1)
 
-    def sampled(self, draws: Array, diverging: npt.NDArray[np.bool_], settled: bool) -> Sampled:
+    def sampled(self, draws: Array, diverging: Flags, settled: bool) -> Sampled:
         """The draws of one fit in the user's units, with the reasons for doubt."""
-        doubts = self.doubts if settled else (*self.doubts, "the search for the posterior's mode did not settle")
-        return Sampled(self.coefficients(draws), diverging, doubts)
+        return Sampled(self.coefficients(draws), diverging, self.doubts + doubts_about(settled))
+
+    def sample(self, *, draws: int, chains: int, seed: int, tick: Tick = nobody) -> Sampled:
+        """Draws of the coefficients by NUTS."""
+        mode = find_mode(jax_density(self.log_density, self.data), *self.start())
+        found = sample_nuts(self.log_density, self.data, mode, seed=seed, chains=chains, draws=draws, tick=tick)
+        return self.sampled(found.draws, found.diverging, mode.converged)
 
     def prior_summary(self, design: Design) -> PriorSummary | None:
         """The prior in the user's units, at the standard deviations that the release shows; None where it is no product."""
@@ -100,13 +102,6 @@ class GlmModel:
             centre[~slopes] = -np.sum((centre * means)[slopes])
         return PriorSummary(dict(zip(design.terms, map(float, centre), strict=True)),
                             dict(zip(design.terms, map(float, sd), strict=True)), None)
-
-
-def sample(model: GlmModel, *, draws: int, chains: int, seed: int, tick: Tick) -> Sampled:
-    """Draws of the coefficients by NUTS."""
-    mode = find_mode(jax_density(model.log_density, model.data), *model.start())
-    found = sample_nuts(model.log_density, model.data, mode, seed=seed, chains=chains, draws=draws, tick=tick)
-    return model.sampled(found.draws, found.diverging, mode.converged)
 
 
 @cache
@@ -150,7 +145,7 @@ def model_data(found: Statistics, design: Design, layout: Layout, family: Family
 def _doubts(release: Release, found: Statistics, latent: bool) -> tuple[str, ...]:
     doubts = []
     if release.clipped_norm is not None:
-        response = "but not the response" if release.kind == "moments" else "the response with them"
+        response = "but not the response" if release.kind.name == "moments" else "the response with them"
         doubts.append(f"rows longer than the declared norm were shortened, {response}, which the model does not know")
     if not latent and found.hidden():
         doubts.append("the noise is of the order of the predictors' smallest variance, and with more than "

@@ -1,8 +1,13 @@
-"""The distribution of one holder's columns, for checking a fit at that holder: what sums Σ y a and Σ y² it implies there.
+"""The distribution of one holder's columns, for checking a fit at that holder: what sums Σ y a and Σ y² it implies there, and
+how the squared residuals of counts scatter.
 
 The parameters ψ of the distribution, and the logarithm of the number of rows where that is noisy, are found from the holder's own
 noisy moments; their covariance says how far the noise lets them be known. With many columns ψ is the released matrix itself, as
-in ``flat``. What a fit implies at the holder is F(ψ, β) = n (E[y a], E[y²]), with derivatives by both.
+in ``flat_density``. What a fit implies at the holder is F(ψ, β) = n (E[y a], E[y²]), with derivatives by both.
+
+*Dispersion: whether counts vary as much as a Poisson distribution says.* With r = y − l(η), l the best linear function of η, a
+row has E[r² | η] = g = v + ρ², where ρ = f − l as in ``expectations``, and E[r⁴ | η] = E e⁴ + 4ρ E e³ + 6ρ² v + ρ⁴ with e = y −
+f. What the columns' moments leave open is taken as there.
 """
 
 from __future__ import annotations
@@ -10,21 +15,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
-from noisewise.posterior.glm.columns import Layout, distribution, start
-from noisewise.posterior.glm.expectations import Expectations
-from noisewise.posterior.glm.family import Family
-from noisewise.posterior.glm.flat import possible_moments
-from noisewise.posterior.glm.response_moments import response_moments, scaled_moments
-from noisewise.posterior.kernels.gradients import jax_density
+from noisewise.arrays import Array
+from noisewise.posterior.glm.columns import Layout, distribution_and_rows, start
+from noisewise.posterior.glm.densities import possible_moments
+from noisewise.posterior.glm.expectations import Expectations, response_moments, scaled_moments
+from noisewise.posterior.glm.families import Family
 from noisewise.posterior.kernels.jax_setup import double_precision
-from noisewise.posterior.kernels.mode import find_mode
-
-Array = npt.NDArray[np.float64]
+from noisewise.posterior.kernels.mode import find_mode, jax_density
 
 
 @dataclass(frozen=True)
@@ -71,19 +72,14 @@ class HolderLaw:
 
 def columns_density(x: Any, data: Mapping[str, Any], xp: Any) -> Any:
     """The log posterior density of the columns' distribution given their released moments alone."""
-    columns, rest = distribution(x, data, xp)
-    rows, log_prior = data["rows"], columns.log_prior
-    if rest.shape[0]:
-        rows = xp.exp(rest[0])
-        log_prior = log_prior + rest[0] - 0.5 * (rows - data["count_rows"]) ** 2 / data["count_variance"]
+    columns, rows, log_prior = distribution_and_rows(x, data, xp)
     return log_prior - 0.5 * xp.sum((data["gram"] - rows * columns.second_moments()) ** 2 * data["gram_precision"])
 
 
 def _law(point: Any, beta: Any, data: Mapping[str, Any], latent: bool, xp: Any) -> tuple[Expectations, Any]:
     theta = data["features"] @ beta
     if latent:
-        columns, rest = distribution(point, data, xp)
-        rows = xp.exp(rest[0]) if rest.shape[0] else data["rows"]
+        columns, rows, _ = distribution_and_rows(point, data, xp)
         return Expectations.of(theta, columns.probabilities, columns.means, columns.covariance, xp), rows
     upper = np.triu_indices(data["gram"].shape[0])
     half = xp.zeros(data["gram"].shape).at[upper].set(point)
@@ -112,3 +108,65 @@ def _compiled(family: Family, latent: bool) -> tuple[Any, Any, Any]:
         return covariance, rows, law.eta, law.weights, law.means, law.direction, law.covariance
 
     return jax.jit(jax.vmap(implied, in_axes=(None, 0, None))), jax.jit(derivatives), jax.jit(scatter)
+
+
+@dataclass(frozen=True)
+class Dispersion:
+    """Per row, in the units of the release."""
+
+    linear: Array
+    """The best linear function of η as a combination of the columns: l = linear @ a."""
+    explained: float
+    """E v: the variance of counts around their means."""
+    variance: float
+    """Of Σ r², given the columns' moments."""
+    covariance: Array
+    """Of Σ r² with Σ y a."""
+
+
+FLAT: Final = 1e-6
+"""Added to the mean square of η's quadratic polynomial: 0 if η has two values only."""
+
+
+def dispersion(law: Expectations, theta: Array, data: Mapping[str, Any]) -> Dispersion:
+    """Of counts that are cut off at the declared maximum; everything as NumPy arrays."""
+    half = float(data["response_half"])
+    raw_mean, v, third, fourth = _central_moments(np.asarray(law.eta), int(data["largest"]))
+    mean = (raw_mean - float(data["response_centre"])) / half
+    v, third, fourth = v / half**2, third / half**3, fourth / half**4
+
+    centre = law.of_function(law.eta, np)
+    width = np.sqrt(law.of_function((law.eta - centre) ** 2, np))
+    standard = (law.eta - centre) / width
+    level, slope = law.of_function(mean, np), law.of_function(mean * standard, np)
+    rest = mean - level - slope * standard
+    quadratic = standard**2 - 1.0 - law.of_function(standard**3, np) * standard
+    quadratic = quadratic / np.sqrt(law.of_function(quadratic**2, np) + FLAT)
+
+    square = v + rest**2
+    variance = law.of_function(fourth + 4.0 * rest * third + 6.0 * rest**2 * v + rest**4, np)
+    covariance = law.with_row(third + 2.0 * rest * v + rest * square, np)
+    for polynomial in (np.ones_like(standard), standard, quadratic):
+        known = law.of_function(square * polynomial, np)
+        variance -= known**2
+        covariance = covariance - known * law.with_row(rest * polynomial, np)
+    linear = slope / width * theta
+    linear[0] += level - slope * centre / width
+    return Dispersion(linear, float(law.of_function(v, np)), float(variance), np.asarray(covariance))
+
+
+def _central_moments(eta: Array, largest: int) -> tuple[Array, Array, Array, Array]:
+    """Mean, variance, third and fourth central moment of min(Y, largest) for Y ~ Poisson(exp(η)); one line of η at a time."""
+    from scipy.special import gammaln, pdtrc
+
+    counts = np.arange(largest + 1.0)
+    found = []
+    for line in np.clip(eta, -60.0, 60.0):
+        rate = np.exp(line)[:, None]
+        weights = np.exp(counts * line[:, None] - rate - gammaln(counts + 1.0))
+        weights[:, -1] = pdtrc(largest - 1, rate[:, 0]) if largest else 1.0
+        mean = weights @ counts
+        away = counts - mean[:, None]
+        found.append([mean, *(np.sum(weights * away**power, axis=1) for power in (2, 3, 4))])
+    mean, second, third, fourth = np.array(found).transpose(1, 0, 2)
+    return mean, second, third, fourth

@@ -1,14 +1,10 @@
-"""Priors for the coefficients of a generalised linear model.
+"""Priors for the coefficients of a generalised linear model, as docs/glm.md states them.
 
-By default a coefficient times its predictor's standard deviation is normal with mean 0 and the family's ``slope_sd``, and so is
-the linear predictor in the middle of the predictors, with ``intercept_sd``; with more than four coefficients each is narrower, so
-that the linear predictor does not become ever wider with their number. A term counts as varying at least a little (a category: a
-quarter of its range), so that the coefficient of a level that hardly occurs has a prior of finite width. The standard deviations
-are unknowns of the model itself, so that the prior is scale-aware without a look at rows, and loose bounds do not matter.
-
-A `Prior` in the user's units replaces this for the terms that it names. ``Prior(largest_norm=s)`` is that of Kulkarni et al.
-(2021): a uniform direction and a χ² distributed squared length, cut off at s² (standard normal coefficients within a ball of
-radius s), for predictors in units of their declared half widths.
+By default they are on effects of one standard deviation of a predictor. The standard deviations are unknowns of the model
+itself, so that the prior is scale-aware without a look at rows, and loose bounds do not matter. A `Prior` in the user's units
+replaces this for the terms that it names. ``Prior(largest_norm=s)`` is that of Kulkarni et al. (2021): a uniform direction and a
+χ² distributed squared length, cut off at s² (standard normal coefficients within a ball of radius s), for predictors in units of
+their declared half widths.
 """
 
 from __future__ import annotations
@@ -17,14 +13,13 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
+from noisewise.arrays import Array, Flags
 from noisewise.errors import FitError
-from noisewise.posterior.glm.family import Family
-from noisewise.posterior.prior import Prior
+from noisewise.posterior.glm.families import Family
+from noisewise.posterior.prior import Prior, given_prior
 from noisewise.schema import Categorical, Design
-
-Array = npt.NDArray[np.float64]
+from noisewise.words import leave_out, option
 
 INTERCEPT: Final = "Intercept"
 FULL_WIDTH: Final = 2.0
@@ -92,25 +87,19 @@ def prior_data(design: Design, family: Family, prior: Prior | None) -> dict[str,
     }
 
 
-def _of_categories(design: Design) -> npt.NDArray[np.bool_]:
+def _of_categories(design: Design) -> Flags:
     """Which terms are made of categories alone."""
     categories = {column.name for column in design.basis.schema.columns if isinstance(column, Categorical)}
     others = [any(factor.column not in categories for factor in column.factors) for column in design.basis.columns]
-    uses_others: npt.NDArray[np.bool_] = np.any(design.features[np.array(others)] != 0.0, axis=0)
+    uses_others: Flags = np.any(design.features[np.array(others)] != 0.0, axis=0)
     return ~uses_others
 
 
 def _checked(design: Design, family: Family, prior: Prior | None) -> Prior:
-    given = Prior() if prior is None else prior
-    if not isinstance(given, Prior):
-        raise FitError("a prior is a Prior, or None for the default", found=type(given).__name__,
-                       remedy="write noisewise.Prior(mean={...}, sd={...})")
+    given = given_prior(design, prior)
     if given.sigma is not None:
-        raise FitError(f"a {family.name} regression has no sigma", found=f"sigma={given.sigma!r}", remedy="leave sigma out")
-    unknown = (set(given.mean) | set(given.sd)) - set(design.terms)
-    if unknown:
-        raise FitError("a prior names a term that is not in the formula", found=", ".join(sorted(unknown)),
-                       remedy="the terms are " + ", ".join(design.terms))
+        raise FitError(f"a {family.name} regression has no sigma", argument="sigma", found=option("sigma", given.sigma),
+                       remedy=leave_out("sigma"))
     if given.largest_norm is not None and (set(given.mean) | set(given.sd)) - {INTERCEPT}:
         raise FitError("a bound on the norm is a prior for all coefficients together", found="means or standard deviations too",
                        remedy="give one or the other; the intercept may have its own")

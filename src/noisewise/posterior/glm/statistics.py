@@ -6,15 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from noisewise.arrays import Array
 from noisewise.errors import FitError
-from noisewise.posterior.glm.family import Family
-from noisewise.posterior.parts import Part, holder_weights, row_count
-from noisewise.release.model import Release
+from noisewise.posterior.contributions import Contribution, Contributions, holder_weights, row_count
+from noisewise.posterior.glm.families import Family
+from noisewise.releases.release import Release
 from noisewise.schema import Categorical, Design, Numeric
-
-Array = npt.NDArray[np.float64]
 
 KINDS = ("gram", "moments")
 
@@ -44,14 +42,13 @@ class Statistics:
     """Of the number of rows: 0 where it is exact."""
 
     @classmethod
-    def of(cls, parts: Sequence[Part], order: Sequence[int], response: Response, family: Family) -> Statistics:
-        weights = holder_weights(parts, variance=1.0, norm2=2.0, spread=0.1)
-        w = np.ones(len(parts)) if weights is None else weights
-        used = np.array(order)
-        matrix = sum(weight * part.matrix for weight, part in zip(w, parts, strict=True))
-        variances = sum(weight**2 * entry_variances(part) for weight, part in zip(w, parts, strict=True))
-        counts = np.array([row_count(part) for part in parts])
-        exact = parts[0].rows is not None
+    def of(cls, contributions: Contributions, order: Sequence[int], response: Response, family: Family
+           ) -> Statistics:
+        w, used = pooling_weights(contributions), np.array(order)
+        matrix = sum(weight * one.matrix for weight, one in zip(w, contributions, strict=True))
+        variances = sum(weight**2 * entry_variances(one) for weight, one in zip(w, contributions, strict=True))
+        counts = np.array([row_count(one) for one in contributions])
+        exact = contributions[0].rows is not None
         rows, spread = float(w @ counts), 0.0 if exact else float(variances[0, 0])
         square = float(variances[response.position, response.position])
         if not exact and family.response == "two levels" and np.isfinite(square):  # y² = 1, so Σ y² counts the rows once more
@@ -89,15 +86,25 @@ class Statistics:
         return bool(not np.isfinite(noise) or np.linalg.eigvalsh(covariance)[0] < 3.0 * noise)
 
 
-def entry_variances(part: Part) -> Array:
-    """The variance of the noise in every entry of a part's matrix; infinite where nothing was released."""
-    released: Array | None = getattr(part, "variances", None)
-    return part.noise.variances(len(part.matrix)) if released is None else released
+def pooling_weights(contributions: Contributions) -> Array:
+    """With which a fit adds the holders up."""
+    weights = holder_weights(contributions, variance=1.0, norm2=2.0, spread=0.1)
+    return np.ones(len(contributions)) if weights is None else weights
+
+
+def entry_variances(contribution: Contribution) -> Array:
+    """The variance of the noise in every entry of a holder's matrix; infinite where nothing was released."""
+    released: Array | None = getattr(contribution, "variances", None)
+    return contribution.noise.variances(len(contribution.matrix)) if released is None else released
 
 
 def read_response(release: Release, design: Design, family: Family) -> Response:
     """The response of a formula, if a family can have it."""
-    _check_kind(release)
+    if release.kind.name not in KINDS:
+        raise FitError("generalised linear models are fitted to releases of kind " + " or ".join(KINDS), found=release.kind.name)
+    if any(getattr(one, "average", 1) > 1 for one in release.contributions):
+        raise FitError("generalised linear models need rows as they are", found="rows that were averaged in groups",
+                       remedy="the data holder makes a release without average")
     column = release.schema.column(design.response) if design.response in release.schema.names else None
     (position, *others) = [int(index) for index in np.flatnonzero(design.target) if index != 0]
     if family.response == "two levels":
@@ -110,11 +117,3 @@ def read_response(release: Release, design: Design, family: Family) -> Response:
         raise FitError(f"the response of a {family.name} regression is a count: a column with bounds from 0 to a whole number",
                        found=f"'{design.response}'", remedy="the data holder declares it with bounds = [0, largest count]")
     return Response(position, column.centre, column.half_width, float(column.upper))
-
-
-def _check_kind(release: Release) -> None:
-    if release.kind not in KINDS:
-        raise FitError("generalised linear models are fitted to releases of kind " + " or ".join(KINDS), found=release.kind)
-    if any(getattr(part, "average", 1) > 1 for part in release.parts):
-        raise FitError("generalised linear models need rows as they are", found="rows that were averaged in groups",
-                       remedy="the data holder makes a release without average")

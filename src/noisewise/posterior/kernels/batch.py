@@ -7,18 +7,16 @@ same code runs on a GPU.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
+from noisewise.arrays import Array, Flags
 from noisewise.posterior.kernels.jax_setup import double_precision
 from noisewise.posterior.kernels.nuts import LogDensity, first_step_sizes, whitened
-
-Array = npt.NDArray[np.float64]
 
 NEWTON_STEPS: Final = 60
 TARGET_ACCEPTANCE: Final = 0.9
@@ -33,20 +31,20 @@ class BatchDraws:
     """
 
     draws: Array
-    diverging: npt.NDArray[np.bool_]
-    converged: npt.NDArray[np.bool_]
+    diverging: Flags
+    converged: Flags
     r_hat: Array
 
 
 def sample_batch(log_density: LogDensity, data: Mapping[str, Any], starts: Array, scales: Array, *, seed: int, chains: int,
-                 draws: int, warmup: int = 300, steps: tuple[int, int] = (3, 9), shown: Shown | None = None,
-                 tick: Callable[[int, int], None] | None = None) -> BatchDraws:
+                 draws: int, warmup: int = 300, steps: tuple[int, int] = (3, 9), shown: Shown | None = None) -> BatchDraws:
     """Sample from ``log_density(x, data[k], jax.numpy)`` for every k along the first axis of the arrays in ``data``.
 
     ``steps``: the least and the largest number of steps of a trajectory. ``shown``: what of a draw is kept, see `Shown`.
 
     A device works on the next draws while the last ones are copied from it: its numbers are asked for one round late.
     """
+    shown = shown or Shown(_as_sampled, {})
     with double_precision():
         import jax
 
@@ -54,20 +52,59 @@ def sample_batch(log_density: LogDensity, data: Mapping[str, Any], starts: Array
         point, scale, converged = find_modes(log_density, arrays, starts, scales)
         count, size = starts.shape
         random = np.random.default_rng(seed)
-        state: Any = (random.normal(size=(count, chains, size)), *first_step_sizes((count, chains), 0.5 * size**-0.25))
         rounds = [True] * -(-warmup // CHUNK) + [False] * -(-draws // CHUNK)
-        run, show = _transitions(log_density), _show(_as_sampled if shown is None else shown.function)
-        kept = _Kept(draws)
-        for index, adapting in enumerate(rounds):
-            lengths = random.integers(steps[0], steps[1] + 1, CHUNK)
-            state, visited, diverged = run(state, jax.random.key(seed + index), lengths, adapting, point, scale, arrays)
-            kept.take_last()
-            if not adapting:
-                kept.expect(show(visited, point, scale, {} if shown is None else shown.arrays), diverged)
-            if tick is not None:
-                tick(index * CHUNK, len(rounds) * CHUNK)
-        kept.finish()
-    return BatchDraws(kept.draws, kept.diverging, np.asarray(converged), kept.r_hat())
+        run, show = _transitions(log_density), _show(shown.function)
+
+        def sampled() -> Iterator[Any]:
+            state: Any = (random.normal(size=(count, chains, size)), *first_step_sizes((count, chains), 0.5 * size**-0.25))
+            for index, adapting in enumerate(rounds):
+                lengths = random.integers(steps[0], steps[1] + 1, CHUNK)
+                state, visited, diverged = run(state, jax.random.key(seed + index), lengths, adapting, point, scale, arrays)
+                if not adapting:
+                    yield *show(visited, point, scale, shown.arrays), diverged
+
+        return _gathered(_one_late(sampled()), draws, np.asarray(converged))
+
+
+def _one_late(rounds: Iterator[Any]) -> Iterator[Any]:
+    """Each round as NumPy arrays, when the next one has been sent off."""
+    last: Any = None
+    for found in rounds:
+        if last is not None:
+            yield [np.asarray(each) for each in last]
+        last = found
+    yield [np.asarray(each) for each in last]
+
+
+def _gathered(rounds: Iterator[Any], draws: int, converged: Flags) -> BatchDraws:
+    """All rounds in one array, which is filled as they come."""
+    means, variances, done = [], [], 0
+    for shown, mean, variance, diverged in rounds:
+        if not done:
+            kept = np.empty((*shown.shape[:2], draws, shown.shape[3]))
+            diverging = np.empty(kept.shape[:3], dtype=bool)
+        stop = min(done + CHUNK, draws)
+        kept[:, :, done:stop] = shown[:, :, :stop - done]
+        diverging[:, :, done:stop] = np.moveaxis(diverged, 0, 2)[:, :, :stop - done]
+        means.append(mean)
+        variances.append(variance)
+        done = stop
+    kept.setflags(write=False)  # so that results can share them
+    diverging.setflags(write=False)
+    return BatchDraws(kept, diverging, converged, _r_hat(means, variances))
+
+
+def _r_hat(means: Sequence[Array], variances: Sequence[Array]) -> Array:
+    """From the rounds' means and variances: halves are made of whole rounds, an odd one in the middle is left out."""
+    half = len(means) // 2
+    if not half:
+        return np.full(means[0].shape[::2], np.nan)
+    halves = [slice(None, half), slice(-half, None)]
+    centres = np.concatenate([np.mean(means[part], axis=0) for part in halves], axis=1)
+    spread = [np.mean(variances[part], axis=0) + np.var(means[part], axis=0) for part in halves]
+    within = np.mean(spread, axis=(0, 2))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(np.sqrt(1.0 + np.var(centres, axis=1, ddof=1) / within))
 
 
 @dataclass(frozen=True)
@@ -98,52 +135,6 @@ def _show(function: Callable[..., Any]) -> Any:
         return shown, jnp.mean(shown, axis=2), jnp.var(shown, axis=2)
 
     return show
-
-
-class _Kept:
-    """Arrays of all draws, filled round by round, each when the next one has been sent off."""
-
-    def __init__(self, draws: int) -> None:
-        self._length, self._done = draws, 0
-        self._expected: Any = None
-        self._means: list[Array] = []
-        self._variances: list[Array] = []
-        self.draws: Array = np.empty(0)
-        self.diverging: npt.NDArray[np.bool_] = np.empty(0, dtype=bool)
-
-    def expect(self, shown: Any, diverged: Any) -> None:
-        self._expected = *shown, diverged
-
-    def take_last(self) -> None:
-        if self._expected is None:
-            return
-        (shown, mean, variance, diverged), self._expected = (np.asarray(part) for part in self._expected), None
-        if not self._done:
-            self.draws = np.empty((*shown.shape[:2], self._length, shown.shape[3]))
-            self.diverging = np.empty(self.draws.shape[:3], dtype=bool)
-        stop = min(self._done + CHUNK, self._length)
-        self.draws[:, :, self._done:stop] = shown[:, :, :stop - self._done]
-        self.diverging[:, :, self._done:stop] = np.moveaxis(diverged, 0, 2)[:, :, :stop - self._done]
-        self._means.append(mean)
-        self._variances.append(variance)
-        self._done = stop
-
-    def finish(self) -> None:
-        self.take_last()
-        self.draws.setflags(write=False)  # so that results can share them
-        self.diverging.setflags(write=False)
-
-    def r_hat(self) -> Array:
-        """From the rounds' means and variances: halves are made of whole rounds, an odd one in the middle is left out."""
-        half = len(self._means) // 2
-        if not half:
-            return np.full((len(self.draws), self.draws.shape[3]), np.nan)
-        halves = [slice(None, half), slice(-half, None)]
-        means = np.concatenate([np.mean(self._means[part], axis=0) for part in halves], axis=1)
-        spread = [np.mean(self._variances[part], axis=0) + np.var(self._means[part], axis=0) for part in halves]
-        within = np.mean(spread, axis=(0, 2))
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return np.asarray(np.sqrt(1.0 + np.var(means, axis=1, ddof=1) / within))
 
 
 def find_modes(log_density: LogDensity, data: Mapping[str, Any], starts: Array, scales: Array) -> tuple[Any, Any, Any]:

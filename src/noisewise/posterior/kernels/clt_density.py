@@ -1,22 +1,13 @@
 """The central-limit density of a noisy Gram matrix of normal rows, in O(d³), with its own gradient rule.
 
-Rows a = (1, w) with w normal; A = E[aaᵀ]. The sum of n such aaᵀ plus symmetric Gaussian noise (variance s² on the diagonal,
-s²/2 off it) is nearly normal with mean nA. In the Frobenius geometry its covariance is the operator
+Rows a = (1, w) with w normal; A = E[aaᵀ], ā = E[a] = A e₀. The sum of n such aaᵀ plus symmetric Gaussian noise (variance s² on
+the diagonal, s²/2 off it) is nearly normal with mean nA. As docs/methods.md derives ("The collapsed likelihood"), in the
+eigenbasis of A, with D_ij = 2nλᵢλⱼ + s², R = Ŵ − nA, P = K⁻¹R = R/D, Z = e₀e₀ᵀ and G = (K⁻¹ AZA)₀₀,
 
-    X  ↦  2n A X A + s² X − 2n ⟨āāᵀ, X⟩ āāᵀ,      ā = E[a] = A e₀,
+    −2 log p = ⟨R, P⟩ + (R₀₀ − s²P₀₀)² / (2n s² G) + Σ_{i≤j} log D_ij + log(s² G) + const,
 
-because Cov(aaᵀ) = 2 sym(A⊗A) − 2 vec(āāᵀ)vec(āāᵀ)ᵀ. Write K for the first two terms: it is diagonal in the eigenbasis of A, with
-entries D_ij = 2nλᵢλⱼ + s². With R = Ŵ − nA, P = K⁻¹R and Z = e₀e₀ᵀ, the rank-one downdate has two scalars,
-
-    1 − 2n⟨āāᵀ, K⁻¹āāᵀ⟩ = s² G,   G = (K⁻¹ AZA)₀₀,      2n⟨āāᵀ, K⁻¹R⟩ = R₀₀ − s² P₀₀,
-
-both of which are free of cancellation as s → 0 (the textbook forms are not: they subtract numbers that agree to
-s²/2n). They follow from A⁻¹ā = e₀. Hence
-
-    −2 log p = ⟨R, P⟩ + (R₀₀ − s²P₀₀)² / (2n s² G) + Σ_{i≤j} log D_ij + log(s² G) + const.
-
-The noise of the corner is independent of everything else. Where the number of rows is exact, R₀₀ = 0 and the same formula
-holds up to a constant.
+in which nothing cancels as s → 0. The noise of the corner is independent of everything else. Where the number of rows is exact,
+R₀₀ = 0 and the same formula holds up to a constant.
 
 Differentiating through an eigendecomposition breaks down for equal eigenvalues, though the function is smooth there; so
 the gradient is written out. With Y = K⁻¹Z and ⟨dA, ·⟩ the inner product,
@@ -28,6 +19,8 @@ from __future__ import annotations
 
 from functools import cache
 from typing import Any
+
+import numpy as np
 
 
 @cache
@@ -88,17 +81,8 @@ def clt_log_density() -> Any:
 
 def dense_covariance(a: Any, rows: Any, xp: Any) -> Any:
     """rows · Cov(aaᵀ) over the entries i ≤ j, as a matrix: O(d⁴) numbers, for noise that is not symmetric Gaussian."""
-    size = a.shape[0]
-    i, j = np_triangle(size)
+    i, j = np.triu_indices(a.shape[0])
     mean = a[0]
     covariance = a[i][:, i] * a[j][:, j] + a[i][:, j] * a[j][:, i]
     means = mean[i] * mean[j]
     return rows * (covariance - 2.0 * xp.outer(means, means))
-
-
-@cache
-def np_triangle(size: int) -> Any:
-    """The positions (i, j) of the upper triangle, row by row."""
-    import numpy as np
-
-    return np.triu_indices(size)

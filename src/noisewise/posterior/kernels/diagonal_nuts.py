@@ -15,13 +15,13 @@ from functools import cache
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
+from noisewise.arrays import Array
 from noisewise.posterior.kernels.jax_setup import as_numpy, double_precision
 from noisewise.posterior.kernels.nuts import LogDensity, NutsDraws, first_step_sizes
-from noisewise.posterior.kernels.stored_program import stored_program
-
-Array = npt.NDArray[np.float64]
+from noisewise.posterior.kernels.stored_program import program_of
+from noisewise.progress import Tick
+from noisewise.run import nobody
 
 CHUNK: Final = 50
 """Transitions per compiled call: the progress bar moves and Ctrl-C works between calls."""
@@ -30,15 +30,11 @@ CAREFUL_ACCEPTANCE: Final = 0.95
 """Where the curvature varies several-fold: longer steps are unstable there and end in divergences."""
 MAX_DOUBLINGS: Final = 8
 FIRST_STEP: Final = 0.5
-GUESS_WORTH: Final = 10.0
-"""A guessed variance counts for as much as so many independent draws."""
-CORRELATED: Final = 4.0
-"""So many draws of the warm-up count for one independent draw."""
 
 
 def sample_diagonal(log_density: LogDensity, data: Mapping[str, Any], point: Array, scale: Array, *, seed: int, chains: int,
                     draws: int, warmup: int = 300, acceptance: float = ACCEPTANCE,
-                    shown: Callable[[Array], Array] | None = None, tick: Callable[[int, int], None] | None = None) -> NutsDraws:
+                    shown: Callable[[Array], Array] | None = None, tick: Tick = nobody) -> NutsDraws:
     """Sample from ``log_density(x, data, jax.numpy)``, near ``point`` with about the standard deviations ``scale``.
 
     ``acceptance``: the mean acceptance rate that the step size is to give. ``shown``: what is kept of draws (chains, some draws,
@@ -56,7 +52,7 @@ def sample_diagonal(log_density: LogDensity, data: Mapping[str, Any], point: Arr
             calls = [(position, adaptation, np.int64(seed), np.int64(index * chains + chain), np.bool_(adapting),
                       np.float64(acceptance), point, deviations, arrays) for chain, position in enumerate(positions)]
             with double_precision():
-                step = _step(log_density, calls[0])
+                step = program_of(log_density, "diagonal nuts", lambda: stepper(log_density), calls[0])
             found = list(pool.map(lambda arguments, step=step: _called(step, arguments), calls))
             positions = [position for position, _, _ in found]
             visited = np.stack([positions for _, _, (positions, _) in found])
@@ -68,9 +64,14 @@ def sample_diagonal(log_density: LogDensity, data: Mapping[str, Any], point: Arr
                 diverging.append(np.stack([diverged for _, _, (_, diverged) in found]))
             if adapting and index + 1 in (warm_rounds // 3, 2 * warm_rounds // 3):
                 deviations = _corrected(guess, visited)
-            if tick is not None:
-                tick((index + 1) * CHUNK, rounds * CHUNK)
+            tick((index + 1) * CHUNK, rounds * CHUNK)
     return NutsDraws(np.concatenate(kept, axis=1)[:, :draws], np.concatenate(diverging, axis=1)[:, :draws])
+
+
+GUESS_WORTH: Final = 10.0
+"""A guessed variance counts for as much as so many independent draws."""
+CORRELATED: Final = 4.0
+"""So many draws of the warm-up count for one independent draw."""
 
 
 def _corrected(guess: Array, visited: Array) -> Array:
@@ -84,14 +85,6 @@ def _corrected(guess: Array, visited: Array) -> Array:
 def _called(step: Any, arguments: tuple[Any, ...]) -> Any:
     with double_precision():  # its context is the thread's own
         return as_numpy(step(*arguments))
-
-
-def _step(log_density: LogDensity, arguments: tuple[Any, ...]) -> Any:
-    """The compiled function: from the store for a density of this package, whose source the store knows."""
-    module = log_density.__module__
-    if not module.startswith("noisewise.posterior."):
-        return stepper(log_density)
-    return stored_program(f"diagonal nuts of {module}.{log_density.__qualname__}", lambda: stepper(log_density), arguments)
 
 
 @cache

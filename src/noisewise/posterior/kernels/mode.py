@@ -1,18 +1,63 @@
-"""The mode of a density and the curvature there: a normal approximation, and the coordinates in which NUTS is at ease."""
+"""A density with its gradient, by autograd or by JAX, its mode and the curvature there.
+
+Together a normal approximation, and the coordinates in which NUTS is at ease.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-Array = npt.NDArray[np.float64]
+from noisewise.arrays import Array
+from noisewise.posterior.kernels.jax_setup import double_precision
+
 ValueAndGradient = Callable[[Array], tuple[float, Array]]
+"""NumPy in, NumPy out."""
 
 STEP = 1e-3
 """Step of the central differences, in units of standard deviations along each axis: error of order 1e-6."""
+
+
+def autograd_density(log_density: Callable[..., Any], data: Mapping[str, Any]) -> ValueAndGradient:
+    """The density and its gradient without JAX."""
+    import autograd
+    import autograd.numpy
+
+    function = autograd.value_and_grad(lambda x: log_density(x, data, autograd.numpy))
+
+    def evaluate(x: Array) -> tuple[float, Array]:
+        with np.errstate(all="ignore"):  # far-away points of a line search may overflow; the caller looks at the value
+            value, gradient = function(x)
+        return float(value), gradient
+
+    return evaluate
+
+
+def jax_density(log_density: Callable[..., Any], data: Mapping[str, Any]) -> ValueAndGradient:
+    """The density and its gradient, compiled by JAX with the data as arguments."""
+    with double_precision():
+        import jax.numpy as jnp
+
+        arrays = {key: jnp.asarray(value) for key, value in data.items()}
+
+    def evaluate(x: Array) -> tuple[float, Array]:
+        with double_precision():
+            value, gradient = _compiled(log_density)(x, arrays)
+        return float(value), np.asarray(gradient)
+
+    return evaluate
+
+
+@cache
+def _compiled(log_density: Callable[..., Any]) -> Any:
+    import jax
+    import jax.numpy as jnp
+
+    return jax.jit(jax.value_and_grad(lambda x, data: log_density(x, data, jnp)))
 
 
 @dataclass(frozen=True)
@@ -22,6 +67,15 @@ class Mode:
     point: Array
     scale: Array
     converged: bool
+
+    @property
+    def doubts(self) -> tuple[str, ...]:
+        return doubts_about(self.converged)
+
+
+def doubts_about(converged: bool) -> tuple[str, ...]:
+    """What is to be said of a fit around a mode that was, or was not, found."""
+    return () if converged else ("the search for the posterior's mode did not settle",)
 
 
 def find_mode(log_density: ValueAndGradient, start: Array, start_scale: Array, rounds: int = 6) -> Mode:

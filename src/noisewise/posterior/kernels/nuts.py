@@ -16,11 +16,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from noisewise.arrays import Array
 from noisewise.posterior.kernels.jax_setup import as_numpy, double_precision
 from noisewise.posterior.kernels.mode import Mode
-from noisewise.posterior.kernels.stored_program import stored_program
+from noisewise.posterior.kernels.stored_program import program_of
+from noisewise.progress import Tick
+from noisewise.run import nobody
 
-Array = npt.NDArray[np.float64]
 LogDensity = Callable[..., Any]
 
 CHUNK = 100
@@ -44,17 +46,8 @@ class NutsDraws:
     diverging: npt.NDArray[np.bool_]
 
 
-def sample_nuts(
-    log_density: LogDensity,
-    data: Mapping[str, Any],
-    mode: Mode,
-    *,
-    seed: int,
-    chains: int,
-    draws: int,
-    warmup: int = 300,
-    tick: Callable[[int, int], None] | None = None,
-) -> NutsDraws:
+def sample_nuts(log_density: LogDensity, data: Mapping[str, Any], mode: Mode, *, seed: int, chains: int, draws: int,
+                warmup: int = 300, tick: Tick = nobody) -> NutsDraws:
     """Sample from ``log_density(x, data, jax.numpy)``; ``tick(done, total)`` is told how far it is."""
     with double_precision():
         size = len(mode.point)
@@ -68,24 +61,15 @@ def sample_nuts(
         for index, adapting in enumerate(rounds):
             arguments = positions, adaptation, np.int64(seed), np.int64(index), np.bool_(adapting), *rest
             # As NumPy arrays again, or the second call would be compiled anew for arguments that lie on a device.
-            found = _step(log_density, arguments)(*arguments)
+            found = program_of(log_density, "nuts", lambda: stepper(log_density), arguments)(*arguments)
             positions, adaptation, (visited, diverged) = as_numpy(found)
             if not adapting:
                 kept.append(visited[:, apart - 1::apart])
                 diverging.append(diverged.reshape(chains, -1, apart).any(axis=2))
-            if tick is not None:
-                tick((index + 1) * CHUNK, len(rounds) * CHUNK)
+            tick((index + 1) * CHUNK, len(rounds) * CHUNK)
         standard = np.concatenate(kept, axis=1)[:, :draws]
         diverged_draws = np.concatenate(diverging, axis=1)[:, :draws]
     return NutsDraws(mode.point + stretched(root, standard), diverged_draws)
-
-
-def _step(log_density: LogDensity, arguments: tuple[Any, ...]) -> Any:
-    """The compiled function: from the store for a density of this package, whose source the store knows."""
-    module = log_density.__module__
-    if not module.startswith("noisewise.posterior."):
-        return stepper(log_density)
-    return stored_program(f"nuts of {module}.{log_density.__qualname__}", lambda: stepper(log_density), arguments)
 
 
 def first_step_sizes(chains: int | tuple[int, ...], size: float) -> tuple[Any, ...]:

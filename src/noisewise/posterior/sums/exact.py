@@ -1,4 +1,15 @@
-"""The posterior of one parameter on a grid, and independent draws from it."""
+"""The posterior of one parameter given noisy sums, on a grid, and independent draws from it: no normal approximation of the sum.
+
+On the grid of its family a row is lower + step · j with j = 0, 1, …; let φ(t) = E e^{itj}. The sum of n rows is on it too, and
+
+    p(y) = Σ_s P(s) f(y − s) = 1/(2π) ∫_{−π}^{π} φ(t)ⁿ N(t) dt,      N(t) = Σ_s f(y − s) e^{−its},
+
+f being the density of the noise, everything in steps. For Laplace noise N is a geometric series. The integrand is smooth and
+periodic, so that sums over equal steps converge faster than any power. Clipping is in φ and costs nothing.
+
+Where the noise is so much larger than the spread of the sum that the integral would need many points, the sum's own shape does
+not matter; there, and where p is below what sums in double precision can tell from 0, the sum is taken to be normal.
+"""
 
 from __future__ import annotations
 
@@ -9,16 +20,105 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from noisewise.arrays import Array
 from noisewise.posterior.sums.families import Family
-from noisewise.posterior.sums.likelihood import exact_log_likelihood, normal_log_likelihood
-from noisewise.posterior.sums.noisy_sum import NoisySum
+from noisewise.posterior.sums.noisy_sum import LAPLACE, Noise, NoisySum
 
-Array = npt.NDArray[np.float64]
+MOST_POINTS: Final = 2000
+"""More are needed where the noise is more than some twenty times the sum's own spread."""
+FLOOR: Final = 1e-10
+"""Of the sum of all absolute values: what is smaller is rounding."""
+SMALL_NOISE: Final = 2.0
+"""Gaussian noise below so many steps is summed term by term."""
 
-SEARCH_POINTS: Final = 401
-POINTS: Final = 600
-DEPTH: Final = 40.0
-"""The grid reaches as far as the log density is this much below its largest value."""
+
+def log_normal_laplace(x: Array, variance: Array, scale: float) -> Array:
+    """The log density at x of the sum of a centred normal variable and Laplace noise.
+
+    >>> float(np.round(np.exp(log_normal_laplace(np.array([0.0]), np.array([1e-12]), 1.0))[0], 6))
+    0.5
+    """
+    from scipy.special import log_ndtr
+
+    sd = np.sqrt(np.maximum(variance, 1e-300))
+    half = variance / (2.0 * scale**2)
+    left = half - x / scale + log_ndtr(x / sd - sd / scale)
+    right = half + x / scale + log_ndtr(-x / sd - sd / scale)
+    return np.asarray(np.logaddexp(left, right) - np.log(2.0 * scale))
+
+
+def log_with_normal_sum(x: Array, variance: Array, noise: Noise) -> Array:
+    """The log density at x of the sum of a centred normal variable and noise."""
+    if noise.distribution == LAPLACE:
+        return log_normal_laplace(x, variance, noise.scale)
+    total = variance + noise.sd**2
+    return np.asarray(-0.5 * (x**2 / total + np.log(2.0 * np.pi * total)))
+
+
+def row_moments(family: Family, pmf: Array) -> tuple[Array, Array]:
+    """Mean and variance of a row as it is in the release."""
+    mean = pmf @ family.values
+    return mean, np.maximum(pmf @ family.values**2 - mean**2, 0.0)
+
+
+def normal_log_likelihood(family: Family, pmf: Array, seen: NoisySum) -> Array:
+    """The log likelihood if sums were normal; with the right mean and variance of clipped rows."""
+    mean, variance = row_moments(family, pmf)
+    return over_rows(seen, lambda rows: log_with_normal_sum(seen.total(rows) - rows * mean, rows * variance, seen.user_noise))
+
+
+def exact_log_likelihood(family: Family, pmf: Array, seen: NoisySum) -> Array:
+    """The log likelihood of a noisy sum at every row of ``pmf``."""
+    return over_rows(seen, lambda rows: _given_rows(family, pmf, seen, rows))
+
+
+def over_rows(seen: NoisySum, given_rows: Callable[[int], Array]) -> Array:
+    """The log likelihood, averaged over the numbers of rows that are possible."""
+    logs = [np.log(weight) + given_rows(rows) for rows, weight in zip(seen.rows, seen.weights, strict=True) if weight > 0]
+    return np.asarray(np.logaddexp.reduce(logs, axis=0))
+
+
+def _given_rows(family: Family, pmf: Array, seen: NoisySum, rows: int) -> Array:
+    mean, variance = row_moments(family, pmf)
+    approximate = log_with_normal_sum(seen.total(rows) - rows * mean, rows * variance, seen.user_noise)
+    noise = seen.user_noise.times(1.0 / family.step)
+    if not family.whole:  # the grid is ours: less noise than its step would see that no sum lies on it
+        noise = Noise(noise.distribution, max(noise.sd, SMALL_NOISE))
+    y = (seen.total(rows) - rows * family.lower) / family.step
+    middle, sd = rows * (mean - family.lower) / family.step, np.sqrt(rows * variance) / family.step
+    tail = 40.0 * noise.scale if noise.distribution == LAPLACE else 10.0 * noise.sd
+    reach = 2.0 * np.max(np.abs(y - middle)) + 24.0 * np.max(sd) + 2.0 * tail + 8.0
+    end = min(np.pi, 12.0 / max(float(np.min(sd)), 1e-300))  # e^(−72) is nothing, also with some excess kurtosis
+    points = int(np.ceil(end * reach / (2.0 * np.pi))) + 1
+    if points > MOST_POINTS:
+        return approximate
+    t = np.linspace(0.0, end, points + 1)
+    weights = np.full(points + 1, t[1] / np.pi)
+    weights[0] /= 2.0
+    weights[-1] /= 2.0  # at π the integrand's period ends; elsewhere it is 0 there
+    phi = pmf @ np.exp(1j * np.outer(np.arange(family.steps + 1), t))
+    with np.errstate(divide="ignore"):
+        power = np.exp(rows * np.log(phi))
+    side = weights * noise_transform(y, noise, t)
+    density = np.real(power @ side) / family.step
+    trusted = density > FLOOR * (np.abs(power) @ np.abs(side)) / family.step
+    return np.where(trusted, np.log(np.where(trusted, density, 1.0)), approximate)
+
+
+def noise_transform(y: float, noise: Noise, t: Array) -> npt.NDArray[np.complex128]:
+    """N(t) = Σ_s f(y − s) e^{−its} over all whole numbers s."""
+    if noise.distribution == LAPLACE:
+        b = noise.scale
+        floor = np.floor(y)
+        r = y - floor
+        ratio = np.exp(-1.0 / b + 1j * t)
+        down = np.exp(-r / b) / (1.0 - ratio)
+        up = np.exp((r - 1.0) / b - 1j * t) / (1.0 - np.conj(ratio))
+        return np.asarray(np.exp(-1j * t * floor) * (down + up) / (2.0 * b))
+    if noise.sd >= SMALL_NOISE:
+        return np.asarray(np.exp(-1j * t * y - 0.5 * (noise.sd * t) ** 2))
+    s = np.arange(np.floor(y - 10.0 * noise.sd) - 1.0, np.ceil(y + 10.0 * noise.sd) + 2.0)
+    return np.asarray(np.exp(-1j * np.outer(t, s)) @ np.exp(noise.log_density(y - s)))
 
 
 @dataclass(frozen=True)
@@ -44,8 +144,11 @@ class GridPosterior:
         x = 2.0 * left / (start + np.sqrt(np.maximum(start**2 + 2.0 * slope * left, 0.0)) + 1e-300)
         return np.asarray(self.z[i] + np.clip(x, 0.0, width[i]))
 
-    def expect(self, function: Callable[[Array], Array]) -> float:
-        return float(np.trapezoid(self.density * function(self.z), self.z))
+
+SEARCH_POINTS: Final = 401
+POINTS: Final = 600
+DEPTH: Final = 40.0
+"""The grid reaches as far as the log density is this much below its largest value."""
 
 
 def posterior(family: Family, sums: Sequence[NoisySum], points: int = POINTS) -> GridPosterior:

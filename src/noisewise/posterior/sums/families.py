@@ -3,7 +3,8 @@
 Every family lives on a grid from the lower to the upper bound: 0 and 1, counts, or 2048 steps for numbers (then each number
 stands for those nearest to it, whose variance is too large by a twelfth of a squared step).
 
-A parameter is handled as z, which is any number: log odds, log rate, log mean, mean.
+A parameter is handled as z, which is any number: log odds, log rate, log mean, mean. What the sums of a normal column in a
+release are about is mean and standard deviation after clipping (`clipped_normal`).
 """
 
 from __future__ import annotations
@@ -13,11 +14,10 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
 import numpy as np
-import numpy.typing as npt
 
+from noisewise.arrays import Array
 from noisewise.errors import FitError
-
-Array = npt.NDArray[np.float64]
+from noisewise.words import leave_out, option
 
 STEPS: Final = 2048
 MOST_COUNTS: Final = 2**13
@@ -49,9 +49,9 @@ class Family(ABC):
         """What a row can be."""
         return np.linspace(self.lower, self.upper, self.steps + 1)
 
-    @abstractmethod
     def theta(self, z: Array) -> Array:
-        """The parameter in the user's units."""
+        """The parameter in the user's units: by default z is its logarithm."""
+        return np.asarray(np.exp(z))
 
     @abstractmethod
     def reach(self) -> tuple[float, float]:
@@ -72,18 +72,6 @@ class Family(ABC):
         between[:, -1] = 1.0
         between[:, 1:-1] = self.below(theta, middle)
         return np.asarray(np.diff(between, axis=1))
-
-    @abstractmethod
-    def update(self, total: Array, rows: float, rng: np.random.Generator) -> Array:
-        """The parameter given the sum of all rows: a draw from the conjugate posterior, where no row was clipped."""
-
-    @abstractmethod
-    def plain_moments(self, theta: Array) -> tuple[Array, Array]:
-        """Mean and variance of a row that is not clipped."""
-
-    @abstractmethod
-    def possible(self, rows: float) -> tuple[float, float]:
-        """The least and the largest sum of so many rows that the conjugate update can take."""
 
 
 class Bernoulli(Family):
@@ -111,15 +99,6 @@ class Bernoulli(Family):
     def below(self, theta: Array, ends: Array) -> Array:
         return np.asarray(1.0 - theta[:, None] + 0.0 * ends)
 
-    def update(self, total: Array, rows: float, rng: np.random.Generator) -> Array:
-        return rng.beta(self.prior[0] + total, self.prior[1] + rows - total)
-
-    def plain_moments(self, theta: Array) -> tuple[Array, Array]:
-        return theta, theta * (1.0 - theta)
-
-    def possible(self, rows: float) -> tuple[float, float]:
-        return 0.0, rows
-
 
 class Poisson(Family):
     """A rate, with a Gamma prior: shape and rate."""
@@ -133,9 +112,6 @@ class Poisson(Family):
     def steps(self) -> int:
         return int(self.upper)
 
-    def theta(self, z: Array) -> Array:
-        return np.asarray(np.exp(z))
-
     def reach(self) -> tuple[float, float]:
         return float(np.log(self.upper) - 30.0), float(np.log((self.prior[0] + 50.0) / self.prior[1]))
 
@@ -147,15 +123,6 @@ class Poisson(Family):
 
         return np.asarray(gammaincc(np.floor(ends) + 1.0, theta[:, None]))
 
-    def update(self, total: Array, rows: float, rng: np.random.Generator) -> Array:
-        return rng.gamma(self.prior[0] + total) / (self.prior[1] + rows)
-
-    def plain_moments(self, theta: Array) -> tuple[Array, Array]:
-        return theta, theta
-
-    def possible(self, rows: float) -> tuple[float, float]:
-        return 0.0, np.inf
-
 
 class Exponential(Family):
     """The mean of an exponential distribution; its inverse has a Gamma prior: shape and rate."""
@@ -163,9 +130,6 @@ class Exponential(Family):
     name = "exponential"
     term = "mean"
     prior_words = "shape and rate of a Gamma prior of one over the mean, for example (0.5, 0.1)"
-
-    def theta(self, z: Array) -> Array:
-        return np.asarray(np.exp(z))
 
     def reach(self) -> tuple[float, float]:
         middle = float(np.log(self.upper))
@@ -176,15 +140,6 @@ class Exponential(Family):
 
     def below(self, theta: Array, ends: Array) -> Array:
         return np.asarray(-np.expm1(-ends / theta[:, None]))
-
-    def update(self, total: Array, rows: float, rng: np.random.Generator) -> Array:
-        return np.asarray((self.prior[1] + total) / rng.gamma(self.prior[0] + rows, size=np.shape(total)))
-
-    def plain_moments(self, theta: Array) -> tuple[Array, Array]:
-        return theta, theta**2
-
-    def possible(self, rows: float) -> tuple[float, float]:
-        return 0.0, np.inf
 
 
 @dataclass(frozen=True)
@@ -210,16 +165,26 @@ class Normal(Family):
 
         return np.asarray(ndtr((ends - theta[:, None]) / self.sigma))
 
-    def update(self, total: Array, rows: float, rng: np.random.Generator) -> Array:
-        precision = rows / self.sigma**2 + 1.0 / self.prior[1] ** 2
-        mean = (total / self.sigma**2 + self.prior[0] / self.prior[1] ** 2) / precision
-        return np.asarray(mean + rng.normal(size=np.shape(total)) / np.sqrt(precision))
 
-    def plain_moments(self, theta: Array) -> tuple[Array, Array]:
-        return theta, np.full_like(theta, self.sigma**2)
+def clipped_normal(mean: Array, sd: Array | float, lower: float, upper: float) -> tuple[Array, Array]:
+    """Mean and standard deviation of clip(X, lower, upper) for X ~ N(mean, sd²).
 
-    def possible(self, rows: float) -> tuple[float, float]:
-        return -np.inf, np.inf
+    >>> clipped = clipped_normal(np.array([0.0, 50.0]), 1.0, 0.0, 100.0)
+    >>> np.round(clipped, 4).tolist()
+    [[0.3989, 50.0], [0.5838, 1.0]]
+    """
+    from scipy.special import ndtr
+
+    a, b = (lower - mean) / sd, (upper - mean) / sd
+    at_lower, at_upper = ndtr(a), ndtr(-b)
+    density_a, density_b = (np.exp(-0.5 * z**2) / np.sqrt(2.0 * np.pi) for z in (a, b))
+    inside = 1.0 - at_lower - at_upper
+    # X and what clipping adds at the lower bound and takes away at the upper one
+    centre = np.clip(mean + sd * (a * at_lower + density_a + b * at_upper - density_b), lower, upper)
+    off = mean - centre
+    variance = ((lower - centre) ** 2 * at_lower + (upper - centre) ** 2 * at_upper + (off**2 + sd**2) * inside
+                + 2.0 * off * sd * (density_a - density_b) + sd**2 * (a * density_a - b * density_b))
+    return np.asarray(centre), np.asarray(np.sqrt(np.maximum(variance, 0.0)))
 
 
 FAMILIES: Final = ("bernoulli", "poisson", "exponential", "normal")
@@ -231,24 +196,25 @@ def family_for(name: str, bounds: tuple[float, float], *, categorical: bool, pri
     bounds only."""
     lower, upper = bounds
     if name not in FAMILIES:
-        raise FitError("the family of a sum is not known", found=repr(name), remedy="known are " + ", ".join(FAMILIES))
+        raise FitError("the family of a sum is not known", argument="family", found=repr(name), known=FAMILIES)
     if sigma is not None and name != "normal":
-        raise FitError("only a normal column has a sigma", found=f"family {name!r}", remedy="leave sigma out")
+        raise FitError("only a normal column has a sigma", argument="sigma", found=f"family {name!r}", remedy=leave_out("sigma"))
     if categorical and name != "bernoulli":
-        raise FitError("a column with levels has proportions", found=f"family {name!r}", remedy='give family="bernoulli"')
+        raise FitError("a column with levels has proportions", argument="family", found=f"family {name!r}",
+                       remedy="give " + option("family", "bernoulli"))
     if name == "bernoulli":
         _require(bounds == (0.0, 1.0), "a proportion is that of a level, or of a column with bounds 0 and 1", bounds)
-        return Bernoulli(lower, upper, _prior(prior, (1.0, 1.0), Bernoulli))
+        return Bernoulli(lower, upper, prior_numbers(prior, (1.0, 1.0), Bernoulli))
     if name == "poisson":
         _require(lower == 0 and float(upper).is_integer() and upper <= MOST_COUNTS,
                  f"a count has bounds from 0 to a whole number of at most {MOST_COUNTS}", bounds)
-        return Poisson(lower, upper, _prior(prior, (0.5, 1.0 / upper), Poisson))
+        return Poisson(lower, upper, prior_numbers(prior, (0.5, 1.0 / upper), Poisson))
     if name == "exponential":
         _require(lower == 0, "a column with an exponential distribution has bounds from 0", bounds)
-        return Exponential(lower, upper, _prior(prior, (0.5, 0.005 * upper), Exponential))
+        return Exponential(lower, upper, prior_numbers(prior, (0.5, 0.005 * upper), Exponential))
     if sigma is None or not (np.isfinite(sigma) and sigma > 0):
         raise FitError("sigma is a positive number", found=repr(sigma))
-    return Normal(lower, upper, _prior(prior, ((lower + upper) / 2.0, (upper - lower) / 2.0), Normal), sigma=float(sigma))
+    return Normal(lower, upper, prior_numbers(prior, ((lower + upper) / 2.0, (upper - lower) / 2.0), Normal), sigma=float(sigma))
 
 
 def _require(holds: bool, rule: str, bounds: tuple[float, float]) -> None:
@@ -256,7 +222,8 @@ def _require(holds: bool, rule: str, bounds: tuple[float, float]) -> None:
         raise FitError(rule, found=f"bounds [{bounds[0]:g}, {bounds[1]:g}]", remedy="choose another family")
 
 
-def _prior(given: Any, default: tuple[float, float], family: type[Family]) -> tuple[float, float]:
+def prior_numbers(given: Any, default: tuple[float, float], family: type[Family]) -> tuple[float, float]:
+    """The two numbers of a family's prior, those that are given or the default ones."""
     if given is None:
         return default
     try:

@@ -11,18 +11,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
+from noisewise.arrays import Array
 from noisewise.errors import FitError
-from noisewise.posterior.sums.clipped import clipped_normal
-from noisewise.posterior.sums.families import Normal
-from noisewise.posterior.sums.likelihood import log_normal_laplace
+from noisewise.posterior.sums.exact import log_normal_laplace, over_rows
+from noisewise.posterior.sums.families import Normal, clipped_normal
 from noisewise.posterior.sums.noisy_sum import LAPLACE, NoisySum
-
-Array = npt.NDArray[np.float64]
+from noisewise.words import option
 
 COARSE: Final = 31
 FINE: Final = 121
@@ -60,7 +59,7 @@ def draws(sums: Sequence[NoisySum], size: tuple[int, ...], rng: np.random.Genera
     """Independent draws of (mean, sigma), both before clipping, in the user's units."""
     if any(seen.squares is None for seen in sums):
         raise FitError("sigma is found from the sum of squares, which is not in this release",
-                       remedy="give sigma, if it is known")
+                       argument="sigma", remedy="give " + option("sigma") + ", if it is known")
     grid = _grid(sums)
     logs = grid.log_posterior(sums)
     weights = np.exp(logs - logs.max())
@@ -147,9 +146,7 @@ def _log_column(sums: Sequence[NoisySum], mu: Array, sigma: float) -> Array:
     c = np.clip(c, -0.999999 * np.sqrt(v1 * v2), 0.999999 * np.sqrt(v1 * v2))
     total = np.zeros_like(mu)
     for seen in sums:
-        logs = [np.log(w) + _given_rows(seen, n, m1, m2, v1, v2, c)
-                for n, w in zip(seen.rows, seen.weights, strict=True) if w > 0]
-        total = total + np.logaddexp.reduce(logs, axis=0)
+        total = total + over_rows(seen, partial(_given_rows, seen, m1=m1, m2=m2, v1=v1, v2=v2, c=c))
     return total
 
 

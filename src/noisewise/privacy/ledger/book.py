@@ -19,12 +19,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from noisewise.errors import BudgetError, PrivacyError
-from noisewise.privacy.accounting import Composition, Rule, compose, fits, largest_epsilon
+from noisewise.privacy.accounting import Charge, Composition, Rule, compose, fits, largest_epsilon, per_person
 from noisewise.privacy.calibration import analytic_gaussian_sigma, check_delta, laplace_scale
 from noisewise.privacy.cost import Cost
-from noisewise.privacy.ledger.entries import Entry, Total, problems
-from noisewise.privacy.ledger.populations import Charge, per_person
+from noisewise.privacy.ledger.entries import Entry, Total, What, problems
 from noisewise.privacy.ledger.store import Store
+from noisewise.words import option
 
 PATIENCE: Final = 10.0
 """Seconds to wait for a process that has just charged the same request: its file is worth waiting for."""
@@ -57,8 +57,9 @@ class Ledger:
         store = Store(place)
         if not store.exists():
             if epsilon is None:
-                raise BudgetError("there is no ledger here yet, and a new one needs a total budget", found=store.shown,
-                                  remedy="give epsilon, and delta unless all releases are to be pure")
+                raise BudgetError("there is no ledger here yet, and a new one needs a total budget", argument="epsilon",
+                                  found=store.shown, remedy="give " + option("epsilon") + ", and " + option("delta")
+                                  + " unless all releases are to be pure")
             total = Total(epsilon, 0.0 if delta is None else delta, rule or ("gaussian" if delta else "basic"))
             store.create(Entry.following(None, what="opened", at=_now(), who=_who(), description=name, cost=total.as_dict()))
         total = Total.of(store.entries())
@@ -84,16 +85,6 @@ class Ledger:
         """How charges are put together."""
         return self._total.rule
 
-    @property
-    def place(self) -> str:
-        """Where it is; of an address, without its password."""
-        return self._store.shown
-
-    @property
-    def name(self) -> str:
-        """Which table it is for."""
-        return self._store.entries()[0].description
-
     def entries(self) -> list[Entry]:
         """Everything that was recorded, in order."""
         return self._store.entries()
@@ -111,14 +102,9 @@ class Ledger:
         done = {entry.of: entry.file_digest for entry in entries if entry.what == "released"}
         charges = [entry for entry in entries if entry.what == "charged"]
         return [{
-            "entry": entry.number,
-            "at": entry.at,
-            "who": entry.who,
-            "what": entry.description,
-            "about": ", ".join(f"{name} {value}" for name, value in entry.partition.items()) or "everyone",
-            "epsilon": entry.spending.epsilon,
-            "delta": entry.spending.delta,
-            "file": done.get(entry.number, ""),
+            "entry": entry.number, "at": entry.at, "who": entry.who, "what": entry.description,
+            "about": ", ".join(f"{name} {value}" for name, value in entry.stratum.items()) or "everyone",
+            "epsilon": entry.spending.epsilon, "delta": entry.spending.delta, "file": done.get(entry.number, ""),
             "together": together,
         } for entry, together in zip(charges, self._running(_charges(entries)), strict=True)]
 
@@ -126,10 +112,10 @@ class Ledger:
         """What all charges cost together, for whoever they cost most, at the ledger's delta and by its rule."""
         return self._together(_charges(self.entries()))
 
-    def remaining(self, delta: float | None = None, partition: Mapping[str, str] | None = None) -> float:
+    def remaining(self, delta: float | None = None, stratum: Mapping[str, str] | None = None) -> float:
         """The largest epsilon of one more release: with Gaussian noise of this delta, or with Laplace noise.
 
-        ``partition`` says which part of the population it would be about; by default it is about everyone.
+        ``stratum`` says which stratum of the population it would be about; by default it is about everyone.
         """
         if delta is not None:
             check_delta(delta)
@@ -137,7 +123,7 @@ class Ledger:
         def affordable(epsilon: float) -> bool:
             cost = (Cost.laplace(laplace_scale(epsilon, 1.0), epsilon) if delta is None
                     else Cost.gaussian(analytic_gaussian_sigma(epsilon, delta, 1.0), epsilon, delta))
-            return self._covers([*spent, (partition or {}, cost)])
+            return self._covers([*spent, (stratum or {}, cost)])
 
         spent = _charges(self.entries())
         return largest_epsilon(affordable, self.epsilon)
@@ -148,7 +134,7 @@ class Ledger:
         number = _completed(entries, request)
         return None if number is None else self._checked_file(entries, number)
 
-    def charge(self, cost: Cost, *, description: str, request: str, partition: Mapping[str, str] | None = None,
+    def charge(self, cost: Cost, *, description: str, request: str, stratum: Mapping[str, str] | None = None,
                neighbours: str = "") -> int:
         """Record a spending, or refuse it; when this returns it is on the disk.
 
@@ -165,10 +151,10 @@ class Ledger:
                     return before
                 _refuse_other_neighbours(entries, neighbours)
                 if time.monotonic() >= until or not _under_way(entries, request):
-                    spent, charge = _charges(entries), (dict(partition or {}), cost)
+                    spent, charge = _charges(entries), (dict(stratum or {}), cost)
                     affordable = self._covers([*spent, charge])
                     entry = Entry.following(entries[-1], what="charged", at=_now(), who=_who(), description=description,
-                                            cost=cost.as_dict(), partition=partition, neighbours=neighbours, request=request)
+                                            cost=cost.as_dict(), stratum=stratum, neighbours=neighbours, request=request)
                     if affordable:
                         self._store.add(connection, entry)
                     break
@@ -185,7 +171,7 @@ class Ledger:
             if charge is None or any(found.of == entry for found in entries):
                 raise PrivacyError("a charge is completed once", found=f"entry {entry}")
             self._store.add(connection, Entry.following(
-                entries[-1], what="released", at=_now(), who=_who(), description=charge.description, partition=charge.partition,
+                entries[-1], what="released", at=_now(), who=_who(), description=charge.description, stratum=charge.stratum,
                 neighbours=charge.neighbours, request=charge.request, of=entry, file_digest=hashlib.sha256(content).hexdigest()))
             self._store.add_file(connection, entry, content)
 
@@ -263,6 +249,16 @@ class Ledger:
             else "nothing is left for such a release; use what was released before",
         )
 
+    @property
+    def place(self) -> str:
+        """Where it is; of an address, without its password."""
+        return self._store.shown
+
+    @property
+    def name(self) -> str:
+        """Which table it is for."""
+        return self._store.entries()[0].description
+
     def __repr__(self) -> str:
         return f"<Ledger {self.place}: epsilon {self.epsilon}, delta {self.delta}, {self.rule}>"
 
@@ -276,18 +272,23 @@ class Ledger:
 
 
 def _charges(entries: Sequence[Entry]) -> list[Charge]:
-    return [(entry.partition, entry.spending) for entry in entries if entry.what == "charged"]
+    return [(entry.stratum, entry.spending) for entry in entries if entry.what == "charged"]
+
+
+def _last(entries: Sequence[Entry], what: What, request: str) -> Entry | None:
+    """The last charge of the same request, or the last release of one."""
+    return next((entry for entry in reversed(entries) if request and entry.what == what and entry.request == request), None)
 
 
 def _completed(entries: Sequence[Entry], request: str) -> int | None:
-    """The charge of the same request whose release was made, the last if there are several."""
-    return next((entry.of for entry in reversed(entries) if request and entry.what == "released" and entry.request == request),
-                None)
+    """The charge of the same request whose release was made."""
+    made = _last(entries, "released", request)
+    return None if made is None else made.of
 
 
 def _under_way(entries: Sequence[Entry], request: str) -> bool:
     """Whether the same request was charged a moment ago: someone is probably drawing its noise now."""
-    last = next((entry for entry in reversed(entries) if request and entry.what == "charged" and entry.request == request), None)
+    last = _last(entries, "charged", request)
     if last is None:
         return False
     age = datetime.datetime.now(datetime.UTC) - datetime.datetime.fromisoformat(last.at)

@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final, Literal, TypeAlias, get_args
 
+from noisewise.checks import is_number
 from noisewise.errors import BudgetError, PrivacyError
 from noisewise.privacy.accounting import RULES, Rule
 from noisewise.privacy.cost import Cost
+from noisewise.words import option
 
 What: TypeAlias = Literal["opened", "charged", "released"]
 KNOWN: Final[tuple[str, ...]] = get_args(What)
@@ -29,7 +32,7 @@ class Entry:
     """One line of a ledger.
 
     ``opened`` states the total budget. ``charged`` is a spending: it counts whatever happens next. ``released`` says that the
-    file of an earlier charge (``of``) was made, and its digest. ``partition`` says whom a charge is about: empty for everyone.
+    file of an earlier charge (``of``) was made, and its digest. ``stratum`` says whom a charge is about: empty for everyone.
     ``neighbours`` says between which tables it cannot be told apart: a row or a person, replaced or added.
     """
 
@@ -39,7 +42,7 @@ class Entry:
     who: str
     description: str
     cost: dict[str, Any] | None
-    partition: dict[str, str]
+    stratum: dict[str, str]
     neighbours: str
     request: str
     of: int | None
@@ -49,12 +52,12 @@ class Entry:
 
     @classmethod
     def following(cls, last: Entry | None, *, what: What, at: str, who: str, description: str, cost: dict[str, Any] | None = None,
-                  partition: Mapping[str, str] | None = None, neighbours: str = "", request: str = "", of: int | None = None,
+                  stratum: Mapping[str, str] | None = None, neighbours: str = "", request: str = "", of: int | None = None,
                   file_digest: str = "") -> Entry:
         """The next entry after another one, with its digest. Its time is never before that of the last: clocks are set back."""
         fields: dict[str, Any] = {
             "number": 1 if last is None else last.number + 1, "what": what, "at": at if last is None else max(at, last.at),
-            "who": who, "description": description, "cost": cost, "partition": dict(partition or {}), "neighbours": neighbours,
+            "who": who, "description": description, "cost": cost, "stratum": dict(stratum or {}), "neighbours": neighbours,
             "request": request, "of": of, "file_digest": file_digest, "before": FIRST if last is None else last.digest}
         return cls(**fields, digest=cls(**fields, digest="").computed_digest())
 
@@ -78,18 +81,19 @@ class Total:
     delta: float
     rule: Rule
 
-    def __post_init__(self) -> None:
-        good = all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in (self.epsilon, self.delta))
-        if not good or not (0 < self.epsilon < float("inf") and 0 <= self.delta < 1):
-            raise BudgetError("a total budget is a positive epsilon and a delta between 0 and 1",
-                              found=f"epsilon {self.epsilon!r}, delta {self.delta!r}", remedy="for example epsilon=3, delta=1e-6")
-        if self.rule not in RULES:
-            raise BudgetError("the rule of a ledger is one of " + ", ".join(RULES), found=repr(self.rule))
-        object.__setattr__(self, "epsilon", float(self.epsilon))
-        object.__setattr__(self, "delta", float(self.delta))
-
     def as_dict(self) -> dict[str, Any]:
         return {**asdict(self), "format": FORMAT}
+
+    def __post_init__(self) -> None:
+        good = is_number(self.epsilon) and is_number(self.delta) and 0 < self.epsilon < math.inf and 0 <= self.delta < 1
+        if not good:
+            raise BudgetError("a total budget is a positive epsilon and a delta between 0 and 1",
+                              found=f"epsilon {self.epsilon!r}, delta {self.delta!r}",
+                              remedy="for example " + option("epsilon", 3) + " and " + option("delta", 1e-6))
+        if self.rule not in RULES:
+            raise BudgetError("the rule of a ledger is not known", argument="rule", found=repr(self.rule), known=RULES)
+        object.__setattr__(self, "epsilon", float(self.epsilon))
+        object.__setattr__(self, "delta", float(self.delta))
 
     @classmethod
     def of(cls, entries: Sequence[Entry]) -> Total:

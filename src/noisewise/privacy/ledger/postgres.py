@@ -28,10 +28,6 @@ KEPT_OPTIONS: Final = ("application_name", "channel_binding", "connect_timeout",
 """Options of an address that hold no secret: where the server is, and how safe the connection must be."""
 
 
-def is_address(place: str) -> bool:
-    return place.startswith(("postgresql://", "postgres://"))
-
-
 def without_password(address: str) -> str:
     """The address as it may be shown: whatever stands before the last @ may be part of a password that was not encoded.
 
@@ -59,17 +55,8 @@ def to_be_stored(address: str) -> str:
     return f"{shown}?{kept}" if kept and not shown.endswith("://...") else shown
 
 
-def connect(address: str) -> Any:
-    return _psycopg().connect(address, autocommit=True)
-
-
-def error() -> type[Exception]:
-    """The root of what psycopg raises."""
-    found: type[Exception] = _psycopg().Error
-    return found
-
-
-def _psycopg() -> Any:
+def driver() -> Any:
+    """The package psycopg."""
     try:
         import psycopg
     except ImportError:

@@ -17,6 +17,7 @@ from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any, Final
 
+from noisewise.database_query import is_postgres
 from noisewise.errors import PrivacyError
 from noisewise.privacy.ledger import postgres
 from noisewise.privacy.ledger.entries import Entry
@@ -24,10 +25,10 @@ from noisewise.privacy.ledger.entries import Entry
 WAIT: Final = 60.0
 """Seconds to wait for another process that is writing."""
 COLUMNS: Final = tuple(field.name for field in fields(Entry))
-_TEXTS: Final = ("what", "at", "who", "description", "partition", "neighbours", "request", "file_digest", "before", "digest")
+_TEXTS: Final = ("what", "at", "who", "description", "stratum", "neighbours", "request", "file_digest", "before", "digest")
 _TABLES: Final = (
     "CREATE TABLE IF NOT EXISTS noisewise_entries (number INTEGER PRIMARY KEY, what TEXT NOT NULL, at TEXT NOT NULL,"
-    " who TEXT NOT NULL, description TEXT NOT NULL, cost TEXT, partition TEXT NOT NULL, neighbours TEXT NOT NULL,"
+    " who TEXT NOT NULL, description TEXT NOT NULL, cost TEXT, stratum TEXT NOT NULL, neighbours TEXT NOT NULL,"
     " request TEXT NOT NULL, of INTEGER, file_digest TEXT NOT NULL, before TEXT NOT NULL UNIQUE, digest TEXT NOT NULL UNIQUE)",
     "CREATE TABLE IF NOT EXISTS noisewise_files (entry INTEGER PRIMARY KEY, content {bytes} NOT NULL)",
 )
@@ -48,7 +49,7 @@ class Store:
 
     def __init__(self, place: str | os.PathLike[str]) -> None:
         self.place = os.fspath(place)
-        self.remote = postgres.is_address(self.place)
+        self.remote = is_postgres(self.place)
         self.shown = postgres.without_password(self.place) if self.remote else self.place
         if not self.remote and Path(self.place).is_dir():
             raise PrivacyError("a ledger is a file, or the address of a PostgreSQL database", found=f"{self.place} is a folder",
@@ -66,14 +67,26 @@ class Store:
         """Whether there is a ledger at this place; a file that holds something else is refused."""
         if self.remote:
             with self._connected() as connection:
-                return bool(connection.execute("SELECT to_regclass('noisewise_entries')").fetchone()[0])
+                there = bool(connection.execute("SELECT to_regclass('noisewise_entries')").fetchone()[0])
+                if there:
+                    self._refuse_unpublished(connection)
+            return there
         if not Path(self.place).exists() or Path(self.place).stat().st_size == 0:
             return False
         with self._connected(read_only=True) as connection:
             found = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+            if "noisewise_entries" in found:
+                self._refuse_unpublished(connection)
         if found and "noisewise_entries" not in found:
             raise PrivacyError("this file is a database, but no ledger", found=self.shown, remedy="give another path")
         return bool(found)
+
+    def _refuse_unpublished(self, connection: Any) -> None:
+        """A ledger of the version before 0.2 had other columns."""
+        columns = {column[0] for column in connection.execute("SELECT * FROM noisewise_entries LIMIT 0").description}
+        if "partition" in columns and "stratum" not in columns:
+            raise PrivacyError("this ledger was written before noisewise 0.2 was published, and no published version reads it",
+                               found=self.shown, remedy="keep it, and open a new one whose budget is what the old one has left")
 
     def create(self, first: Entry) -> None:
         """Make the tables and the first entry, at once; if another process was quicker, its first entry stays."""
@@ -113,7 +126,7 @@ class Store:
 
     def add(self, connection: Any, entry: Entry) -> None:
         values = {**asdict(entry), "cost": None if entry.cost is None else json.dumps(entry.cost),
-                  "partition": json.dumps(entry.partition, sort_keys=True)}
+                  "stratum": json.dumps(entry.stratum, sort_keys=True)}
         self._insert(connection, "noisewise_entries", values)
 
     def add_file(self, connection: Any, entry: int, content: bytes) -> None:
@@ -131,9 +144,9 @@ class Store:
 
     @contextmanager
     def _connected(self, read_only: bool = False) -> Iterator[Any]:
-        kinds = (sqlite3.Error, *((postgres.error(),) if self.remote else ()))
+        kinds = (sqlite3.Error, *((postgres.driver().Error,) if self.remote else ()))
         try:
-            connection = postgres.connect(self.place) if self.remote else _sqlite(self.place, read_only)
+            connection = postgres.driver().connect(self.place, autocommit=True) if self.remote else _sqlite(self.place, read_only)
             try:
                 yield connection
             finally:
@@ -191,7 +204,7 @@ def _entry(row: tuple[Any, ...]) -> Entry:
         if not all(isinstance(values[name], str) for name in _TEXTS):
             raise TypeError("a text is no text any more")
         values["cost"] = None if values["cost"] is None else json.loads(values["cost"])
-        values["partition"] = dict(json.loads(values["partition"]))
+        values["stratum"] = dict(json.loads(values["stratum"]))
     except (TypeError, ValueError) as error:
         raise PrivacyError("an entry of the ledger cannot be read: it was changed", found=f"entry {values['number']}") from error
     return Entry(**values)

@@ -6,13 +6,12 @@ The release holds the Gram matrix S = Σ aaᵀ of the predictors' rows a = (1, u
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from noisewise.errors import PrivacyError
 from noisewise.privacy.rounding import round_up, sqrt_round_up
-from noisewise.privacy.sensitivity.gram import ADJACENCIES, GramSensitivity, gram_sensitivity
+from noisewise.privacy.sensitivity.gram import GramSensitivity, gram_sensitivity
+from noisewise.privacy.sensitivity.neighbours import check_adjacency, checked_norm_bound
 from noisewise.schema.basis import STATISTIC_GRID
 
 
@@ -29,16 +28,8 @@ class AdasspSensitivity:
     eigenvalue: GramSensitivity
 
 
-def adassp_sensitivity(
-    *,
-    scalars: int,
-    blocks: int,
-    predictors: int,
-    norm_bound: float | None,
-    adjacency: str,
-    max_rows: int = 1,
-    unit_is_row: bool = True,
-) -> AdasspSensitivity:
+def adassp_sensitivity(*, scalars: int, blocks: int, predictors: int, norm_bound: float | None, adjacency: str, max_rows: int = 1,
+                       unit_is_row: bool = True) -> AdasspSensitivity:
     """Bound the effect of one privacy unit on (S, z) and on the smallest eigenvalue of S.
 
     Args:
@@ -46,35 +37,24 @@ def adassp_sensitivity(
         blocks: number of groups of columns of u of which at most one is not zero in a row, its value being in [-1, 1].
         predictors: number of columns of a, the constant included.
         norm_bound: bound on the norm of (u, y), if rows were clipped to one that is smaller than what the box implies.
-        adjacency: "replace-one" or "add-remove".
-        max_rows: the most rows that a unit may have; 1 if the unit is a row.
-        unit_is_row: False if the unit is a column's value. The number of rows is then not public.
+        adjacency, max_rows, unit_is_row: as for `gram_sensitivity`.
 
     >>> s = adassp_sensitivity(scalars=2, blocks=0, predictors=3, norm_bound=None, adjacency="replace-one")
     >>> round(s.sums.frobenius / 2**0.5, 3), round(s.eigenvalue.frobenius, 3)
     (4.0, 3.0)
     """
     whole = gram_sensitivity(  # A1: of the Gram matrix of (1, u, y), whose last entry is not released
-        scalars=scalars + 1,
-        blocks=blocks,
-        size=predictors + 1,
-        radius=norm_bound if norm_bound is not None else 1.0,
-        norm_clipped=norm_bound is not None,
-        adjacency=adjacency,
-        max_rows=max_rows,
-        unit_is_row=unit_is_row,
-    )
-    largest = _largest_row(scalars, blocks, norm_bound)
-    step = Fraction(STATISTIC_GRID)
+        scalars=scalars + 1, blocks=blocks, size=predictors + 1, radius=norm_bound if norm_bound is not None else 1.0,
+        norm_clipped=norm_bound is not None, adjacency=adjacency, max_rows=max_rows, unit_is_row=unit_is_row)
+    box, step = Fraction(scalars + blocks), Fraction(STATISTIC_GRID)
+    largest = 1 + (box if norm_bound is None else min(box, Fraction(norm_bound) ** 2))  # B²: the squared norm of a = (1, u)
     frobenius = whole.frobenius
     if adjacency == "add-remove":
         row = Fraction(_added(largest))
         frobenius = min(frobenius, round_up(max_rows * row + (predictors + 1) * step))
     eigenvalue = round_up(max_rows * largest + (predictors + 1) * step)  # A2, A3 and A4
-    return AdasspSensitivity(
-        sums=replace(whole, frobenius=frobenius),
-        eigenvalue=replace(whole, frobenius=eigenvalue, l1=eigenvalue, corner_is_public=False),
-    )
+    return AdasspSensitivity(sums=replace(whole, frobenius=frobenius), eigenvalue=replace(
+        whole, frobenius=eigenvalue, l1=eigenvalue, corner_is_public=False))
 
 
 def sums_without_constant(norm_bound: float, adjacency: str) -> float:
@@ -83,19 +63,11 @@ def sums_without_constant(norm_bound: float, adjacency: str) -> float:
     >>> sums_without_constant(1.0, "add-remove") ** 2, round(sums_without_constant(1.0, "replace-one") ** 2, 9)
     (3.0000000000000004, 8.0)
     """
-    if adjacency not in ADJACENCIES or not (math.isfinite(norm_bound) and norm_bound > 0):
-        raise PrivacyError("a sensitivity needs a positive norm bound and an adjacency", found=f"{norm_bound!r}, {adjacency!r}",
-                           remedy="adjacency is replace-one or add-remove")
-    square = Fraction(norm_bound) ** 2
+    check_adjacency(adjacency)
+    square = checked_norm_bound(norm_bound) ** 2
     if adjacency == "add-remove":
         return _added(square)
     return sqrt_round_up(2 * (1 + square) ** 2 if square >= 1 else 8 * square)
-
-
-def _largest_row(scalars: int, blocks: int, norm_bound: float | None) -> Fraction:
-    """B²: the largest squared norm of a = (1, u)."""
-    box = Fraction(scalars + blocks)
-    return 1 + (box if norm_bound is None else min(box, Fraction(norm_bound) ** 2))
 
 
 def _added(square: Fraction) -> float:

@@ -9,22 +9,15 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
+from noisewise.checks import is_whole
 from noisewise.errors import PrivacyError
 from noisewise.privacy.rounding import round_up, sqrt_round_up
 from noisewise.privacy.sensitivity.gram import GramSensitivity, gram_sensitivity
 from noisewise.schema.basis import STATISTIC_GRID
 
 
-def averaged_sensitivity(
-    *,
-    group: int,
-    scalars: int,
-    blocks: int,
-    size: int,
-    radius: float,
-    norm_clipped: bool,
-    indicators: int = 0,
-) -> GramSensitivity:
+def averaged_sensitivity(*, group: int, scalars: int, blocks: int, size: int, radius: float, norm_clipped: bool,
+                         indicators: int = 0) -> GramSensitivity:
     """Bound the effect of replacing one row on the floored matrix Σ_groups (1/k)(Σa)(Σa)ᵀ, a = (1, u).
 
     Args:
@@ -51,19 +44,13 @@ def averaged_sensitivity(
         apart_squared = min(apart_squared, radius_squared)
     change = sqrt_round_up(_squared_change(group, radius_squared, apart_squared))
     step = Fraction(STATISTIC_GRID)  # A4: flooring adds less than one step to the change of each entry.
-    return GramSensitivity(
-        frobenius=max(alone.frobenius, round_up(Fraction(change) + size * step)),
-        l1=math.inf,
-        corner_is_public=True,
-        adjacency="replace-one",
-        unit_is_row=True,
-        max_rows=1,
-    )
+    return GramSensitivity(frobenius=max(alone.frobenius, round_up(Fraction(change) + size * step)), l1=math.inf,
+                           corner_is_public=True, adjacency="replace-one", unit_is_row=True, max_rows=1)
 
 
 def check_group(group: object) -> None:
     """Refuse what cannot be the size of a group to average."""
-    if isinstance(group, bool) or not isinstance(group, int) or group < 2:
+    if not is_whole(group, 2):
         raise PrivacyError("rows are averaged in groups of two or more", found=repr(group),
                            remedy="give a whole number, for example 10, or leave averaging out")
 

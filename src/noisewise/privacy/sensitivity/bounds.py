@@ -11,22 +11,14 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
+from noisewise.privacy.sensitivity.neighbours import Neighbours
+
 Counts = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, kw_only=True)
-class BoundSensitivity:
-    """The most that one privacy unit can change the score of any candidate (B1).
-
-    Attributes:
-        adjacency: "replace-one" or "add-remove"; the bound is the same for both.
-        unit_is_row: whether the privacy unit is a row, or the rows that share a value of a unit column.
-        max_rows: the most rows that a unit may have.
-    """
-
-    adjacency: str
-    unit_is_row: bool
-    max_rows: int = 1
+class BoundSensitivity(Neighbours):
+    """The most that one privacy unit can change the score of any candidate (B1); the same for both adjacencies."""
 
     @property
     def score(self) -> int:

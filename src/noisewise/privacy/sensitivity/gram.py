@@ -12,22 +12,18 @@ from functools import lru_cache
 
 from noisewise.errors import PrivacyError
 from noisewise.privacy.rounding import round_up, sqrt_round_up
+from noisewise.privacy.sensitivity.neighbours import Neighbours, check_adjacency, check_unit, checked_norm_bound
 from noisewise.schema.basis import STATISTIC_GRID
-
-ADJACENCIES = ("replace-one", "add-remove")
 
 
 @dataclass(frozen=True, kw_only=True)
-class GramSensitivity:
+class GramSensitivity(Neighbours):
     """The most that one privacy unit can change a Gram matrix that was floored to the grid.
 
     Attributes:
         frobenius: bound on the Frobenius norm of the change.
         l1: bound on the sum of the absolute changes of the upper triangle, diagonal included.
         corner_is_public: whether the corner (the number of rows) is the same for all neighbours.
-        adjacency: "replace-one" or "add-remove": the neighbours that the bounds are about.
-        unit_is_row: whether the privacy unit is a row, or the rows that share a value of a unit column.
-        max_rows: the most rows that a unit may have.
         size: number of columns of the matrix; 0 where no mechanism needs it.
         spectral: bound on the eigenvalues of the change, in absolute value, of the exact matrix that was *not* floored, if the
             unit is one row; infinite where there is none that a mechanism could use.
@@ -36,24 +32,12 @@ class GramSensitivity:
     frobenius: float
     l1: float
     corner_is_public: bool
-    adjacency: str
-    unit_is_row: bool
-    max_rows: int
     size: int = 0
     spectral: float = math.inf
 
 
-def gram_sensitivity(
-    *,
-    scalars: int,
-    blocks: int,
-    size: int,
-    radius: float,
-    norm_clipped: bool,
-    adjacency: str,
-    max_rows: int = 1,
-    unit_is_row: bool = True,
-) -> GramSensitivity:
+def gram_sensitivity(*, scalars: int, blocks: int, size: int, radius: float, norm_clipped: bool, adjacency: str,
+                     max_rows: int = 1, unit_is_row: bool = True) -> GramSensitivity:
     """Bound the effect of one privacy unit on the floored Gram matrix of the rows a = (1, u).
 
     Args:
@@ -70,15 +54,15 @@ def gram_sensitivity(
     >>> round(s.frobenius, 3), round(s.l1, 3), s.corner_is_public
     (3.0, 6.0, False)
     """
-    _check_adjacency(adjacency)
+    check_adjacency(adjacency)
     _check_shape(scalars, blocks, size)
-    _check_unit(max_rows, unit_is_row)
+    check_unit(max_rows, unit_is_row)
     radius_squared = Fraction(scalars + blocks)
     if norm_clipped:
-        radius_squared = min(radius_squared, _finite_positive("the norm bound", radius) ** 2)
-
+        radius_squared = min(radius_squared, checked_norm_bound(radius) ** 2)
     added = Fraction(1 + radius_squared), _l1_add_remove(scalars, blocks, radius_squared)
-    replaced = _frobenius_replace_one(radius_squared), _l1_replace_one(scalars, blocks, radius_squared)
+    moved = sqrt_round_up(_frobenius_replace_one_squared(radius_squared))
+    replaced = Fraction(moved), _l1_replace_one(scalars, blocks, radius_squared)
     if adjacency == "add-remove":
         row = added
     elif unit_is_row:
@@ -87,16 +71,12 @@ def gram_sensitivity(
         row = max(added[0], replaced[0]), max(added[1], replaced[1])
 
     step = Fraction(STATISTIC_GRID)  # P6: flooring adds less than one step to the change of each entry.
+    public = adjacency == "replace-one" and unit_is_row
     return GramSensitivity(
         frobenius=round_up(max_rows * row[0] + size * step),
         l1=round_up(max_rows * row[1] + Fraction(size * (size + 1), 2) * step),
-        corner_is_public=adjacency == "replace-one" and unit_is_row,
-        adjacency=adjacency,
-        unit_is_row=unit_is_row,
-        max_rows=max_rows,
-        size=size,
-        spectral=_spectral(radius_squared, public=adjacency == "replace-one" and unit_is_row) if max_rows == 1 else math.inf,
-    )
+        corner_is_public=public, adjacency=adjacency, unit_is_row=unit_is_row, max_rows=max_rows, size=size,
+        spectral=_spectral(radius_squared, public=public) if max_rows == 1 else math.inf)
 
 
 def frobenius_without_constant(norm_bound: float, adjacency: str) -> float:
@@ -105,8 +85,8 @@ def frobenius_without_constant(norm_bound: float, adjacency: str) -> float:
     >>> frobenius_without_constant(1.0, "add-remove")
     1.0
     """
-    _check_adjacency(adjacency)
-    square = _finite_positive("the norm bound", norm_bound) ** 2
+    check_adjacency(adjacency)
+    square = checked_norm_bound(norm_bound) ** 2
     return round_up(square) if adjacency == "add-remove" else sqrt_round_up(2 * square**2)
 
 
@@ -116,17 +96,13 @@ def l1_without_constant(scalars: int, adjacency: str) -> float:
     >>> l1_without_constant(3, "replace-one")
     6.0
     """
-    _check_adjacency(adjacency)
+    check_adjacency(adjacency)
     _check_shape(scalars, 0, scalars + 1)
     return round_up(Fraction(scalars * (scalars + 1), 2))
 
 
-def _frobenius_replace_one(radius_squared: Fraction) -> Fraction:
-    """P2. sqrt(2)(1+r²) if r ≥ 1, else 2 sqrt(2) r; rounded up."""
-    return Fraction(sqrt_round_up(_frobenius_replace_one_squared(radius_squared)))
-
-
 def _frobenius_replace_one_squared(radius_squared: Fraction) -> Fraction:
+    """P2. The square of sqrt(2)(1+r²) if r ≥ 1, else of 2 sqrt(2) r."""
     return 2 * (1 + radius_squared) ** 2 if radius_squared >= 1 else 8 * radius_squared
 
 
@@ -148,13 +124,9 @@ def _l1_replace_one(scalars: int, blocks: int, radius_squared: Fraction) -> Frac
     """P4. The smallest of the bound from the box and the two from the norm."""
     box = blocks * (blocks + 3) + _largest_scalar_change(scalars, blocks)
     triangle = 2 * (_l1_add_remove(scalars, blocks, radius_squared) - 1)
-    weight = (  # W of P4(c): entries that can change; those off the diagonal count one half.
-        Fraction(scalars + 2 * blocks)
-        + Fraction(scalars + 2 * blocks, 2)
-        + Fraction(scalars * (scalars - 1), 4)
-        + scalars * blocks
-        + Fraction(blocks * (blocks - 1), 2)
-    )
+    # W of P4(c): entries that can change; those off the diagonal count one half.
+    weight = (Fraction(3 * (scalars + 2 * blocks), 2) + Fraction(scalars * (scalars - 1), 4) + scalars * blocks
+              + Fraction(blocks * (blocks - 1), 2))
     cauchy = Fraction(sqrt_round_up(weight * _frobenius_replace_one_squared(radius_squared)))
     return min(box, triangle, cauchy)
 
@@ -171,9 +143,7 @@ def _largest_scalar_change(scalars: int, blocks: int) -> Fraction:
         low = scalars - high
         total = low * x + high * y
         squares = low * x**2 + high * y**2
-        return (
-            2 * (scalars + 2) * total - 2 * total**2 - 2 * squares + 2 * blocks * (low * (1 - x) + high * y)
-        )
+        return 2 * (scalars + 2) * total - 2 * total**2 - 2 * squares + 2 * blocks * (low * (1 - x) + high * y)
 
     zero, half, one = Fraction(0), Fraction(1, 2), Fraction(1)
     best = zero
@@ -184,36 +154,7 @@ def _largest_scalar_change(scalars: int, blocks: int) -> Fraction:
     return best
 
 
-def _finite_positive(name: str, value: float) -> Fraction:
-    if not (math.isfinite(value) and value > 0):
-        raise PrivacyError(
-            f"{name} must be positive and finite", found=repr(value), remedy="declare a positive number"
-        )
-    return Fraction(value)
-
-
-def _check_adjacency(adjacency: str) -> None:
-    if adjacency not in ADJACENCIES:
-        raise PrivacyError(
-            "adjacency must be replace-one or add-remove",
-            found=repr(adjacency),
-            remedy='declare adjacency = "replace-one" (n is public) or "add-remove" (n is private)',
-        )
-
-
 def _check_shape(scalars: int, blocks: int, size: int) -> None:
     if scalars < 0 or blocks < 0 or size < 1 + scalars + blocks:
-        raise PrivacyError(
-            "a row has a constant, one column per scalar and at least one column per block",
-            found=f"scalars={scalars}, blocks={blocks}, size={size}",
-            remedy="count the released columns again",
-        )
-
-
-def _check_unit(max_rows: int, unit_is_row: bool) -> None:
-    if max_rows < 1 or (unit_is_row and max_rows != 1):
-        raise PrivacyError(
-            "a unit has a maximum of at least one row, and exactly one if the unit is the row",
-            found=f"max_rows={max_rows}, unit_is_row={unit_is_row}",
-            remedy='declare unit = "row", or a unit column with max_rows >= 1',
-        )
+        raise PrivacyError("a row has a constant, one column per scalar and at least one column per block",
+                           found=f"scalars={scalars}, blocks={blocks}, size={size}", remedy="count the released columns again")

@@ -14,7 +14,7 @@ from itertools import pairwise
 
 from noisewise.errors import PrivacyError
 from noisewise.privacy.rounding import round_up, sqrt_round_up
-from noisewise.privacy.sensitivity.gram import ADJACENCIES
+from noisewise.privacy.sensitivity.neighbours import Neighbours, check_adjacency, check_unit, checked_norm_bound
 from noisewise.schema.basis import STATISTIC_GRID
 from noisewise.schema.moment_blocks import MomentBlock
 
@@ -26,7 +26,7 @@ TOLERANCE = Fraction(1, 2**32)
 
 
 @dataclass(frozen=True, kw_only=True)
-class MomentsSensitivity:
+class MomentsSensitivity(Neighbours):
     """The most that one privacy unit can change a `moments` release that was floored to the grid.
 
     Attributes:
@@ -34,28 +34,15 @@ class MomentsSensitivity:
             coefficient and of the block's weight.
         weights: the weight of each block by its name.
         predictors: number of columns of x.
-        adjacency, unit_is_row, max_rows: the neighbours that the bound is about.
     """
 
     norm: float
     weights: Mapping[str, float]
     predictors: int
-    adjacency: str
-    unit_is_row: bool
-    max_rows: int
 
 
-def moments_sensitivity(
-    *,
-    weights: Mapping[str, float],
-    scalars: int,
-    groups: int,
-    predictors: int,
-    norm_bound: float | None,
-    adjacency: str,
-    max_rows: int = 1,
-    unit_is_row: bool = True,
-) -> MomentsSensitivity:
+def moments_sensitivity(*, weights: Mapping[str, float], scalars: int, groups: int, predictors: int, norm_bound: float | None,
+                        adjacency: str, max_rows: int = 1, unit_is_row: bool = True) -> MomentsSensitivity:
     """Bound the effect of one privacy unit on the blocks of a `moments` release.
 
     Args:
@@ -64,9 +51,7 @@ def moments_sensitivity(
         groups: number of groups of columns of x of which at most one is not zero in a row, its value being in [-1, 1].
         predictors: number of columns of x.
         norm_bound: bound on the norm of x, if it was clipped to one that is smaller than what the box implies.
-        adjacency: "replace-one" or "add-remove".
-        max_rows: the most rows that a unit may have; 1 if the unit is a row.
-        unit_is_row: False if the unit is a column's value. The number of rows is then not public.
+        adjacency, max_rows, unit_is_row: as for `gram_sensitivity`.
 
     >>> found = moments_sensitivity(weights={"xx": 1, "yx": 1}, scalars=1, groups=0, predictors=1, norm_bound=None,
     ...                             adjacency="replace-one")
@@ -87,14 +72,8 @@ def moments_sensitivity(
     else:  # M4: a unit may be replaced by one with fewer rows
         row = max(added, replaced)
     allowance = Fraction(sqrt_round_up(_grid_square(weights, predictors, max_rows)))
-    return MomentsSensitivity(
-        norm=round_up(max_rows * Fraction(sqrt_round_up(row)) + allowance),
-        weights=dict(weights),
-        predictors=predictors,
-        adjacency=adjacency,
-        unit_is_row=unit_is_row,
-        max_rows=max_rows,
-    )
+    return MomentsSensitivity(norm=round_up(max_rows * Fraction(sqrt_round_up(row)) + allowance), weights=dict(weights),
+                              predictors=predictors, adjacency=adjacency, unit_is_row=unit_is_row, max_rows=max_rows)
 
 
 def coefficients(weights: Mapping[str, float]) -> tuple[list[Fraction], list[Fraction]]:
@@ -181,14 +160,11 @@ def _value(polynomial: Sequence[Fraction], at: Fraction) -> Fraction:
 
 
 def _check(weights: Mapping[str, float], adjacency: str, max_rows: int, unit_is_row: bool, norm_bound: float | None) -> None:
+    check_adjacency(adjacency)
+    check_unit(max_rows, unit_is_row)
     public = adjacency == "replace-one" and unit_is_row
-    if adjacency not in ADJACENCIES or max_rows < 1 or (unit_is_row and max_rows != 1):
-        raise PrivacyError("a sensitivity needs an adjacency, and a unit of at least one row, exactly one if the unit is the row",
-                           found=f"{adjacency!r}, max_rows={max_rows}, unit_is_row={unit_is_row}",
-                           remedy="adjacency is replace-one or add-remove")
     if not weights or ("n" in weights) == public or not all(0 < weight < math.inf for weight in weights.values()):
         raise PrivacyError("a sensitivity needs positive weights, one of them for the number of rows unless that is public",
                            found=f"{dict(weights)!r}, {adjacency}", remedy="see checked_blocks")
-    if norm_bound is not None and not (math.isfinite(norm_bound) and norm_bound > 0):
-        raise PrivacyError("the norm bound must be positive and finite", found=repr(norm_bound),
-                           remedy="declare a positive number")
+    if norm_bound is not None:
+        checked_norm_bound(norm_bound)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from noisewise.posterior.glm.columns import cell_basis
+from noisewise.posterior.glm.columns import Layout, cell_basis, start
 
 Array = NDArray[np.float64]
 
@@ -68,3 +68,8 @@ def three_categories() -> Law:
     covariance = np.zeros((5, 5))
     covariance[4, 4] = 0.3
     return Law(weights / weights.sum(), np.column_stack([np.ones(8), cells, cells @ [0.1, 0.2, -0.1]]), covariance)
+
+
+def size_of(layout: Layout) -> int:
+    """How many parameters the distribution of its columns has."""
+    return len(start(layout, np.eye(len(layout.order))))

@@ -34,8 +34,9 @@ def table(seed: int, rows: int) -> dict[str, Any]:
 
 
 def released(seed: int = 1, rows: int = 5000, epsilon: float = 2.0, adjacency: str = "replace-one", **options: Any) -> nw.Release:
-    options.setdefault("delta", None if options.get("mechanism") == "laplace" else 1e-6)
-    return seeded_release(table(seed, rows), schema(adjacency), seed, epsilon=epsilon, **options)
+    """``options`` are those of kind gram."""
+    delta = None if options.get("mechanism") == "laplace" else 1e-6
+    return seeded_release(table(seed, rows), schema(adjacency), seed, nw.Gram(**options), epsilon=epsilon, delta=delta)
 
 
 def model(formula: str, release: nw.Release, family: str = "logistic", prior: nw.Prior | None = None) -> GlmModel:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import beta as beta_law
 from scipy.stats import kstest
+from tests.unit.posterior.glm.made_laws import size_of
 
 import noisewise as nw
 from noisewise.posterior.glm import columns
@@ -31,7 +32,7 @@ def test_categories_make_cells_and_the_rest_are_numbers() -> None:
     assert len({tuple(cell) for cell in layout.cells}) == 6
     assert layout.basis.shape == (6, 5)  # two categories: every function of their cells is quadratic
     np.testing.assert_allclose(layout.basis.T @ layout.basis / 6, np.eye(5), atol=1e-12)
-    assert layout.parameters == 5 + 2 * (3 + 2) + 1
+    assert size_of(layout) == 5 + 2 * (3 + 2) + 1
 
 
 def test_products_of_categories_are_no_numbers_and_products_with_numbers_are() -> None:
@@ -59,7 +60,7 @@ def test_too_many_cells_fall_back_to_numbers() -> None:
 
 
 def parameters(layout: Layout, seed: int) -> np.ndarray:
-    return np.random.default_rng(seed).normal(size=layout.parameters) * 0.5
+    return np.random.default_rng(seed).normal(size=size_of(layout)) * 0.5
 
 
 def found(layout: Layout, x: np.ndarray, lkj: float = 1.0) -> Any:

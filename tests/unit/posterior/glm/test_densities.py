@@ -6,17 +6,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.unit.posterior.glm.made_laws import LAWS, Array, direction
+from tests.unit.posterior.glm.made_laws import LAWS, Array, direction, size_of
 from tests.unit.posterior.glm.made_tables import model, released
 
-from noisewise.posterior.glm.expectations import Expectations
+from noisewise.posterior.glm.densities import flat_density, latent_density, passed_on, possible_moments
+from noisewise.posterior.glm.expectations import Expectations, scaled_moments
 from noisewise.posterior.glm.families import FAMILIES
-from noisewise.posterior.glm.flat import flat_density, passed_on, possible_moments
-from noisewise.posterior.glm.latent import latent_density
-from noisewise.posterior.glm.response_moments import scaled_moments
-from noisewise.posterior.kernels.gradients import jax_density
 from noisewise.posterior.kernels.jax_setup import double_precision
-from noisewise.posterior.kernels.mode import find_mode
+from noisewise.posterior.kernels.mode import find_mode, jax_density
 
 CASES = {"logistic": "y ~ x + g", "probit": "y ~ x + w", "poisson": "c ~ x + w + g"}
 
@@ -35,7 +32,7 @@ def test_gradients_are_those_of_finite_differences(family: str, adjacency: str) 
     made = model(CASES[family], released(adjacency=adjacency), family)
     terms = made.data["features"].shape[1]
     start = made.start()[0]
-    assert made.latent and len(start) == terms + made.layout.parameters + (adjacency == "add-remove")
+    assert made.latent and len(start) == terms + size_of(made.layout) + (adjacency == "add-remove")
     generator = np.random.default_rng(1)
     for density, point in ((jax_density(made.log_density, made.data), start + 0.1 * generator.normal(size=len(start))),
                            (jax_density(flat_density(FAMILIES[family]), flat_data(made.data)), generator.normal(size=terms))):

@@ -21,7 +21,8 @@ FUNCTIONS: dict[str, Callable[[Array], Array]] = {
 def found(law: Law, theta: Array, function: Callable[[Array], Array]) -> tuple[float, Array, Array]:
     by_quadrature = Expectations.of(theta, *law, np)
     values = function(by_quadrature.eta)
-    return (by_quadrature.of_function(values, np), by_quadrature.with_row(values, np), by_quadrature.with_square(values, np))
+    square = by_quadrature.square_from(by_quadrature.powers(values, 2), np)
+    return by_quadrature.of_function(values, np), by_quadrature.with_row(values, np), square
 
 
 def dense(law: Law, theta: Array, function: Callable[[Array], Array], nodes: int = 70) -> tuple[float, Array, Array]:

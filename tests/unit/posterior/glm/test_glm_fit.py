@@ -12,9 +12,9 @@ from tests.unit.posterior.seeded_release import seeded_release
 import noisewise as nw
 from noisewise.errors import FitError
 from noisewise.posterior.glm.fit import MOST_LATENT, GlmModel
-from noisewise.posterior.kernels.gradients import jax_density
-from noisewise.posterior.kernels.mode import find_mode
+from noisewise.posterior.kernels.mode import find_mode, jax_density
 from noisewise.results.diagnostics import ess_bulk
+from noisewise.run import QUIET
 
 pytestmark = pytest.mark.filterwarnings("ignore::noisewise.errors.ConvergenceWarning")
 FULL = "x + w + g"
@@ -145,7 +145,7 @@ def test_wrong_responses_are_refused(formula: str, family: str, words: str) -> N
 def test_releases_that_cannot_be_used_are_refused() -> None:
     columns = {"y": {"levels": ["no", "yes"]}, "x": {"bounds": [-4, 4]}}
     rows = {name: table(1, 500)[name] for name in ("y", "x")}
-    averaged = nw.release(rows, schema(columns=columns), epsilon=1.0, delta=1e-6, average=5, progress=False)
+    averaged = nw.release(rows, schema(columns=columns), nw.Gram(average=5), epsilon=1.0, delta=1e-6, run=QUIET)
     with pytest.raises(FitError, match="averaged in groups"):
         model("y ~ x", averaged)
 
@@ -154,10 +154,10 @@ def test_releases_that_cannot_be_used_are_refused() -> None:
 def test_fit_and_fit_many_give_the_same_posterior() -> None:
     # Where the noise hides the predictors, trajectories of one length do not reach the tails that NUTS finds.
     releases = [released(seed, 20_000, 3.0) for seed in (51, 52)]
-    many = nw.fit_many(f"y ~ {FULL}", releases, family="logistic", draws=600, seed=1, progress=False)
+    many = nw.fit_many(f"y ~ {FULL}", releases, family="logistic", draws=600, seed=1, run=QUIET)
     assert [posterior.info.family for posterior in many] == ["logistic", "logistic"]
     assert many[0].terms == tuple(TRUTH) and not many[0].has_sigma and many[0].prior is not None
-    one = nw.fit(f"y ~ {FULL}", releases[0], family="logistic", draws=600, seed=2, progress=False)
+    one = nw.fit(f"y ~ {FULL}", releases[0], family="logistic", draws=600, seed=2, run=QUIET)
     for index in range(4):
         a, b = many[0].samples[..., index], one.samples[..., index]
         error = np.sqrt(a.var() / ess_bulk(a[..., None])[0] + b.var() / ess_bulk(b[..., None])[0])

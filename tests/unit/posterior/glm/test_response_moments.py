@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 from tests.unit.posterior.glm.made_laws import LAWS, Array, Law, direction, three_categories
 
-from noisewise.posterior.glm.expectations import Expectations
+from noisewise.posterior.glm.expectations import Expectations, response_moments
 from noisewise.posterior.glm.families import FAMILIES
-from noisewise.posterior.glm.response_moments import response_moments
 from noisewise.posterior.kernels.jax_setup import double_precision
 
 LARGEST = 10

@@ -8,9 +8,8 @@ from studies.simulated_release import simulated_release
 
 import noisewise as nw
 from noisewise.posterior.sums import two
-from noisewise.posterior.sums.clipped import clipped_normal
-from noisewise.posterior.sums.families import Normal
-from noisewise.posterior.sums.likelihood import row_moments
+from noisewise.posterior.sums.exact import row_moments
+from noisewise.posterior.sums.families import Normal, clipped_normal
 from noisewise.posterior.sums.noisy_sum import noisy_sums
 
 SCHEMA = nw.Schema.from_dict({"adjacency": "replace-one", "columns": {"x": {"bounds": [0, 20]}}})

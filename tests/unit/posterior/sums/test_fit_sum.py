@@ -16,6 +16,7 @@ from noisewise.posterior.sums import two
 from noisewise.posterior.sums.exact import posterior
 from noisewise.posterior.sums.families import family_for
 from noisewise.posterior.sums.noisy_sum import Noise, noisy_sums
+from noisewise.run import QUIET
 
 COLUMNS: dict[str, Any] = {"visits": {"bounds": [0, 20]}, "smoker": {"levels": ["no", "yes"]}, "wait": {"bounds": [0, 60]},
                            "ward": {"levels": ["A", "B", "C"]}, "weight": {"bounds": [0, 200]}}
@@ -84,9 +85,10 @@ def test_the_grid_posterior_is_the_integral_over_all_counts() -> None:
     likelihood = stats.binom.pmf(counts, ROWS, p[:, None]) @ np.exp(seen.user_noise.log_density(seen.total(ROWS) - counts))
     density = likelihood * stats.beta.pdf(p, 2, 3)
     mean = np.average(p, weights=density)
-    assert found.expect(family.theta) == pytest.approx(mean, abs=1e-5)
-    assert found.expect(lambda z: (family.theta(z) - mean) ** 2) == pytest.approx(np.average((p - mean) ** 2, weights=density),
-                                                                                 rel=1e-3)
+    theta = family.theta(found.z)
+    assert np.trapezoid(found.density * theta, found.z) == pytest.approx(mean, abs=1e-5)
+    variance = np.trapezoid(found.density * (theta - mean) ** 2, found.z)
+    assert variance == pytest.approx(np.average((p - mean) ** 2, weights=density), rel=1e-3)
 
 
 @pytest.mark.parametrize("distribution", ["laplace", "gaussian"])
@@ -120,10 +122,10 @@ def test_private_rows_widen_the_posterior_and_the_sampler_refuses_them() -> None
     rows = {"visits": table()["visits"]}
     noisy = simulated_release(rows, private, np.random.default_rng(1), epsilon=1.0, delta=1e-6)
     known = simulated_release(rows, public, np.random.default_rng(1), epsilon=1.0, delta=1e-6)
-    part = replace(known.parts[0], matrix=np.array([[ROWS, noisy.parts[0].matrix[0, 1]], [noisy.parts[0].matrix[0, 1], 300.0]]),
-                   noise=replace(noisy.parts[0].noise, corner=0.0))
+    part = replace(known.contents, matrix=np.array([[ROWS, noisy.contents.matrix[0, 1]], [noisy.contents.matrix[0, 1], 300.0]]),
+                   noise=replace(noisy.contents.noise, corner=0.0))
     found = nw.fit_sum("visits", noisy, family="poisson", seed=1)
-    if_known = nw.fit_sum("visits", replace(known, parts=(part,)), family="poisson", seed=1)
+    if_known = nw.fit_sum("visits", replace(known, contributions=(part,)), family="poisson", seed=1)
     assert found.sd > if_known.sd and found.interval()[0] < 3 < found.interval()[1]
     with pytest.raises(FitError, match="private"):
         nw.fit_sum("visits", noisy, family="poisson", method="gibbs")
@@ -132,9 +134,9 @@ def test_private_rows_widen_the_posterior_and_the_sampler_refuses_them() -> None
 def test_a_dedicated_sum_by_a_moments_release() -> None:
     schema = nw.Schema.from_dict({"adjacency": "replace-one", "columns": {"visits": COLUMNS["visits"]}})
     rows = {"visits": table()["visits"]}
-    alone = nw.release(rows, schema, kind="moments", formula="visits ~ 1", blocks={"y": 1}, epsilon=1.0, delta=1e-6,
-                       progress=False)
-    gram = nw.release(rows, schema, epsilon=1.0, delta=1e-6, progress=False)
+    alone = nw.release(rows, schema, nw.Moments("visits ~ 1", blocks={"y": 1}), epsilon=1.0, delta=1e-6,
+                       run=QUIET)
+    gram = nw.release(rows, schema, epsilon=1.0, delta=1e-6, run=QUIET)
     dedicated, shared = (noisy_sums(release, "visits")[0].noise.sd for release in (alone, gram))
     assert dedicated < shared
     low, high = nw.fit_sum("visits", alone, family="poisson").interval(0.9999)
@@ -161,7 +163,7 @@ def test_what_is_refused(asked: dict[str, Any], words: str) -> None:
 
 def test_shortened_rows_are_refused() -> None:
     schema = nw.Schema.from_dict({"adjacency": "replace-one", "norm_bound": 0.5, "columns": COLUMNS})
-    release = nw.release(table(), schema, epsilon=1.0, progress=False)
+    release = nw.release(table(), schema, epsilon=1.0, run=QUIET)
     with pytest.raises(FitError, match="norm"):
         nw.fit_sum("visits", release, family="poisson")
     with pytest.raises(FitError, match="norm"):

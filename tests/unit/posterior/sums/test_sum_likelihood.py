@@ -10,8 +10,8 @@ import pytest
 from scipy import stats
 from scipy.integrate import quad
 
+from noisewise.posterior.sums.exact import exact_log_likelihood, log_normal_laplace, normal_log_likelihood
 from noisewise.posterior.sums.families import Exponential, Family, Poisson, family_for
-from noisewise.posterior.sums.likelihood import exact_log_likelihood, log_normal_laplace, normal_log_likelihood
 from noisewise.posterior.sums.noisy_sum import Noise, NoisySum
 
 Array = npt.NDArray[np.float64]

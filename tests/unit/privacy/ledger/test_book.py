@@ -6,19 +6,19 @@ import datetime
 import json
 import math
 import os
-import sys
 import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.unit.privacy.ledger.table import ROWS, charge, pure_ledger, release, schema
+from tests.unit.privacy.ledger.table import ROWS, assert_threads_spend_a_budget_of_1_once, charge, pure_ledger, release, schema
 
 import noisewise as nw
 from noisewise.errors import BudgetError, DeclarationError, PrivacyError
 from noisewise.privacy.cost import Cost
 from noisewise.privacy.ledger import Ledger, book
-from noisewise.privacy.mechanisms import SymmetricGaussian, SymmetricLaplace
+from noisewise.privacy.mechanisms.gram import SymmetricGaussian, SymmetricLaplace
+from noisewise.run import QUIET
 
 
 @pytest.fixture
@@ -54,10 +54,11 @@ def test_the_same_request_is_answered_from_the_ledger(tmp_path: Path, drawn: lis
 
 
 @pytest.mark.parametrize("change", [
-    {"epsilon": 0.9}, {"delta": 1e-7}, {"terms": "I(age**2)"}, {"mechanism": "wishart", "delta": 1e-7}, {"edition": "2"},
-    {"kind": "adassp", "formula": "stay ~ age", "delta": 1e-7}, {"average": 3, "delta": 1e-7},
+    {"epsilon": 0.9}, {"delta": 1e-7}, {"kind": nw.Gram("I(age**2)")}, {"kind": nw.Gram(mechanism="wishart"), "delta": 1e-7},
+    {"edition": "2"},
+    {"kind": nw.AdaSSP("stay ~ age"), "delta": 1e-7}, {"kind": nw.Gram(average=3), "delta": 1e-7},
     {"declared": schema(columns={"stay": {"bounds": [0, 61]}, "age": {"bounds": [18, 98]}})},
-    {"declared": schema(norm_bound=0.5)}, {"declared": schema(partition={"year": "2024"})},
+    {"declared": schema(norm_bound=0.5)}, {"declared": schema(stratum={"year": "2024"})},
     {"declared": schema(columns={"stay": {"bounds": [0, 60]}})},
     {"declared": schema(columns={"age": {"bounds": [18, 98]}, "stay": {"bounds": [0, 60]}})},
 ])
@@ -72,15 +73,15 @@ def test_a_changed_request_is_a_new_release(tmp_path: Path, change: dict[str, An
 def test_neither_the_day_nor_the_version_nor_spelling_is_part_of_a_request(
     tmp_path: Path, drawn: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import noisewise.holder.gram
+    import noisewise.holder.plan
 
     ledger = pure_ledger(tmp_path)
     first = release(ledger)
-    monkeypatch.setattr(noisewise.holder.gram, "today", lambda: "2031-01-01")
-    monkeypatch.setattr(noisewise.holder.gram, "__version__", "99.0")
-    monkeypatch.setattr(sys.modules["noisewise.release.format"], "_rules", lambda _: ["other words"])
+    monkeypatch.setattr(noisewise.holder.plan, "today", lambda: "2031-01-01")
+    monkeypatch.setattr(noisewise.holder.plan, "__version__", "99.0")
+    monkeypatch.setattr(nw.Release, "rules", lambda _: ["other words"])
     monkeypatch.setattr(SymmetricLaplace, "statement", lambda *_: "the same in other words")
-    assert release(ledger) == release(ledger, mechanism="laplace") == release(ledger, epsilon=1) == first
+    assert release(ledger) == release(ledger, kind=nw.Gram(mechanism="laplace")) == release(ledger, epsilon=1) == first
     assert drawn == ["noise"]
 
 
@@ -131,7 +132,7 @@ def test_a_tiny_release_is_counted(tmp_path: Path) -> None:
 
 
 def test_wishart_noise_needs_another_rule(tmp_path: Path, drawn: list[str]) -> None:
-    request: dict[str, Any] = {"epsilon": 0.5, "delta": 1e-7, "mechanism": "wishart"}
+    request: dict[str, Any] = {"epsilon": 0.5, "delta": 1e-7, "kind": nw.Gram(mechanism="wishart")}
     with pytest.raises(BudgetError, match="rule gaussian"):
         release(Ledger.open(tmp_path / "gaussian.db", epsilon=1, delta=1e-6), **request)
     ledger = Ledger.open(tmp_path / "basic.db", epsilon=1, delta=1e-6, rule="basic")
@@ -143,39 +144,39 @@ def test_wishart_noise_needs_another_rule(tmp_path: Path, drawn: list[str]) -> N
 def test_parts_of_the_population_do_not_add_up(tmp_path: Path) -> None:
     ledger = pure_ledger(tmp_path, epsilon=2.0)
     for year in ("2023", "2024", "2025"):
-        release(ledger, schema(partition={"year": year}))
+        release(ledger, schema(stratum={"year": year}))
     assert ledger.spent().epsilon == 1.0
     release(ledger)  # about everyone
     assert ledger.spent().epsilon == 2.0
     with pytest.raises(BudgetError):
-        release(ledger, schema(partition={"year": "2024"}), edition="2")
-    assert ledger.remaining(partition={"year": "2026"}) == pytest.approx(1.0, rel=2e-3) and ledger.remaining() == 0.0
+        release(ledger, schema(stratum={"year": "2024"}), edition="2")
+    assert ledger.remaining(stratum={"year": "2026"}) == pytest.approx(1.0, rel=2e-3) and ledger.remaining() == 0.0
     assert "year 2023" in [row["about"] for row in ledger.table()]
 
 
 def test_parts_of_different_names_add_up(tmp_path: Path) -> None:
     ledger = pure_ledger(tmp_path, epsilon=2.0)
-    release(ledger, schema(partition={"year": "2024"}))
-    release(ledger, schema(partition={"site": "north"}))
+    release(ledger, schema(stratum={"year": "2024"}))
+    release(ledger, schema(stratum={"site": "north"}))
     assert ledger.spent().epsilon == 2.0
     with pytest.raises(BudgetError):
-        release(ledger, schema(partition={"year": "2024", "site": "north"}))
-    release(ledger, schema(partition={"year": "2025", "site": "south"}))
+        release(ledger, schema(stratum={"year": "2024", "site": "north"}))
+    release(ledger, schema(stratum={"year": "2025", "site": "south"}))
 
 
 def test_spellings_of_one_part_add_up(tmp_path: Path) -> None:
     ledger = pure_ledger(tmp_path, epsilon=2.0)
     for number, site in enumerate(("north", " North ")):
-        release(ledger, schema(partition={"site": site}), edition=str(number))
+        release(ledger, schema(stratum={"site": site}), edition=str(number))
     for site in ("NORTH", "\uff4eorth"):
         with pytest.raises(BudgetError):
-            release(ledger, schema(partition={"site": site}))
-    release(ledger, schema(partition={"site": "south"}))
+            release(ledger, schema(stratum={"site": site}))
+    release(ledger, schema(stratum={"site": "south"}))
     assert ledger.spent().epsilon == 2.0
 
 
 def test_too_many_parts_add_up_rather_than_be_forgotten() -> None:
-    from noisewise.privacy.ledger.populations import per_person
+    from noisewise.privacy.accounting import per_person
 
     cost = Cost.laplace(1.0, 1.0)
     many = [({name: str(value)}, cost) for name in ("year", "site") for value in range(50)]
@@ -188,14 +189,14 @@ def test_a_ledger_protects_one_kind_of_neighbour(tmp_path: Path, other: dict[str
     ledger = pure_ledger(tmp_path)
     release(ledger)
     with pytest.raises(BudgetError, match="protect the same"):
-        nw.release({**ROWS, "person": ROWS["age"]}, schema(**other), epsilon=0.1, ledger=ledger, progress=False)
+        nw.release({**ROWS, "person": ROWS["age"]}, schema(**other), epsilon=0.1, ledger=ledger, run=QUIET)
     assert drawn == ["noise"]
 
 
 def test_how_many_rows_of_a_person_are_used_is_no_other_neighbour(tmp_path: Path) -> None:
     ledger, rows = pure_ledger(tmp_path), {**ROWS, "person": ROWS["age"]}
     for most in (1, 3):
-        nw.release(rows, schema(unit={"column": "person", "max_rows": most}), epsilon=0.1, ledger=ledger, progress=False)
+        nw.release(rows, schema(unit={"column": "person", "max_rows": most}), epsilon=0.1, ledger=ledger, run=QUIET)
     assert ledger.entries()[1].neighbours == "replace-one, all rows of one person"
 
 
@@ -264,21 +265,7 @@ def test_an_old_charge_of_the_same_request_is_not_waited_for(tmp_path: Path, mon
 
 
 def test_threads_cannot_spend_the_last_of_the_budget_twice(tmp_path: Path) -> None:
-    ledger, refused = pure_ledger(tmp_path, epsilon=1.0), []
-
-    def spend() -> None:
-        for _ in range(5):
-            try:
-                charge(ledger, 0.1)
-            except BudgetError:
-                refused.append(1)
-
-    threads = [threading.Thread(target=spend) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert ledger.spent().epsilon == 1.0 and len(refused) == 10 and ledger.verify() == []
+    assert_threads_spend_a_budget_of_1_once(pure_ledger(tmp_path, epsilon=1.0))
 
 
 def test_a_charge_is_completed_once(tmp_path: Path) -> None:
@@ -300,7 +287,7 @@ def test_descriptions_hold_names_and_no_values(tmp_path: Path) -> None:
     declared = {f"column{number}": {"bounds": [0, 1]} for number in range(30)}
     rows = {name: ROWS["age"] * 0 + 0.123456789 for name in declared}
     ledger = pure_ledger(tmp_path)
-    nw.release(rows, schema(columns=declared), epsilon=1, ledger=ledger, progress=False)
+    nw.release(rows, schema(columns=declared), epsilon=1, ledger=ledger, run=QUIET)
     words = json.dumps([vars(entry) for entry in ledger.entries()])
     assert "and 22 more" in words and "123456789" not in words
 

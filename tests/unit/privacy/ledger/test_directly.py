@@ -31,12 +31,12 @@ def test_a_charge_beyond_the_total_is_refused_and_leaves_no_entry(tmp_path: Path
 
 def test_one_person_without_budget_is_enough_to_refuse(tmp_path: Path) -> None:
     ledger = pure_ledger(tmp_path, epsilon=1.0)
-    charge(ledger, 1.0, partition={"year": "2023"})
-    charge(ledger, 0.5, partition={"year": "2024"})
+    charge(ledger, 1.0, stratum={"year": "2023"})
+    charge(ledger, 0.5, stratum={"year": "2024"})
     assert ledger.spent().epsilon == 1.0
-    for partition in ({"year": "2023"}, {}):
+    for stratum in ({"year": "2023"}, {}):
         with pytest.raises(BudgetError):
-            charge(ledger, 0.1, partition=partition)
+            charge(ledger, 0.1, stratum=stratum)
 
 
 def test_other_neighbours_are_refused(tmp_path: Path) -> None:
@@ -119,7 +119,7 @@ def test_an_entry_that_is_dated_before_another_shows() -> None:
 
 def test_a_digest_covers_every_other_field() -> None:
     """As text of ASCII alone, names in order: any program can compute it again."""
-    found = entry(description="Å, 日本", cost={"delta": 0.0, "epsilon": 1.0}, partition={"year": "2024"})
+    found = entry(description="Å, 日本", cost={"delta": 0.0, "epsilon": 1.0}, stratum={"year": "2024"})
     fields = {name: value for name, value in asdict(found).items() if name != "digest"}
     text = json.dumps(dict(sorted(fields.items())))
     assert found.before == "0" * 64
@@ -137,8 +137,8 @@ def test_a_file_is_the_answer_to_its_own_request_only(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", _TEXTS)
 def test_an_entry_with_one_text_that_is_none_cannot_be_read(name: str) -> None:
-    values = {**asdict(entry()), "partition": "{}", "cost": None}
-    assert _entry(tuple(values.values())).partition == {}
+    values = {**asdict(entry()), "stratum": "{}", "cost": None}
+    assert _entry(tuple(values.values())).stratum == {}
     with pytest.raises(PrivacyError, match="cannot be read"):
         _entry(tuple({**values, name: b"bytes"}.values()))
 
@@ -166,13 +166,13 @@ def test_a_digest_that_was_kept_elsewhere_is_looked_for(tmp_path: Path) -> None:
 def test_what_remains_is_what_can_be_charged(tmp_path: Path) -> None:
     """By the rule gaussian, after Gaussian noise, the size of Laplace noise counts, and for whom it is."""
     ledger = Ledger.open(tmp_path / "budget.db", epsilon=2, delta=1e-6)
-    ledger.charge(Cost.gaussian(4.0, 1.2, 1e-6), description="", request="", partition={"year": "2024"})
-    left, elsewhere = (ledger.remaining(partition=partition) for partition in ({"year": "2024"}, {"year": "2025"}))
+    ledger.charge(Cost.gaussian(4.0, 1.2, 1e-6), description="", request="", stratum={"year": "2024"})
+    left, elsewhere = (ledger.remaining(stratum=stratum) for stratum in ({"year": "2024"}, {"year": "2025"}))
     assert 0.1 < left < 0.9 * elsewhere and ledger.remaining() == left
     with pytest.raises(BudgetError):
-        charge(ledger, left * 1.01, partition={"year": "2024"})
-    charge(ledger, left, partition={"year": "2024"})
-    charge(ledger, elsewhere, partition={"year": "2025"})
+        charge(ledger, left * 1.01, stratum={"year": "2024"})
+    charge(ledger, left, stratum={"year": "2024"})
+    charge(ledger, elsewhere, stratum={"year": "2025"})
 
 
 def test_only_a_charge_with_a_cost_is_a_spending() -> None:
@@ -185,7 +185,7 @@ def test_only_a_charge_with_a_cost_is_a_spending() -> None:
 
 def test_charges_say_whom_they_are_about(tmp_path: Path) -> None:
     ledger = pure_ledger(tmp_path)
-    charge(ledger, 0.5, partition={"year": "2024", "site": "north"})
+    charge(ledger, 0.5, stratum={"year": "2024", "site": "north"})
     charge(ledger, 0.25)
     assert ledger.charges() == [({"year": "2024", "site": "north"}, Cost.laplace(2.0, 0.5)), ({}, Cost.laplace(4.0, 0.25))]
     assert sorted(str(ledger.table()[0]["about"]).split(", ")) == ["site north", "year 2024"]

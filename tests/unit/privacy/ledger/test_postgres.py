@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.unit.privacy.ledger.table import charge, release
+from tests.unit.privacy.ledger.table import assert_threads_spend_a_budget_of_1_once, charge, release
 
+from noisewise.database_query import is_postgres
 from noisewise.errors import BudgetError, PrivacyError
 from noisewise.privacy.ledger import Ledger, postgres
 
@@ -18,8 +18,8 @@ def test_an_address_is_shown_without_its_password() -> None:
     for address in ("postgresql://ann:secret@server/ledgers", "postgres://ann:s:e:cret@server:5432/x", "postgresql://ann:s@e/cret@server/x",
                     "postgresql://server/x?user=ann&password=secret", "postgresql://server/x?user=ann&password=secr@cret",
                     "postgresql://ann:s?e@cret@server/x"):
-        assert postgres.is_address(address) and "cret" not in postgres.without_password(address)
-    assert not postgres.is_address("budget.db")
+        assert is_postgres(address) and "cret" not in postgres.without_password(address)
+    assert not is_postgres("budget.db")
 
 
 def test_without_its_package_the_remedy_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -57,21 +57,7 @@ def test_a_ledger_in_postgresql_does_what_one_in_a_file_does(address: str) -> No
 
 
 def test_threads_cannot_spend_the_last_of_the_budget_twice(address: str) -> None:
-    ledger, refused = Ledger.open(address, epsilon=1.0), []
-
-    def spend() -> None:
-        for _ in range(5):
-            try:
-                charge(ledger, 0.1)
-            except BudgetError:
-                refused.append(1)
-
-    threads = [threading.Thread(target=spend) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert ledger.spent().epsilon == 1.0 and len(refused) == 10 and ledger.verify() == []
+    assert_threads_spend_a_budget_of_1_once(Ledger.open(address, epsilon=1.0))
 
 
 def test_entries_can_only_be_added_and_changes_show(address: str) -> None:

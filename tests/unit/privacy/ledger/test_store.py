@@ -68,6 +68,19 @@ def test_folders_other_files_and_missing_places_are_refused_and_left_alone(tmp_p
         assert before == {path: path.read_bytes() for path in (text, other)}
 
 
+def test_a_ledger_of_the_unpublished_version_is_named_as_such(tmp_path: Path) -> None:
+    old = tmp_path / "budget.db"
+    connection = sqlite3.connect(old)
+    connection.execute("CREATE TABLE noisewise_entries (number INTEGER PRIMARY KEY, partition TEXT NOT NULL)")
+    connection.commit()
+    connection.close()
+    before = old.read_bytes()
+    for limits in ({}, {"epsilon": 1}):
+        with pytest.raises(PrivacyError, match=r"before noisewise 0.2 was published.*budget\.db.*what the old one has left"):
+            Ledger.open(old, **limits)
+    assert old.read_bytes() == before
+
+
 def test_looking_for_a_ledger_makes_none(tmp_path: Path) -> None:
     with pytest.raises(BudgetError, match="no ledger here yet"):
         Ledger.open(tmp_path / "budget.db")
@@ -150,7 +163,7 @@ TAMPERING = {
     "file": ("UPDATE noisewise_files SET content = x'00'", "file of entry 2"),
     "no file": ("DELETE FROM noisewise_files", "file of entry 2"),
     "kind": ("UPDATE noisewise_entries SET what = 'gift' WHERE number = 2", "not known here: gift"),
-    "part": ("UPDATE noisewise_entries SET partition = '{\"year\": \"2020\"}' WHERE number = 2", "entry 2 was changed"),
+    "part": ("UPDATE noisewise_entries SET stratum = '{\"year\": \"2020\"}' WHERE number = 2", "entry 2 was changed"),
     "total": ("UPDATE noisewise_entries SET cost = replace(cost, '3.0', '30.0') WHERE number = 1", "entry 1 was changed"),
 }
 
@@ -174,7 +187,7 @@ def test_changes_show_and_the_ledger_is_closed(tmp_path: Path, case: str) -> Non
 @pytest.mark.parametrize("statement", [
     "UPDATE noisewise_entries SET cost = 'nonsense' WHERE number = 2",
     "UPDATE noisewise_entries SET cost = NULL WHERE number = 2",
-    "UPDATE noisewise_entries SET partition = '5' WHERE number = 2", "UPDATE noisewise_entries SET cost = '{}' WHERE number = 2",
+    "UPDATE noisewise_entries SET stratum = '5' WHERE number = 2", "UPDATE noisewise_entries SET cost = '{}' WHERE number = 2",
     "UPDATE noisewise_entries SET cost = '{}' WHERE number = 1", "DELETE FROM noisewise_entries", "DROP TABLE noisewise_files",
     "DELETE FROM noisewise_entries WHERE number = 1",
     "UPDATE noisewise_entries SET cost = '{\"epsilon\": NaN}' WHERE number = 2",

@@ -1,0 +1,107 @@
+"""What a `Partition` release asked, the noisy numbers that answer it, and their noise as the analyst sees it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, cast
+
+import numpy as np
+
+from noisewise.arrays import Array
+from noisewise.errors import ReleaseError
+from noisewise.kinds import Partition
+from noisewise.releases.release import Release
+from noisewise.schema.partition import part_design
+from noisewise.schema.questions import Question
+from noisewise.schema.schema import Schema
+from noisewise.words import function
+
+if TYPE_CHECKING:
+    from noisewise.releases.contents.partition import Number, PartitionContribution
+
+NODES: Final = 120
+SHARP: Final = 0.02
+"""An error of less than this share of the noise's scale makes no difference."""
+
+
+def without_questions(release: object) -> ReleaseError:
+    """The refusal of what has no questions to answer."""
+    found = release.kind.name if isinstance(release, Release) else type(release).__name__
+    return ReleaseError("questions are answered by releases of kind partition", found=found,
+                        remedy="fit a regression instead: " + function("fit"))
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The kind of a release with its contents, as an analysis wants them."""
+
+    kind: Partition
+    schema: Schema
+    contents: PartitionContribution
+
+    @classmethod
+    def of_release(cls, release: object) -> Asked:
+        """What is asked, or a refusal if this is no release with questions."""
+        if not isinstance(release, Release) or release.kind.name != Partition.name:
+            raise without_questions(release)
+        return cls(cast(Partition, release.kind), release.schema, release.contents)
+
+    @property
+    def parts(self) -> int:
+        return self.kind.parts
+
+    @property
+    def part_rows(self) -> float | None:
+        """The number of rows of a part, on average; None where it is not public."""
+        return None if self.contents.rows is None else self.contents.rows / self.parts
+
+    @property
+    def coefficients(self) -> int:
+        """How many the regression has."""
+        return len(part_design(self.schema, self.kind.formula, ()).terms)
+
+    def of(self, question: Question) -> tuple[Number, ...]:
+        """The released numbers of one question."""
+        return self.contents.of(self.kind, question)
+
+
+@dataclass(frozen=True)
+class MeanNoise:
+    """Noise on the mean over the parts of one number: ``k-norm`` of ``numbers`` numbers together, or ``gaussian``."""
+
+    mechanism: str
+    scale: float
+    numbers: int
+
+    @classmethod
+    def of(cls, asked: Asked, number: Number) -> MeanNoise:
+        return cls(asked.contents.mechanism, number.width * asked.contents.noise / asked.parts, len(asked.contents.numbers))
+
+    @property
+    def sd(self) -> float:
+        if self.mechanism == "gaussian":
+            return self.scale
+        return self.scale * float(np.sqrt((self.numbers + 1) * (self.numbers + 2) / 3.0))
+
+    def density(self, distance: Array, blur: Array | float = 0.0) -> Array:
+        """Of noise plus an independent normal error of standard deviation ``blur``, at a distance from the truth."""
+        from scipy.special import gammaincc, ndtr
+        from scipy.stats import gamma, norm
+
+        distance, blur = np.broadcast_arrays(np.asarray(distance, dtype=np.float64), np.asarray(blur, dtype=np.float64))
+        if self.mechanism == "gaussian":
+            return np.asarray(norm.pdf(distance, scale=np.hypot(self.scale, blur)))
+        sharp = gammaincc(self.numbers, np.abs(distance) / self.scale) / (2.0 * self.numbers * self.scale)
+        if not np.any(blur > SHARP * self.scale):
+            return np.asarray(sharp)
+        # a uniform point of an interval of random size, blurred: an average over sizes
+        sizes = gamma.ppf((np.arange(NODES) + 0.5) / NODES, self.numbers + 1, scale=self.scale)
+        wide = np.maximum(blur, 1e-300)[..., None]
+        away = np.abs(distance)[..., None]  # both terms are lower tails then, and keep their digits
+        inside = ndtr((sizes - away) / wide) - ndtr((-sizes - away) / wide)
+        return np.where(blur > SHARP * self.scale, np.mean(inside / (2.0 * sizes), axis=-1), sharp)
+
+    def draws(self, size: int, random: np.random.Generator) -> Array:
+        if self.mechanism == "gaussian":
+            return random.normal(0.0, self.scale, size)
+        return random.gamma(self.numbers + 1, self.scale, size) * random.uniform(-1.0, 1.0, size)

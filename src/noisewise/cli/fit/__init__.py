@@ -1,0 +1,1 @@
+"""``noisewise fit``: ``command`` is the command, ``results`` says what was found."""

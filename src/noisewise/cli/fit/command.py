@@ -1,0 +1,191 @@
+"""``noisewise fit``: release files and a formula in, a table of coefficients out."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
+
+import typer
+
+from noisewise.cli.completion import FAMILIES, FIT_METHODS, LITERATURE, LITERATURE_METHODS, SITES, formula_words, one_of
+from noisewise.cli.files import check_picture, check_results, files_before_formula, write_csv
+from noisewise.cli.fit import results
+from noisewise.cli.guard import guarded
+from noisewise.cli.named_numbers import named_number
+from noisewise.cli.options import Csv, Interval, Picture, ReleaseFiles, Seed, about_results, about_sampling
+from noisewise.cli.output import Output
+from noisewise.cli.sites import Sites, expand
+from noisewise.errors import FitError, NoisewiseWarning, closest
+
+if TYPE_CHECKING:
+    from noisewise.releases.release import Release
+    from noisewise.results import PointEstimate, Posterior
+
+SEVERAL: Final = "Several data holders"
+
+
+class Wanted(NamedTuple):
+    """How results are shown, and the files that they are written to."""
+
+    interval: float
+    files: Mapping[str, Path | None]
+    ratios: Mapping[str, float] | None
+    """Also odds ratios or incidence-rate ratios, for changes that are not 1."""
+
+
+@guarded(holder=False)
+def fit(
+    out: Output, files: ReleaseFiles = None, *,
+    formula: Annotated[str, typer.Argument(metavar="FORMULA", autocompletion=formula_words, help=(
+        "In quotes: \"stay ~ age + ward\"."))],
+    family: Annotated[str, typer.Option("--family", "-f", autocompletion=one_of(FAMILIES), help=(
+        "gaussian (a number), logistic or probit (two levels), poisson (a count)."))] = "gaussian",
+    method: Annotated[str | None, typer.Option(
+        "--method", "-m", autocompletion=one_of((*FIT_METHODS, *LITERATURE_METHODS)), help=(
+            "conditional (default), conditional-flat, collapsed, laplace (instant, approximate), rows (for published rows); "
+            f"{LITERATURE}: {', '.join(LITERATURE_METHODS)}."))] = None,
+    interval: Interval = 0.95, plot: Picture = None,
+    save: Annotated[Path | None, about_results(help="Write all draws (.npz, for Posterior.load).")] = None,
+    csv: Csv = None,
+    ratios: Annotated[bool, about_results("--ratios", help=(
+        "Also show odds ratios (logistic) or incidence-rate ratios (poisson)."))] = False,
+    per: Annotated[list[str] | None, about_results(metavar="TERM=NUMBER", help=(
+        "Ratios for so large a change: --per age=10. May be repeated."))] = None,
+    compare: Annotated[bool, about_results("--compare-methods", help="Fit by every method, shown side by side.")] = False,
+    draws: Annotated[int, about_sampling(help="Draws per chain.", min=1)] = 1000,
+    chains: Annotated[int, about_sampling(help="Chains.", min=1)] = 4,
+    seed: Seed = None,
+    site: Annotated[str | None, typer.Option(autocompletion=one_of(SITES), rich_help_panel=SEVERAL, help=(
+        "random or random-intercept: sites differ around a population."))] = None,
+    sites: Annotated[bool, typer.Option("--sites", rich_help_panel=SEVERAL, help=(
+        "Also show each file's rows, epsilon, delta and noise."))] = False,
+    pool: Annotated[bool, typer.Option("--pool", rich_help_panel=SEVERAL, help=(
+        "Add up files with like noise per row while reading them: thousands of files in little memory."))] = False,
+) -> None:
+    """Fit a regression to one release, or to those of several data holders together.
+
+    Any released column may be the response.
+    The intervals account for the privacy noise.
+    Several files must be releases of different rows, for example of different hospitals.
+
+    Example: noisewise fit patients.nwr "stay ~ age + ward" --plot stay.png
+
+    Example: noisewise fit site-*.nwr "stay ~ age + ward" --sites --save stay.npz
+
+    Example: noisewise fit sites/ "stay ~ age + ward" --pool
+
+    Example: noisewise fit patients.nwr "readmitted ~ age + ward" --family logistic --per age=10
+    """
+    from noisewise.results.fit_info import check_interval
+
+    files = expand(files_before_formula(files, formula))
+    for given, words in ((method, "--compare-methods fits by every method, so it takes no --method"),
+                         (site, "--site has a method of its own, so it cannot go with --compare-methods"),
+                         (save, "--save keeps the draws of one method, so it cannot go with --compare-methods")):
+        if compare and given is not None:
+            raise typer.BadParameter(words)
+    if pool and (sites or site is not None):
+        raise typer.BadParameter("--pool adds up the sites, so it cannot go with --site and --sites")
+    steps = dict(named_number(text, typer.BadParameter(
+        f"--per is a term and by how much it changes: age=10, not {text!r}")) for text in per or ())
+    _check_family(family, ratios or bool(steps), compare)
+    check_interval(interval)
+    wanted = Wanted(interval, check_results(files, plot=plot, save=save, csv=csv), steps if ratios or steps else None)
+    found = None
+    release = _published_rows(files, family, site, compare)
+    if release is None:
+        found, release = _read(out, files, pool)
+        results.check_point_options(release, plot, save)
+        if plot is not None:
+            check_picture(formula, release, family)
+        if sites and found is not None:
+            out.result(found.table())
+    settings: dict[str, Any] = {"draws": draws, "chains": chains, "seed": seed, "run": out.run()}
+    if compare:
+        document = _compare(out, formula, release, wanted, settings)
+    else:
+        fitted = _fit(formula, release, family, method, settings if site is None else {**settings, "site": site})
+        document = _tell_result(out, fitted, wanted, found)
+    out.wrote(*wanted.files.values())
+    out.document({**document, "sites": [] if found is None else found.documents(), "files": wanted.files})
+
+
+def _check_family(family: str, ratios: bool, compare: bool) -> None:
+    from noisewise.results.families import RESULT_FAMILIES
+
+    if family not in RESULT_FAMILIES:
+        near = closest(family, list(RESULT_FAMILIES))
+        raise typer.BadParameter(f"--family is one of {', '.join(RESULT_FAMILIES)}, not {family!r}"
+                                 + ("" if near is None else f"; did you mean {near}?"))
+    if compare and family != "gaussian":
+        raise typer.BadParameter(f"--compare-methods is for linear regression; --family {family} has one method")
+    if ratios and RESULT_FAMILIES[family].ratio is None:
+        raise typer.BadParameter(f"--ratios and --per are for --family logistic or poisson, not {family}")
+
+
+def _published_rows(files: Sequence[Path], family: str, site: str | None, compare: bool) -> Release | None:
+    """The release, if the files are of published rows; what cannot be done with these is refused."""
+    import noisewise
+
+    found = noisewise.load(files[0])
+    if found.kind.name != "rows":
+        return None
+    if len(files) > 1:
+        raise FitError("published rows are fitted one release at a time", found=f"{len(files)} files",
+                       remedy="give one of them; several holders are fitted together from releases of kind gram")
+    if family != "gaussian" or site is not None or compare:
+        raise typer.BadParameter("published rows have linear regression only, without --site and --compare-methods")
+    return found
+
+
+def _read(out: Output, files: list[Path], pool: bool) -> tuple[Sites | None, Release]:
+    """The releases together; file by file only if they are not added up while they are read."""
+    import noisewise
+
+    if pool:
+        return None, noisewise.load_many(files, pooled=True, run=out.run())
+    found = Sites.load(files, out.run())
+    return found, found.together()
+
+
+def _compare(out: Output, formula: str, together: Release, wanted: Wanted, settings: dict[str, Any]) -> dict[str, Any]:
+    from noisewise.posterior.fit import compare_methods
+
+    found = compare_methods(formula, together, **settings)
+    write_csv(wanted.files["csv"], found.table(wanted.interval))
+    if (plot := wanted.files["plot"]) is not None:
+        found.plot(plot)
+    results.tell_methods(out, found, wanted.interval)
+    return results.methods_document(found, wanted.interval)
+
+
+def _fit(formula: str, release: Release, family: str, method: str | None, settings: dict[str, Any]) -> Posterior | PointEstimate:
+    """By the method that was asked for, else by the one for this kind of release."""
+    import noisewise
+    from noisewise.posterior.methods import DEFAULT_METHOD, methods_for
+
+    usual = next(iter(methods_for(release.kind.name)), DEFAULT_METHOD) if family == "gaussian" else DEFAULT_METHOD
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NoisewiseWarning)  # told in the words of the command line
+        return noisewise.fit(formula, release, method=method or usual, family=family, **settings)
+
+
+def _tell_result(out: Output, result: Posterior | PointEstimate, wanted: Wanted, sites: Sites | None) -> dict[str, Any]:
+    """Write and show what was fitted; the same for machines."""
+    from noisewise.results import PointEstimate
+
+    if isinstance(result, PointEstimate):
+        write_csv(wanted.files["csv"], result.summary())
+        results.tell_point_estimate(out, result)
+        return results.point_document(result)
+    if wanted.ratios is not None:
+        result.ratios(wanted.interval, wanted.ratios)  # what is wrong with --per is told before anything is written
+    if (save := wanted.files["save"]) is not None:
+        result.save(save)
+    write_csv(wanted.files["csv"], result.summary(wanted.interval))
+    if (plot := wanted.files["plot"]) is not None:
+        result.plot(path=plot)
+    results.tell_fit(out, result, wanted.interval, wanted.ratios)
+    return results.fit_document(result, wanted.interval, wanted.ratios, None if sites is None else sites.holders)

@@ -1,0 +1,165 @@
+"""``noisewise plan power``: interval widths and the chance to detect an effect, before anything is spent. No row is read here."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from noisewise.cli.completion import FAMILIES, one_of
+from noisewise.cli.files import check_results, write_csv
+from noisewise.cli.guard import guarded
+from noisewise.cli.named_numbers import as_number, named_number
+from noisewise.cli.options import Csv, Mechanism, NoiseDelta, Picture, SchemaFile
+from noisewise.cli.output import Output, visible
+from noisewise.cli.tables import plain_table
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from noisewise.planning.power import PowerPlan
+
+WITHOUT = "without\nprivacy"
+ROOM_FOR_ALL = 100
+"""Characters that a table with every column takes."""
+
+
+@guarded(holder=True)
+def power(
+    out: Output,
+    formula: Annotated[str, typer.Argument(metavar="FORMULA", help="In quotes: \"stay ~ age + ward\".")],
+    schema: SchemaFile,
+    rows: Annotated[list[str] | None, typer.Option("--rows", "-n", help=(
+        "About how many rows the table (each holder) has; several with commas: 2000,10000."))] = None,
+    epsilon: Annotated[list[str] | None, typer.Option("--epsilon", "-e", help=(
+        "The epsilon to plan for; several with commas: 0.3,1,3."))] = None,
+    delta: NoiseDelta = None,
+    effect: Annotated[list[str] | None, typer.Option(metavar="TERM=NUMBER", help=(
+        "An effect to detect: a coefficient in the units of the table. May be repeated."))] = None,
+    target: Annotated[float | None, typer.Option("--power", help=(
+        "Find the smallest epsilon (without -e) or the fewest rows (without -n) with which the effects are detected so often: "
+        "0.8."))] = None,
+    family: Annotated[str, typer.Option("--family", "-f", autocompletion=one_of(FAMILIES), help=(
+        "gaussian, logistic, probit or poisson."))] = "gaussian",
+    holders: Annotated[int, typer.Option(help="How many data holders, each with so many rows and its own noise.", min=1)] = 1,
+    mechanism: Mechanism = None,
+    terms: Annotated[str | None, typer.Option(help="More columns to release: \"age:ward + I(age**2)\".")] = None,
+    assume: Annotated[list[str] | None, typer.Option(metavar="WHAT", help=(
+        "What is known: of a column, \"age: mean=60 sd=12 shape=skewed\" (normal, uniform, skewed) or \"ward: A=0.5 B=0.3 "
+        "C=0.2\"; of two predictors, their correlation age,bmi=0.4; sigma=4, the residual standard deviation, by default a sixth "
+        "of the response's range. May be repeated."))] = None,
+    repeats: Annotated[int, typer.Option(help="Simulated releases of each cell.", min=20)] = 200,
+    method: Annotated[str, typer.Option(autocompletion=one_of(("auto", "fast", "conditional")), help=(
+        "auto samples as fit does where the noise is very large, fast never, conditional always (minutes)."))] = "auto",
+    seed: Annotated[int, typer.Option(help="Of the simulation.", min=0)] = 0,
+    interval: Annotated[float, typer.Option(help="The probability that an interval holds.")] = 0.95,
+    plot: Picture = None, csv: Csv = None,
+) -> None:
+    """Say how wide intervals would be, and how likely an effect is detected, before anything is spent. It reads no data.
+
+    Tables are simulated from the schema and from what you declare about the columns, with the noise that a release of kind
+    gram would have, and fitted.
+
+    Example: noisewise plan power "stay ~ age + ward" -s schema.toml -n 2000,10000 -e 0.3,1,3 -d 1e-6 --effect age=0.1
+
+    Example: noisewise plan power "stay ~ age + ward" -s schema.toml -n 10000 -d 1e-6 --effect age=0.05 --power 0.8
+    """
+    import noisewise
+
+    check_results((schema,), plot=plot, csv=csv)
+    found = noisewise.plan_power(
+        noisewise.Schema.load(schema), formula, rows=_list(rows, int, "--rows"), epsilon=_list(epsilon, float, "--epsilon"),
+        delta=delta, effects=dict(_pair(text, "--effect") for text in effect or []), power=target, family=family,
+        holders=holders, mechanism=mechanism, terms=terms, **_assumed(assume or []), repeats=repeats, method=method, seed=seed,
+        interval=interval, run=out.run())
+    if plot is not None:
+        found.plot(plot)
+    write_csv(csv, found.table())
+    out.wrote(plot, csv)
+    _tell(out, found)
+    out.document({**found.to_dict(), "plot": plot, "csv": csv})
+
+
+def _list(texts: Sequence[str] | None, kind: Callable[[float], Any], option: str) -> list[Any] | None:
+    """Numbers with commas or with several options; whole ones may be written 1e6."""
+    if not texts:
+        return None
+    found = []
+    for text in ",".join(texts).split(","):
+        number = as_number(text)
+        if number is None or (kind is int and not number.is_integer()):
+            raise typer.BadParameter(f"{text!r} is no {'whole ' * (kind is int)}number", param_hint=f"'{option}'")
+        found.append(kind(number))
+    return found
+
+
+def _pair(text: str, option: str = "--assume") -> tuple[str, float]:
+    return named_number(text, typer.BadParameter(f"{text!r} is not of the form NAME=NUMBER", param_hint=f"'{option}'"))
+
+
+def _assumed(texts: Sequence[str]) -> dict[str, Any]:
+    """Of the residuals, of columns and of two predictors, told apart by how they are written."""
+    others = dict(_pair(text) for text in texts if ":" not in text)
+    sigma = others.pop("sigma", None)
+    return {"columns": dict(_column(text) for text in texts if ":" in text),
+            "correlations": {_predictors(names): number for names, number in others.items()}, "sigma": sigma}
+
+
+def _column(text: str) -> tuple[str, dict[str, Any]]:
+    """``age: mean=60 sd=12 shape=skewed``, or ``ward: A=0.5 B=0.3 C=0.2``."""
+    name, _, rest = text.partition(":")
+    words = [word.partition("=") for word in rest.split()]
+    if not words or not all(key and value for key, _, value in words):
+        raise typer.BadParameter(f"{text!r} is not of the form \"NAME: mean=60 sd=12\" or \"NAME: A=0.5 B=0.5\"",
+                                 param_hint="'--assume'")
+    if all(key in ("mean", "sd", "shape") for key, _, _ in words):
+        return name.strip(), {key: value if key == "shape" else _pair(f"{key}={value}")[1] for key, _, value in words}
+    return name.strip(), {"shares": dict(_pair(f"{key}={value}") for key, _, value in words)}
+
+
+def _predictors(names: str) -> tuple[str, str]:
+    first, comma, second = names.partition(",")
+    if not comma:
+        raise typer.BadParameter(f"{names!r} is neither sigma nor two predictors: A,B=NUMBER", param_hint="'--assume'")
+    return first.strip(), second.strip()
+
+
+def _tell(out: Output, found: PowerPlan) -> None:
+    for one in found.needed:
+        out.line(visible(one.words(found.power or 0.0)), style="bold" if one.value is not None else "yellow")
+    out.result(_table(found, narrow=out.width < ROOM_FOR_ALL))
+    with_effects = any(line.effect is not None for line in found.cells[0].lines)
+    out.explain(f"Medians of {found.repeats} simulated releases each, {found.interval:.0%} intervals"
+                + (f", {found.holders} holders" if found.holders > 1 else "") + ". "
+                + ("power: how often the interval excludes 0 in the right direction, ± its simulation error. " if with_effects
+                   else "Give --effect TERM=NUMBER to see how likely it is detected. ")
+                + f"detectable: the effect found with power {found.power or 0.8:g}, by normal theory.", style="dim")
+    out.explain("Assumed about the table:")
+    for line in found.assumptions:
+        out.explain(f"  {line}")
+    for note in found.notes:
+        out.warn(note)
+    out.explain("Nothing was read and nothing was spent.")
+
+
+def _table(found: PowerPlan, narrow: bool) -> Table:
+    """One line for each term; a narrow terminal has no room for what follows from the rest."""
+    with_effects = any(line.effect is not None for line in found.cells[0].lines)
+    table = plain_table(None, "rows", "epsilon")
+    table.add_column("term", style="bold", no_wrap=True)
+    for heading in ("width", WITHOUT, *(() if narrow else ("times",)), *(("effect", "power") if with_effects else ()),
+                    *((WITHOUT,) if with_effects and not narrow else ()), *(() if narrow else ("error",)), "detectable"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for cell in found.cells:
+        for place, line in enumerate(cell.lines):
+            shares: tuple[str, ...] = () if not with_effects else ("", "", "") if line.power is None else (
+                f"{line.effect:g}", f"{line.power:.2f} ± {line.power_error:.2f}", f"{line.power_without_privacy:.2f}")
+            shares = shares[:2] if narrow else shares
+            times, error = ((), ()) if narrow else ((f"{line.width / line.width_without_privacy:.3g}",), (f"{line.error:.2g}",))
+            table.add_row(f"{cell.rows:,}" if not place else "", f"{cell.epsilon:g}" if not place else "", visible(line.term),
+                          f"{line.width:.3g}", f"{line.width_without_privacy:.3g}", *times, *shares, *error,
+                          "–" if math.isnan(line.detectable) else f"{line.detectable:.2g}",
+                          end_section=place == len(cell.lines) - 1)
+    return table

@@ -1,0 +1,23 @@
+"""A ledger that remembers whether a release was made, or an earlier one handed out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from noisewise.holder.release import check_ledger
+
+
+class WatchedLedger:
+    """The same as the ledger itself; ``completed`` is True once a release was charged to it and recorded."""
+
+    def __init__(self, ledger: Any) -> None:
+        check_ledger(ledger)
+        self.ledger = ledger
+        self.completed = False
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.ledger, name)
+
+    def complete(self, entry: int, content: bytes) -> None:
+        self.ledger.complete(entry, content)
+        self.completed = True

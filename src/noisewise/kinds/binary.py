@@ -1,0 +1,48 @@
+"""`Binary`: synthetic rows of one column with two levels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Final
+
+from noisewise.checks import is_whole
+from noisewise.kinds.kind import Kind, require
+from noisewise.schema.schema import Schema
+from noisewise.words import either
+
+MOST_COPIES: Final = 10_000
+MOST_ROWS: Final = 2**53
+
+
+@dataclass(frozen=True)
+class Binary(Kind):
+    """Synthetic rows of a ``column`` with two levels, under pure epsilon (beta-binomial synthesis, from the literature).
+
+    ``rows`` is the number of synthetic rows of a copy; the more of them, the more they are drawn to one half. ``copies`` share
+    epsilon. `noisewise.fit_binary` says what the result tells about the real rows; a `Gram` release tells more for the same
+    epsilon.
+
+    >>> Binary("smoker", rows=200).to_dict()
+    {'name': 'binary', 'column': 'smoker', 'rows': 200, 'copies': 1}
+    """
+
+    name: ClassVar[str] = "binary"
+    literature: ClassVar[bool] = True
+    purpose: ClassVar[str] = "synthetic rows of one yes-or-no column"
+    use: ClassVar[str] = either("noisewise.fit_binary says what its rows tell",
+                                "it is for noisewise estimate and noisewise synthesize")
+
+    column: str
+    rows: int
+    copies: int = 1
+
+    def __post_init__(self) -> None:
+        require(isinstance(self.column, str) and self.column != "", "binary rows are of one column, given by its name",
+                self.column, 'for example "smoker"', "column")
+        for option, most in (("rows", MOST_ROWS), ("copies", MOST_COPIES)):
+            value = getattr(self, option)
+            require(is_whole(value, 1, most), f"{option} is a whole number from 1 to {most}", value,
+                    "give a smaller number" if is_whole(value, most) else "give one", option)
+
+    def title(self, schema: Schema) -> str:
+        return self.column

@@ -1,0 +1,69 @@
+"""`Bounds`: bounds of numeric columns that nobody knows, to be declared in a schema."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from noisewise.kinds.kind import Kind, Options, require
+from noisewise.schema.columns import is_finite_number
+from noisewise.schema.schema import Schema
+from noisewise.schema.search_grid import Known, checked_digits, share_outside
+from noisewise.words import either
+
+
+@dataclass(frozen=True)
+class Bounds(Kind):
+    """Bounds of columns, for which a share of epsilon is paid. Bounds from public knowledge are better, and free.
+
+    ``of`` is a column or several, or a dictionary with what is known: ``{"stay": (0, None), "weight": (None, None)}`` asks for
+    the upper bound of one column and for both of another. Each bound has an equal part of epsilon. About a share ``tail`` of
+    the rows is left outside each bound, more if the noise needs it. Bounds are looked for among numbers with this many
+    significant ``digits``, and rounded outwards by a twentieth of their distance at most. Missing cells are left out. Declare
+    the columns in the schema with ``bounds = "unknown"``.
+
+    >>> Bounds({"age": (0, None)}).to_dict()
+    {'name': 'bounds', 'of': {'age': [0.0, None]}, 'tail': 0.005, 'digits': 3}
+    """
+
+    name: ClassVar[str] = "bounds"
+    purpose: ClassVar[str] = "bounds of columns, to be declared in a schema"
+    use: ClassVar[str] = "declare its bounds in a schema: " + either("release.contents.to_toml()", "noisewise show")
+
+    of: Mapping[str, Known]
+    tail: float = 0.005
+    digits: int = 3
+
+    def __init__(self, of: str | Sequence[str] | Mapping[str, Known], tail: float = 0.005, digits: int = 3) -> None:
+        object.__setattr__(self, "of", Options(_asked(of)))
+        object.__setattr__(self, "tail", share_outside(tail))
+        object.__setattr__(self, "digits", checked_digits(digits))
+
+    def title(self, schema: Schema) -> str:
+        return ", ".join(self.of)
+
+
+def _asked(of: object) -> dict[str, Known]:
+    if isinstance(of, Mapping):
+        asked = dict(of)
+    else:
+        names = [of] if isinstance(of, str) else list(of) if isinstance(of, Sequence) else []
+        asked = {name: (None, None) for name in names}
+        require(len(asked) == len(names), "each column is named once", ", ".join(map(str, names)), "remove the repetition")
+    require(bool(asked) and all(isinstance(name, str) for name in asked),
+            "bounds are estimated of columns, which are named by texts", of, 'for example "age", or ["age", "stay"]',
+            "of")
+    return {name: _checked(name, known) for name, known in asked.items()}
+
+
+def _checked(name: str, known: object) -> Known:
+    where = f"column '{name}'"
+    given = known if isinstance(known, (tuple, list)) else ()
+    require(len(given) == 2 and all(bound is None or is_finite_number(bound) for bound in given),
+            f"{where}: what is known of the bounds are two numbers, None where one is to be estimated", known,
+            "for example (0, None)", "of")
+    require(None in given, f"{where}: both bounds are known, so there is nothing to estimate", known,
+            "declare them in the schema; a bound that is to be estimated is None", "of")
+    lower, upper = (None if bound is None else float(bound) for bound in given)
+    return lower, upper

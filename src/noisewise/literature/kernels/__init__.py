@@ -1,0 +1,1 @@
+"""Pure algorithms of these methods: arrays in, arrays out."""

@@ -1,0 +1,126 @@
+"""Chains of Metropolis and Gibbs steps: side by side, compiled, with proposals that adapt during warm-up and are fixed after it.
+
+A sampler is three pure functions of arrays. ``start(key, data)`` gives a state (arrays in a dictionary), ``step(key, state, data,
+gain)`` the next one, ``record(state)`` the vector that is kept. ``gain`` is how far a step may change the proposals: it falls
+during warm-up (Andrieu and Thoms 2008, section 4) and is 0 afterwards, so that what is kept comes from one fixed kernel.
+``chain`` runs one chain and can be mapped over replicates with ``jax.vmap``; ``sample_chains`` is what a fit calls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from noisewise.arrays import Array
+from noisewise.posterior.kernels.jax_setup import as_numpy, double_precision
+from noisewise.posterior.kernels.stored_program import program_of
+from noisewise.progress import Tick
+from noisewise.run import nobody
+
+CHUNK = 250
+"""Steps per compiled call: the progress bar moves and Ctrl-C works between calls."""
+GAIN_POWER = 0.6
+
+
+@dataclass(frozen=True)
+class Sampler:
+    """The three functions of a sampler; functions of a module, so that their compiled form can be stored by name."""
+
+    start: Callable[[Any, Mapping[str, Any]], dict[str, Any]]
+    step: Callable[[Any, dict[str, Any], Mapping[str, Any], Any], dict[str, Any]]
+    record: Callable[[dict[str, Any]], Any]
+
+
+def gains(warmup: int, draws: int) -> Array:
+    """The gain of every step: t to the power −0.6 during warm-up, 0 afterwards."""
+    return np.concatenate([np.arange(1.0, warmup + 1.0) ** -GAIN_POWER, np.zeros(draws)])
+
+
+def chain(sampler: Sampler, key: Any, data: Mapping[str, Any], warmup: int, draws: int) -> Any:
+    """The draws of one chain, (draws, recorded numbers): a pure function of arrays."""
+    import jax
+
+    start_key, warm_key, key = jax.random.split(key, 3)
+    state = sampler.start(start_key, data)
+    schedule = gains(warmup, draws)
+    state, _ = advance(sampler, warm_key, state, data, schedule[:warmup])
+    return advance(sampler, key, state, data, schedule[warmup:])[1]
+
+
+def advance(sampler: Sampler, key: Any, state: dict[str, Any], data: Mapping[str, Any], schedule: Any) -> tuple[Any, Any]:
+    """As many steps as there are gains; the last state and the records."""
+    import jax
+
+    def one(current: dict[str, Any], inputs: Any) -> Any:
+        step_key, gain = inputs
+        current = sampler.step(step_key, current, data, gain)
+        return current, sampler.record(current)
+
+    return jax.lax.scan(one, state, (jax.random.split(key, len(schedule)), schedule))
+
+
+def sample_chains(sampler: Sampler, data: Mapping[str, Any], *, seed: int, chains: int, draws: int, warmup: int,
+                  tick: Tick = nobody) -> Array:
+    """Draws (chains, draws, recorded numbers); ``tick(done, total)`` is told how far it is."""
+    with double_precision():
+        arrays = {key: np.asarray(value, dtype=float) for key, value in data.items()}
+        arguments: Any = np.int64(seed), np.zeros(chains), arrays
+        states = as_numpy(_compiled(_starter, sampler, arguments)(*arguments))
+        warm, kept = -(-warmup // CHUNK), -(-draws // CHUNK)
+        schedule = gains(warm * CHUNK, kept * CHUNK).reshape(-1, CHUNK)
+        records = []
+        for index, part in enumerate(schedule):
+            arguments = states, np.int64(seed), np.int64(index), part, arrays
+            # As NumPy arrays again, or the second call would be compiled anew for arguments that lie on a device.
+            states, found = as_numpy(_compiled(_stepper, sampler, arguments)(*arguments))
+            if index >= warm:
+                records.append(found)
+            tick((index + 1) * CHUNK, len(schedule) * CHUNK)
+    return np.concatenate(records, axis=1)[:, :draws]
+
+
+def _compiled(build: Callable[[Sampler], Any], sampler: Sampler, arguments: tuple[Any, ...]) -> Any:
+    return program_of(sampler.step, build.__name__, lambda: build(sampler), arguments)
+
+
+@cache
+def _starter(sampler: Sampler) -> Any:
+    import jax
+
+    def run(seed: Any, chains: Any, data: Any) -> Any:
+        # Folded like the keys of the steps, from 1 on: a key that is split gives the same keys as one that is folded.
+        keys = jax.random.split(jax.random.fold_in(jax.random.key(seed), 0), chains.shape[0])
+        return jax.vmap(sampler.start, in_axes=(0, None))(keys, data)
+
+    return jax.jit(run)
+
+
+@cache
+def _stepper(sampler: Sampler) -> Any:
+    import jax
+
+    def run(states: Any, seed: Any, index: Any, schedule: Any, data: Any) -> Any:
+        count = jax.tree.leaves(states)[0].shape[0]
+        keys = jax.random.split(jax.random.fold_in(jax.random.key(seed), index + 1), count)
+        return jax.vmap(lambda key, state: advance(sampler, key, state, data, schedule))(keys, states)
+
+    return jax.jit(run)
+
+
+def accept(key: Any, log_ratio: Any) -> Any:
+    """Whether Metropolis takes the proposal; a ratio that is not a number is refused."""
+    import jax
+    import jax.numpy as jnp
+
+    return jnp.log(jax.random.uniform(key, log_ratio.shape)) < jnp.where(jnp.isnan(log_ratio), -jnp.inf, log_ratio)
+
+
+def acceptance(log_ratio: Any) -> Any:
+    """The probability with which it does."""
+    import jax.numpy as jnp
+
+    return jnp.exp(jnp.minimum(jnp.where(jnp.isnan(log_ratio), -jnp.inf, log_ratio), 0.0))

@@ -1,0 +1,145 @@
+"""The model of paper 002 for normal features, shared by ``normal-x`` (as printed) and ``normal-x-nuts``: priors and terms.
+
+Alparslan, Yıldırım and Birbil (2023), section 4.1 and appendix B.2. The released Ŝ_j is noise around S_j, and S_j is not known:
+
+- without a constant, rows are x ~ N(0, Σ) and S_j ~ Wishart(Σ, n_j);
+- with a constant, rows are x ~ N(μ, Σ), the mean of a holder's rows is b_j ~ N(μ, Σ/n_j), their scatter about it is
+  C_j ~ Wishart(Σ, n_j − 1), and S_j = [[n_j, n_j b_jᵀ], [n_j b_j, C_j + n_j b_j b_jᵀ]].
+
+Then ẑ_j ~ N(S_j θ, σ² S_j + v_j I). Σ y² is not used. Priors: Σ ~ inverse Wishart(Λ, κ) and μ given Σ ~ N(0, Σ/k), so that both
+can be integrated out. Below, "scatter" is C_j with a constant and S_j without. A number of rows that was released with noise is
+taken as it is, but for a floor that a Wishart density needs.
+
+The default prior knows only that columns are scaled to [−1, 1]: κ = d + 2 and Λ = identity/3 give Σ the mean identity/3 (the
+variance of a uniform column) with as heavy tails as a mean allows, and k = 1/3 then gives μ a standard deviation of 1. Together
+they weigh as much as a handful of rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from noisewise.literature.fixed_moments import fast_posterior, prior_arrays, rough_sigma
+from noisewise.literature.statistics import LinearProblem
+from noisewise.posterior.kernels.small_linear import cholesky, solve_lower
+
+Array = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class FeaturePrior:
+    """Σ ~ inverse Wishart(scale, degrees), and μ given Σ ~ N(0, Σ/mean_rows), as if that many rows had been seen at 0."""
+
+    scale: Array
+    degrees: float
+    mean_rows: float = 1.0 / 3.0
+
+    @classmethod
+    def default(cls, features: int) -> FeaturePrior:
+        return cls(np.eye(features) / 3.0, features + 2.0)
+
+
+def feature_count(problem: LinearProblem) -> int:
+    """d: the number of predictors, the constant not counted."""
+    return int(problem.statistics.gram.shape[1]) - int(problem.statistics.constant)
+
+
+def model_arrays(problem: LinearProblem, prior: FeaturePrior | None = None) -> dict[str, Array]:
+    """All that the two samplers need, as arrays."""
+    statistics, features = problem.statistics, feature_count(problem)
+    chosen = FeaturePrior.default(features) if prior is None else prior
+    upper = np.triu(np.ones(statistics.gram.shape[1:], dtype=bool))
+    variance = np.where(upper & (statistics.gram_variance > 0), statistics.gram_variance, np.inf)
+    if statistics.constant:
+        variance[:, 0, 0] = np.inf  # the number of rows is not learned
+    start = fast_posterior(problem, rough_sigma(problem))[0]
+    return {
+        "gram": (statistics.gram + np.swapaxes(statistics.gram, 1, 2)) / 2,
+        "gram_precision": 1.0 / variance,
+        "cross": statistics.cross,
+        "cross_variance": statistics.cross_variance,
+        "rows": np.maximum(statistics.rows, features + 3.0),
+        "effects": problem.effects,
+        "offset": problem.offset,
+        "scale": chosen.scale,
+        "degrees": np.array(chosen.degrees),
+        "mean_rows": np.array(chosen.mean_rows),
+        "g_start": start,
+        **prior_arrays(problem),
+    }
+
+
+def has_constant(data: Mapping[str, Any]) -> bool:
+    """Known from the shapes, which a compiled function has anyway."""
+    return bool(data["gram"].shape[-1] > data["scale"].shape[-1])
+
+
+def assemble(lower: Any, mean: Any, rows: Any, constant: bool, xp: Any) -> Any:
+    """S of one holder from a lower square root of its scatter and the mean of its rows."""
+    if not constant:
+        return lower @ lower.T
+    corner = xp.sqrt(rows)
+    left = xp.concatenate([corner[None], corner * mean])[:, None]
+    root = xp.concatenate([left, xp.concatenate([xp.zeros((1, len(mean))), lower])], axis=1)
+    return root @ root.T
+
+
+def assemble_all(lower: Any, means: Any, data: Mapping[str, Any], xp: Any) -> Any:
+    """S of every holder."""
+    import jax
+
+    constant = has_constant(data)
+    return jax.vmap(lambda root, mean, rows: assemble(root, mean, rows, constant, xp))(lower, means, data["rows"])
+
+
+def log_gram(gram: Any, released: Any, precision: Any, xp: Any) -> Any:
+    """Log density of the released Ŝ given S; entries of no precision do not count."""
+    return -0.5 * xp.sum(precision * (released - gram) ** 2)
+
+
+def log_cross(gram: Any, cross: Any, theta: Any, variance: Any, noise: Any, holders: int, xp: Any) -> Any:
+    """Log density of ẑ given S, θ and σ² ("variance"): N(Sθ, σ²S + v I)."""
+    lower = cholesky(variance * gram + noise * xp.eye(gram.shape[0]), holders)
+    standard = solve_lower(lower, cross - gram @ theta, copies=holders)
+    return -0.5 * xp.sum(standard**2) - xp.sum(xp.log(xp.diagonal(lower)))
+
+
+def log_cross_all(grams: Any, theta: Any, variance: Any, data: Mapping[str, Any], xp: Any) -> Any:
+    """The same of all holders together."""
+    import jax
+
+    terms: Any = jax.vmap(lambda gram, cross, noise: log_cross(gram, cross, theta, variance, noise, len(grams), xp))
+    return xp.sum(terms(grams, data["cross"], data["cross_variance"]))
+
+
+def normal_equations(grams: Any, variance: Any, data: Mapping[str, Any], xp: Any) -> tuple[Any, Any, Any]:
+    """Precision of g given all S and σ², precision times mean (the paper's (12)), and the log density of all ẑ at g = 0."""
+    import jax
+
+    def one(gram: Any, cross: Any, noise: Any) -> Any:
+        lower = cholesky(variance * gram + noise * xp.eye(gram.shape[0]), len(grams))
+        both = xp.concatenate([gram @ data["effects"], (cross - gram @ data["offset"])[:, None]], axis=1)
+        standard = solve_lower(lower, both, copies=len(grams))
+        return standard.T @ standard, xp.sum(xp.log(xp.diagonal(lower)))
+
+    products, log_determinants = jax.vmap(one)(grams, data["cross"], data["cross_variance"])
+    joint = xp.sum(products, axis=0)
+    log_at_zero = -0.5 * joint[-1, -1] - xp.sum(log_determinants)
+    return data["prior_precision"] + joint[:-1, :-1], data["prior_linear"] + joint[:-1, -1], log_at_zero
+
+
+def total_scatter(scatters: Any, means: Any, data: Mapping[str, Any], xp: Any) -> Any:
+    """The scale of Σ's inverse Wishart given all holders, μ integrated out: Λ + Σ_j C_j + what the means say."""
+    total = data["scale"] + xp.sum(scatters, axis=0)
+    if not has_constant(data):
+        return total
+    rows, prior_rows = data["rows"], data["mean_rows"]
+    centre = rows @ means / xp.sum(rows)
+    away = means - centre
+    shrunk = prior_rows * xp.sum(rows) / (prior_rows + xp.sum(rows))
+    return total + (away.T * rows) @ away + shrunk * xp.outer(centre, centre)

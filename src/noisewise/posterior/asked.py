@@ -1,0 +1,80 @@
+"""What `fit` was asked for, and how its draws become a `Posterior`: the same for every kind of release."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any, Final
+
+from noisewise.errors import FitError
+from noisewise.posterior.glm.families import FAMILIES as GLM_FAMILIES
+from noisewise.posterior.methods import DEFAULT_METHOD, Method, method_for
+from noisewise.posterior.prior import Prior
+from noisewise.posterior.request import Sampled
+from noisewise.releases.release import Release
+from noisewise.releases.source import source_of
+from noisewise.results import FitInfo, Posterior, PriorSummary
+from noisewise.run import Run
+from noisewise.schema import Design
+from noisewise.words import leave_out
+
+GAUSSIAN: Final = "gaussian"
+FAMILIES: Final = (GAUSSIAN, *GLM_FAMILIES)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What `fit` was asked for, checked as far as the kind of release does not matter."""
+
+    formula: str
+    release: Any
+    family: str
+    method: str
+    site: str | None
+    prior: Prior | None
+    draws: int
+    chains: int
+    seed: int
+    run: Run
+
+    def by(self) -> Method:
+        """The method, if this kind of release can serve it, and with this prior."""
+        method = method_for(self.method, self.release.kind.name)
+        if self.prior is not None and not method.takes_prior:
+            raise FitError(f"{method.name} has no prior", found="a prior", remedy="leave prior out")
+        return method
+
+    def check_no_sites(self) -> None:
+        if self.site is not None:
+            raise FitError("random effects by site need releases of kind gram", found=f"site {self.site!r}",
+                           remedy="leave site out")
+
+    def result(self, method: str, design: Design, prior: PriorSummary | None, sampled: Sampled, started: float) -> Posterior:
+        return assemble(self.formula, method, self.release, design, prior, sampled, family=self.family, seed=self.seed,
+                        seconds=time.perf_counter() - started)
+
+
+def check_family(family: str) -> None:
+    if family not in FAMILIES:
+        raise FitError("the family is not known", argument="family", found=repr(family), known=FAMILIES)
+
+
+def check_glm(family: str, method: str, site: str | None = None) -> None:
+    """What there is for linear regression only."""
+    if method != DEFAULT_METHOD:
+        raise FitError(f"a {family} regression has one method", argument="method", found=f"method {method!r}",
+                       remedy=leave_out("method"))
+    if site is not None:
+        raise FitError("random effects by site exist for linear regression", argument="site", found=f"family {family!r}",
+                       remedy=leave_out("site"))
+
+
+def assemble(formula: str, method: str, release: Release, design: Design, prior: PriorSummary | None,
+             sampled: Sampled, *, seed: int, seconds: float, family: str = GAUSSIAN) -> Posterior:
+    """Draws with everything that is to be known about them."""
+    chains, draws, _ = sampled.samples.shape
+    divergences = 0 if sampled.diverging is None else int(sampled.diverging.sum())
+    info = FitInfo(method, family, formula, seed, chains, draws, divergences, release.holders, seconds, sampled.doubts,
+                   source_of(release))
+    terms = (*design.terms, "sigma") if family == GAUSSIAN else design.terms
+    return Posterior(sampled.samples, terms, design, info, prior, sampled.diverging, sampled.sites)

@@ -1,0 +1,205 @@
+"""The model of perturbed rows, its arrays and its parameters.
+
+In scaled units (declared bounds are −1 and 1) a row has numbers z₁, …, z_K, the response last, and columns d that are known or
+follow from its categories: a constant, exact numbers, indicators. Each number is a linear regression on what stands before it,
+
+    z_k = d·a_k + z_1 B_k1 + … + z_(k−1) B_k(k−1) + τ_k e_k,    e_k standard normal,
+
+so that numbers are jointly normal given d, with any covariance; the last of these regressions is the one that was asked for, and
+its τ is its σ. Coefficients have normal priors and the τ half-normal ones. What is published of a number are m copies
+w_j = z + noise of known scale, independent; of a category, m answers that are the truth with a known probability, otherwise
+another level at random. The joint law of the categories is free: a Dirichlet prior on the cells of their table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from noisewise.arrays import Array
+from noisewise.errors import FitError
+from noisewise.posterior.prior import COEFFICIENT_SCALE, SIGMA_SCALE
+
+MOST_CELLS: Final = 64
+"""Every row weighs every combination of the categories' levels."""
+CELL_WEIGHT: Final = 0.5
+"""Of the Dirichlet prior, for each cell: Jeffreys's choice for one category."""
+
+
+@dataclass(frozen=True)
+class RegressionPrior:
+    """Of one regression: ``slope @ g + offset`` is standard normal and its τ half-normal with this scale.
+
+    With ``directions`` and ``shift`` the coefficients of the columns before it are ``directions @ g − shift``.
+    """
+
+    directions: Array
+    shift: Array
+    slope: Array
+    offset: Array
+    scale: float
+
+    @classmethod
+    def default(cls, columns: int, scale: float = SIGMA_SCALE) -> RegressionPrior:
+        """As `noisewise.Prior`'s defaults, in scaled units: moving from the middle of the bounds to their end, and back again."""
+        identity = np.eye(columns)
+        return cls(identity, np.zeros(columns), identity / COEFFICIENT_SCALE, np.zeros(columns), scale)
+
+
+@dataclass(frozen=True)
+class Answers:
+    """A category by randomised response: ``codes`` (copies, rows), each the truth with probability ``keep``.
+
+    ``coding`` (levels, columns) are the numbers by which a level enters the regressions.
+    """
+
+    codes: npt.NDArray[np.integer[Any]]
+    keep: float
+    coding: Array
+
+    @property
+    def levels(self) -> int:
+        return len(self.coding)
+
+    def evidence(self) -> Array:
+        """Logarithm of the probability of a row's answers for each possible truth, (levels, rows), but for a constant."""
+        counts: Array = np.stack([(self.codes == level).sum(axis=0) for level in range(self.levels)]).astype(float)
+        if self.keep >= 1:
+            return np.where(counts == counts.max(axis=0), 0.0, -np.inf)
+        return np.asarray(np.log(self.keep * (self.levels - 1) / (1 - self.keep)) * (counts - counts.max(axis=0)))
+
+
+@dataclass(frozen=True)
+class RowProblem:
+    """Everything that the sampler needs.
+
+    ``observed`` (copies, rows, numbers): noisy numbers in scaled units, predictors first, the response last. ``noise``: the scale
+    of each number's noise, Laplace's b or (``laplace=False``) a standard deviation; 0 only for the response, which is then the
+    first copy's. ``known`` (columns, rows) are exact columns, the constant among them. ``prior`` is that of the response's
+    regression on (known, categories' columns, predictors), in this order.
+    """
+
+    observed: Array
+    noise: Array
+    known: Array
+    categories: tuple[Answers, ...] = ()
+    laplace: bool = True
+    prior: RegressionPrior | None = None
+    law: tuple[Array, Array, Array] | None = None
+    """Known parameters (effects, slopes, scales) of the law; see ``Variant`` for which of them stay as they are."""
+
+    def __post_init__(self) -> None:
+        if self.observed.ndim != 3 or self.known.shape[1:] != self.observed.shape[1:2]:
+            raise FitError("perturbed rows are an array (copies, rows, numbers) and known columns one (columns, rows)",
+                           found=f"{self.observed.shape} and {self.known.shape}")
+        if self.noise.shape != self.observed.shape[2:] or not np.isfinite(self.noise).all() or (self.noise < 0).any():
+            raise FitError("every number has one noise scale that is finite and not negative", found=str(self.noise))
+        if (self.noise[:-1] == 0).any():
+            raise FitError("exact predictors belong to the known columns", found=str(self.noise))
+        if not (np.isfinite(self.observed).all() and np.isfinite(self.known).all()):
+            raise FitError("perturbed rows are finite numbers", found="NaN or infinity")
+        if self.cells > MOST_CELLS:
+            raise FitError(f"perturbed categories have at most {MOST_CELLS} combinations of levels in one regression",
+                           found=str(self.cells), remedy="use fewer categories in the formula")
+
+    @property
+    def rows(self) -> int:
+        return int(self.observed.shape[1])
+
+    @property
+    def exact_response(self) -> bool:
+        return bool(self.noise[-1] == 0)
+
+    @property
+    def numbers(self) -> int:
+        """The response among them."""
+        return int(self.observed.shape[2])
+
+    @property
+    def cells(self) -> int:
+        return int(np.prod([category.levels for category in self.categories], dtype=int))
+
+    @property
+    def columns(self) -> int:
+        """Of d: known ones and those of categories."""
+        return len(self.known) + sum(int(category.coding.shape[1]) for category in self.categories)
+
+    def priors(self) -> tuple[RegressionPrior, ...]:
+        """One for each number."""
+        default = [RegressionPrior.default(self.columns + k) for k in range(self.numbers)]
+        return (*default[:-1], self.prior or default[-1])
+
+    def cell_design(self) -> Array:
+        """The categories' columns in every cell, (cells, columns); the last category's level changes fastest."""
+        table = np.zeros((1, 0))
+        for category in self.categories:
+            coding = category.coding
+            table = np.concatenate([np.repeat(table, len(coding), axis=0), np.tile(coding, (len(table), 1))], axis=1)
+        return table
+
+    def evidence(self) -> Array:
+        """Of the answers, for every cell, (cells, rows)."""
+        total = np.zeros((1, self.rows))
+        for category in self.categories:
+            total = (total[:, None, :] + category.evidence()[None]).reshape(-1, self.rows)
+        return total
+
+
+@dataclass(frozen=True)
+class Variant:
+    """What of the model is fixed when the program is compiled."""
+
+    numbers: int
+    exact_response: bool = False
+    laplace: bool = True
+    cells: int = 1
+    features_known: bool = False
+    """The law of the predictors is given and stays as it is."""
+    scales_known: bool = False
+    """So are all τ."""
+    marginal: bool = True
+    """Hamiltonian steps with the numbers integrated out."""
+    collapsed: bool = True
+    """W are drawn with the numbers integrated out: better where the noise is larger than the numbers' scatter."""
+    gibbs: Callable[..., Any] | None = None
+    """``(key, state, hidden, variant, data) -> (state, hidden)``: the parameters are drawn given the numbers, too, which needs
+    ``collapsed=False``."""
+    double: bool = False
+    """Rows in double precision; sums over rows are, always."""
+
+    @property
+    def free(self) -> int:
+        """How many numbers are hidden by noise."""
+        return self.numbers - self.exact_response
+
+
+class Law(NamedTuple):
+    """The parameters: z_k = effects[k]·d + slopes[k]·z + scales[k]·e_k, slopes strictly lower triangular.
+
+    The signs of the scales mean nothing.
+    """
+
+    effects: Any
+    slopes: Any
+    scales: Any
+    cells: Any
+    working: Any
+    """g of the response's regression."""
+
+
+def with_row(law: Law, k: int, working: Any, scale: Any, data: Mapping[str, Any]) -> Law:
+    """The law with other parameters of regression k."""
+    columns = law.effects.shape[1]
+    coefficients = data["directions"][k] @ working - data["shift"][k]
+    last = k == law.effects.shape[0] - 1
+    return Law(law.effects.at[k].set(coefficients[:columns]), law.slopes.at[k, :k].set(coefficients[columns:]),
+               law.scales.at[k].set(scale), law.cells, working if last else law.working)
+
+
+def unknown(variant: Variant) -> range:
+    """Which of the regressions are not given."""
+    return range(variant.numbers - 1 if variant.features_known else 0, variant.numbers)

@@ -1,0 +1,158 @@
+"""Chains from a problem: which variant, starts, compiled calls, records."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Final
+
+import jax
+import numpy as np
+
+from noisewise.arrays import Array
+from noisewise.posterior.kernels.jax_setup import double_precision
+from noisewise.posterior.rows.chain import LEAST_VARIANCE, State, chain
+from noisewise.posterior.rows.problem import Law, RowProblem, Variant, unknown
+from noisewise.progress import Tick
+from noisewise.results.diagnostics import ess_bulk
+from noisewise.run import nobody
+
+
+@dataclass(frozen=True)
+class RowDraws:
+    """Draws (chains, draws, ·) of g and σ (``working``) and of the law of the rows; and how they came about."""
+
+    working: Array
+    scales: Array
+    effects: Array
+    slopes: Array
+    cells: Array
+    steps: Array
+    thin: int
+
+
+def variant_of(problem: RowProblem, **changes: Any) -> Variant:
+    """The quickest way to sample: whether W are drawn without the numbers depends on which are larger, noise or scatter."""
+    chosen = {"collapsed": bool(np.mean(problem.noise > _spread(problem)) >= 0.5) or not problem.laplace} | changes
+    return Variant(problem.numbers, problem.exact_response, problem.laplace, problem.cells, **chosen)
+
+
+def arrays(problem: RowProblem, variant: Variant) -> dict[str, Any]:
+    """What the compiled function is given besides a state and a key."""
+    kind = np.float64 if variant.double else np.float32
+    priors = problem.priors()
+    numbers = np.moveaxis(problem.observed, 2, 1)[:, : variant.free]
+    data: dict[str, Any] = {
+        "observed": np.ascontiguousarray(numbers, dtype=kind),
+        "noise": problem.noise[: variant.free].astype(kind),
+        "known": problem.known.astype(kind),
+        "cell_design": problem.cell_design(),
+        "evidence": problem.evidence().astype(kind),
+        "directions": tuple(prior.directions for prior in priors),
+        "shift": tuple(prior.shift for prior in priors),
+        "prior_slope": tuple(prior.slope for prior in priors),
+        "prior_offset": tuple(prior.offset for prior in priors),
+        "prior_scale": np.array([prior.scale for prior in priors]),
+    }
+    if variant.exact_response:
+        data["response"] = problem.observed[0, :, -1].astype(kind)
+    return data
+
+
+def start(problem: RowProblem, variant: Variant, generator: np.random.Generator) -> State:
+    """Independent numbers with about the spread that the published ones leave them, and chains apart from each other."""
+    copies, rows, size = problem.observed.shape
+    kind = np.float64 if variant.double else np.float32
+    last = problem.priors()[-1]
+    if problem.law is not None:
+        effects, slopes, scales = (np.array(part, dtype=float) for part in problem.law)
+    else:
+        scales = np.minimum(_spread(problem) * np.exp(0.5 * generator.normal(size=size)), 0.7)
+        effects, slopes = np.zeros((size, problem.columns)), np.zeros((size, size))
+        regressed, *_ = np.linalg.lstsq(problem.known.T, problem.observed.mean(axis=0), rcond=None)
+        effects[:, : len(problem.known)] = regressed.T
+    seen = np.concatenate([effects[-1], slopes[-1, : size - 1]])
+    working, *_ = np.linalg.lstsq(last.directions, seen + last.shift, rcond=None)
+    cells = problem.cells
+    cell = problem.evidence().argmax(axis=0) if cells > 1 else np.zeros(rows)
+    shape = (copies, variant.free, rows)
+    variance = problem.noise[: variant.free, None] ** 2 * np.ones(shape)
+    if problem.laplace:
+        variance *= generator.exponential(2.0, size=shape) + LEAST_VARIANCE
+    unknowns = sum(problem.priors()[k].directions.shape[1] + (not variant.scales_known) for k in unknown(variant))
+    tuning = {"root": 1e-3 * np.eye(unknowns), "log_step": np.log(0.3), "information": np.eye(unknowns), "rounds": np.zeros(())}
+    law = Law(effects, slopes, scales, np.full(cells, 1.0 / cells), working)
+    return State(law, (1.0 / variance).astype(kind), cell.astype(np.int32), tuning)
+
+
+def _spread(problem: RowProblem) -> Array:
+    """The standard deviation of each number, about."""
+    variance = problem.noise**2 * (2.0 if problem.laplace else 1.0) / len(problem.observed)
+    return np.asarray(np.sqrt(np.maximum(problem.observed.mean(axis=0).var(axis=0) - variance, 0.01)))
+
+
+CALL_ROWS: Final = 20_000_000
+"""Rows times sweeps in one compiled call, about: the progress bar moves and Ctrl-C works between calls."""
+CALL_RECORDS: Final = 50
+WARMUP: Final = 600
+"""Sweeps that are thrown away, in which metric and step size adapt."""
+
+
+def sample_rows(problem: RowProblem, *, seed: int, chains: int, draws: int, warmup: int = WARMUP, thin: int | None = None,
+                variant: Variant | None = None, tick: Tick = nobody) -> RowDraws:
+    """Draws of every chain, ``thin`` sweeps apart: by default as many as the first chain's warm-up asks for.
+
+    Chains run one after another: the rows of one already fill the machine.
+    """
+    chosen = variant or variant_of(problem)
+    block = int(np.clip(CALL_ROWS // max(problem.rows, 1), 1, CALL_RECORDS))
+    warm, kept = -(-warmup // block), -(-draws // block)
+    records: list[Array] = []
+    with double_precision():
+        data = jax.tree.map(jax.numpy.asarray, arrays(problem, chosen))
+        for number in range(chains):
+            state: Any = start(problem, chosen, np.random.default_rng([seed, number]))
+            found: list[Array] = []
+            for index in range(warm + kept):
+                if index == warm and thin is None:
+                    thin = _apart(np.concatenate(found)[-LOOKED_AT:], problem)
+                pace = 1 if index < warm else thin
+                arguments = state, np.int64(seed), np.array([number, index, pace, index < warm]), data
+                state, visited = _compiled(chosen, block)(*arguments)
+                found.append(np.asarray(visited))
+                tick((number * (warm + kept) + index + 1) * block, chains * (warm + kept) * block)
+            records.append(np.concatenate(found[warm:])[:draws])
+    return _unpacked(np.stack(records), problem, thin or 1)
+
+
+LOOKED_AT: Final = 300
+"""Of the sweeps of the warm-up the last ones say how far apart the records have to be."""
+CORRELATED: Final = 2.0
+MOST_THIN: Final = 10
+
+
+def _apart(records: Array, problem: RowProblem) -> int:
+    """As many sweeps between records as leave them with an autocorrelation time of about ``CORRELATED``."""
+    working = problem.priors()[-1].directions.shape[1] + 1
+    size = ess_bulk(records[None, :, :working])
+    time = len(records) / np.nanmin(size) if np.isfinite(size).any() else 1.0
+    return int(np.clip(np.ceil(time / CORRELATED), 1, MOST_THIN))
+
+
+@cache
+def _compiled(variant: Variant, block: int) -> Any:
+    def run(state: Any, seed: Any, place: Any, data: Any) -> Any:
+        number, index, thin, warming = place
+        key = jax.random.fold_in(jax.random.fold_in(jax.random.key(seed), number), index)
+        return chain(variant, block)(state, key, thin, warming.astype(bool), data)
+
+    return jax.jit(run)
+
+
+def _unpacked(records: Array, problem: RowProblem, thin: int) -> RowDraws:
+    size, columns = problem.numbers, problem.columns
+    working = problem.priors()[-1].directions.shape[1] + 1
+    lengths = [working, size, size * columns, size * size, problem.cells, 1]
+    first, scales, effects, slopes, cells, steps = np.split(records, np.cumsum(lengths)[:-1], axis=2)
+    shape = records.shape[:2]
+    return RowDraws(first, scales, effects.reshape(*shape, size, columns), slopes.reshape(*shape, size, size), cells, steps, thin)

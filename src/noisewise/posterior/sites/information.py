@@ -1,0 +1,188 @@
+"""What each site's release says about its own coefficients, as the precision and the shift of a normal likelihood.
+
+All sites in one vectorised call. A site's parameters are y = (v, t): v are its coefficients in the prior's units (standard normal
+under the prior), t its log σ, standardised to the moments that it has under sigma's half-normal prior. The conditional
+likelihood (as in ``conditional``, but of the moments of ``sites.moments``) times a normal density, the *reference*, is sampled;
+the normal with the same mean and covariance is divided by the reference again, and what remains,
+
+    exp( −½ yᵀ Λ y + ηᵀ y ),
+
+stands for the site's likelihood. It is in information form: a site that says nothing about a direction has no precision there.
+
+The likelihood of a noisy site is skewed, so that the normal that fits it depends on where it is looked at. The first
+reference is the prior. The second is what a first fit says of the population, much widened: then the normal fits where the
+sites' coefficients are (the idea of expectation propagation).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from noisewise.arrays import Array, Flags
+from noisewise.posterior.contributions import Contributions
+from noisewise.posterior.kernels.batch import sample_batch
+from noisewise.posterior.linear.conditional import ConditionalModel
+from noisewise.posterior.linear.coordinates import Coordinates
+from noisewise.posterior.prior import ResolvedPrior
+from noisewise.posterior.sites.moments import SiteMoments
+
+CHAINS: Final = 4
+DRAWS: Final = 500
+LEAST_INFORMATION: Final = 2.0 * math.sqrt(2.0 / (CHAINS * DRAWS))
+"""Information less than this share of the reference's is not told from none: twice the error of a variance of so many draws."""
+
+LOG_SIGMA_MEAN: Final = -0.5 * (0.5772156649015329 + math.log(2.0))
+LOG_SIGMA_SD: Final = math.pi / math.sqrt(8.0)
+"""Mean and standard deviation of the logarithm of a half-normal variable of scale 1."""
+
+
+def log_density_site(x: Any, data: Mapping[str, Any], xp: Any = np) -> Any:
+    """Log density of one site's (g, log σ): the conditional likelihood of its moments, times the reference."""
+    size = len(x)
+    g, variance = x[:-1], xp.exp(2.0 * x[-1])
+    h = data["cross"] - data["gram"] @ g
+    h2 = data["total"] - data["cross"] @ g - g @ h - variance * data["rows"]
+    # c = (−g, 1) in the basis (Q, e). Noise N in the entries i ≤ j moves h by (N c) and cᵀNc − σ²·(noise of the rows).
+    c = xp.concatenate([-g, xp.ones(1)])
+    i, j = np.triu_indices(size)
+    moved = np.eye(size)[:, i] * c[j] + np.eye(size)[:, j] * (c[i] * (i != j))
+    effect = xp.concatenate([xp.concatenate([moved[:-1], (c @ moved)[None]]),
+                             xp.concatenate([xp.zeros(size - 1), -variance[None]])[:, None]], axis=1) @ data["noise_root"]
+    within = data["eigenmatrix"] * variance + data["corner"] * (2.0 * data["rows2"] * variance**2)
+    covariance = within + effect @ effect.T
+    both = xp.concatenate([h, h2[None]])
+    quadratic = both @ xp.linalg.solve(covariance, both)
+    return -0.5 * (quadratic + xp.linalg.slogdet(covariance)[1]) + _log_reference(x, data, xp)
+
+
+def _log_reference(x: Any, data: Mapping[str, Any], xp: Any) -> Any:
+    v = data["units_slope"] @ x[:-1] + data["units_offset"]
+    t = (x[-1:] - data["log_sigma_mean"]) / LOG_SIGMA_SD
+    return -0.5 * xp.sum((data["reference_root"] @ xp.concatenate([v, t]) - data["reference_shift"]) ** 2)
+
+
+@dataclass(frozen=True)
+class Reference:
+    """A normal density of y under which ``root @ y − shift`` is standard normal, and its mean."""
+
+    root: Array
+    shift: Array
+    centre: Array
+
+    @classmethod
+    def prior(cls, centre: Array) -> Reference:
+        return cls(np.eye(len(centre)), np.zeros(len(centre)), centre)
+
+    @classmethod
+    def around(cls, mean: Array, covariance: Array) -> Reference:
+        root = np.linalg.cholesky(np.linalg.inv(covariance)).T
+        return cls(root, root @ mean, mean)
+
+
+@dataclass(frozen=True)
+class SiteInformation:
+    """Precisions Λ (sites, parameters, parameters) and shifts η (sites, parameters); what went wrong, in words."""
+
+    precision: Array
+    shift: Array
+    doubts: tuple[str, ...] = ()
+
+    def own_sd(self, varying: Flags) -> Array:
+        """Each site's own standard deviation of each varying coefficient, in units of the prior's: 1 if it says nothing.
+
+        Coefficients that do not vary are what all sites say together, and so are not unknown to a single one.
+        """
+        chosen = np.flatnonzero(np.append(varying, True))
+        precision = self.precision[:, chosen][:, :, chosen]
+        inverse = np.linalg.inv(precision + np.eye(len(chosen)))
+        return np.sqrt(np.diagonal(inverse, axis1=1, axis2=2))[:, :-1]
+
+
+@dataclass(frozen=True)
+class SiteModels:
+    """The sites' likelihoods, ready to be sampled together; ``start`` is y of a rough fit of all sites together."""
+
+    data: Mapping[str, Array]
+    coordinates: Coordinates
+    prior: ResolvedPrior
+    start: Array
+    clarity: Array
+
+    @classmethod
+    def of(cls, contributions: Contributions, coordinates: Coordinates, prior: ResolvedPrior) -> SiteModels:
+        moments = SiteMoments.of(contributions, coordinates)
+        gram = moments.matrix[:, :-1, :-1]
+        values, vectors = np.linalg.eigh(gram)
+        sites, size = moments.matrix.shape[:2]
+        eigenmatrix = np.zeros_like(moments.matrix)
+        eigenmatrix[:, :-1, :-1] = (vectors * np.maximum(values, 0.0)[:, None]) @ np.transpose(vectors, (0, 2, 1))
+        corner = np.zeros((size, size))
+        corner[-1, -1] = 1.0
+        pooled = ConditionalModel.of(contributions, coordinates, prior)
+        beta = pooled.coordinates.to_user(pooled.start()[0])
+        common = {
+            "corner": corner,
+            "units_slope": (prior.functionals @ coordinates.slope) / prior.sd[:, None],
+            "units_offset": (prior.functionals @ coordinates.offset - prior.mean) / prior.sd,
+            "log_sigma_mean": np.array(math.log(prior.sigma / coordinates.half_width) + LOG_SIGMA_MEAN),
+        }
+        data = {"gram": gram, "cross": moments.matrix[:, :-1, -1], "total": moments.matrix[:, -1, -1], "rows": moments.rows,
+                "rows2": moments.rows, "eigenmatrix": eigenmatrix, "noise_root": moments.noise_root}
+        data |= {key: np.broadcast_to(value, (sites, *value.shape)) for key, value in common.items()}
+        return cls(data, coordinates, prior, from_user(beta, prior), moments.clarity)
+
+    def look(self, reference: Reference, seed: int) -> SiteInformation:
+        """The normal likelihood of each site, fitted where the reference lies."""
+        return look_at(self.data, [reference] * len(self.data["rows"]), seed)
+
+
+def look_at(data: Mapping[str, Array], references: Sequence[Reference], seed: int) -> SiteInformation:
+    """The same for sites with a reference for each of them."""
+    root, shift, centre = (np.stack([getattr(own, name) for own in references]) for name in ("root", "shift", "centre"))
+    slope, offset = data["units_slope"], data["units_offset"]
+    log_sigma_mean = data["log_sigma_mean"][:, None]
+    g = np.linalg.solve(slope, (centre[:, :-1] - offset)[..., None])[..., 0]
+    starts = np.concatenate([g, log_sigma_mean + LOG_SIGMA_SD * centre[:, -1:]], axis=1)
+    result = sample_batch(log_density_site, {**data, "reference_root": root, "reference_shift": shift}, starts,
+                          np.full_like(starts, 0.1), seed=seed, chains=CHAINS, draws=DRAWS)
+    flat = result.draws.reshape(len(starts), -1, starts.shape[1])
+    v = np.einsum("jkl,jnl->jnk", slope, flat[..., :-1]) + offset[:, None]
+    y = np.concatenate([v, (flat[..., -1:] - log_sigma_mean[:, None]) / LOG_SIGMA_SD], axis=2)
+    unsettled = int(np.sum(~result.converged))
+    doubts = (f"the search for the mode did not settle at {unsettled} sites",) if unsettled else ()
+    return SiteInformation(*likelihood_of(y, root, shift), doubts)
+
+
+def from_user(coefficients: Array, prior: ResolvedPrior) -> Array:
+    """y of coefficients and sigma in the user's units."""
+    v = (prior.functionals @ coefficients[:-1] - prior.mean) / prior.sd
+    return np.append(v, (np.log(coefficients[-1] / prior.sigma) - LOG_SIGMA_MEAN) / LOG_SIGMA_SD)
+
+
+def to_user(y: Array, prior: ResolvedPrior) -> Array:
+    """Coefficients and sigma in the user's units from draws of y, whatever the leading axes."""
+    beta = (y[..., :-1] * prior.sd + prior.mean) @ np.linalg.inv(prior.functionals).T
+    return np.concatenate([beta, prior.sigma * np.exp(LOG_SIGMA_SD * y[..., -1:] + LOG_SIGMA_MEAN)], axis=-1)
+
+
+def likelihood_of(y: Array, root: Array, shift: Array) -> tuple[Array, Array]:
+    """Precision and shift of the normal that has the draws' moments, divided by the reference; never less than nothing."""
+    white = np.einsum("jkl,jnl->jnk", root, y) - shift[:, None]
+    mean = white.mean(axis=1)
+    centred = white - mean[:, None]
+    covariance = np.einsum("jnk,jnl->jkl", centred, centred) / (white.shape[1] - 1)
+    values, vectors = np.linalg.eigh(np.linalg.inv(covariance))
+    gain = np.where(values - 1.0 > LEAST_INFORMATION, values - 1.0, 0.0)
+    along = np.einsum("jkl,jk->jl", vectors, mean)
+    precision = np.einsum("jkl,jl,jml->jkm", vectors, gain, vectors)
+    push = np.einsum("jkl,jl->jk", vectors, np.where(gain > 0, values * along, 0.0))
+    back = np.transpose(root, (0, 2, 1))
+    turned = back @ precision @ root
+    whole = push + np.einsum("jkl,jl->jk", precision, shift)
+    return (turned + np.transpose(turned, (0, 2, 1))) / 2, np.einsum("jkl,jl->jk", back, whole)
+

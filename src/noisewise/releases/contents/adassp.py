@@ -1,0 +1,109 @@
+"""What is in an `AdaSSP` release: sums for one regression, and the smallest eigenvalue of the predictors' matrix.
+
+Everything in it is noisy: the Gram matrix of the predictors, their sums with the response, and the smallest eigenvalue of that
+matrix, from which an analyst chooses the ridge of a point estimate.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from noisewise.releases.checks import LARGEST_ENTRY, number_of, numbers_of, ordinary, plain_bytes, positive, require, settle
+from noisewise.releases.contents.gram import MATRIX_FIELDS, MatrixContribution, matrix_and_noise
+from noisewise.releases.fields import Fields, items, known_part, shape, shape_of
+from noisewise.releases.promises import check_gaussian
+from noisewise.schema.basis import BasisColumn
+from noisewise.schema.schema import Schema
+
+
+@dataclass(frozen=True)
+class SmallestEigenvalue:
+    """The noisy smallest eigenvalue of the predictors' Gram matrix, the sd of its noise, and what was spent on it."""
+
+    value: float
+    noise: float
+    epsilon: float
+    delta: float
+    sensitivity: float
+
+    def __post_init__(self) -> None:
+        where = "smallest_eigenvalue: {}"
+        settle(self, number_of, "value", where=where, most=LARGEST_ENTRY)
+        settle(self, ordinary, "noise", where="smallest_eigenvalue: the standard deviation of the {}")
+        settle(self, positive, "epsilon", "delta", "sensitivity", where=where)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+class AdasspContribution(MatrixContribution):
+    """One holder's noisy sums for one regression.
+
+    ``matrix`` is the Gram matrix of the predictors' rows a = (1, u) and ``moments`` their sums with the scaled response,
+    Σ ay, whose noise has the standard deviation ``noise.off_diagonal``. ``epsilon`` and ``delta`` are for all of it;
+    what ``smallest_eigenvalue`` states is a share of them. ``sensitivity`` is that of (matrix, moments).
+    """
+
+    FIELDS: ClassVar[type[Fields]] = shape("AdasspFields", **MATRIX_FIELDS, moments=items(float),
+                                           smallest_eigenvalue=shape_of(SmallestEigenvalue))
+    APART: ClassVar[int] = 1
+
+    moments: NDArray[np.float64]
+    smallest_eigenvalue: SmallestEigenvalue
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        settle(self, numbers_of, "moments", where="the {}", size=self.size)
+        share = self.smallest_eigenvalue
+        require(isinstance(share, SmallestEigenvalue), "an adassp release states the smallest eigenvalue", share)
+        require((self.noise.distribution, self.average) == ("gaussian", 1),
+                "the noise of an adassp release is gaussian, and its rows are not averaged",
+                f"{self.noise.distribution}, average {self.average}")
+        require(share.epsilon < self.epsilon and share.delta < self.delta,
+                "smallest_eigenvalue: its epsilon and delta are a share of those of the whole",
+                f"({share.epsilon}, {share.delta}) of ({self.epsilon}, {self.delta})")
+
+    def check_promise(self) -> None:
+        super().check_promise()
+        share = self.smallest_eigenvalue
+        check_gaussian(share.sensitivity / share.noise, share.epsilon, share.delta)
+
+    def distance(self) -> float:
+        return math.hypot(super().distance(), self.smallest_eigenvalue.sensitivity / self.smallest_eigenvalue.noise)
+
+    def column_sums(self, place: int) -> tuple[float, float, float, float]:
+        if place == self.size:  # the response: its sums with the predictors, no square
+            return float(self.moments[0]), self.noise.off_diagonal**2, 0.0, math.inf
+        return super().column_sums(place)
+
+    def _noisy_bytes(self) -> Iterator[bytes]:
+        """With the noisy sums: the matrix of ``y ~ 1`` is the public number of rows alone."""
+        yield from super()._noisy_bytes()
+        yield plain_bytes(self.moments)
+
+    def count(self) -> int:
+        return super().count() + self.size + 1
+
+    def contents(self) -> dict[str, Any]:
+        return {**super().contents(), "smallest_eigenvalue": asdict(self.smallest_eigenvalue), "moments": self.moments.tolist()}
+
+    @classmethod
+    def from_contents(cls, contents: Any, kind: Any, schema: Schema, columns: Sequence[BasisColumn], **head: Any) -> Self:
+        return cls(**matrix_and_noise(contents, len(columns) - 1), moments=contents.moments,
+                   smallest_eigenvalue=SmallestEigenvalue(**known_part(contents.smallest_eigenvalue)), **head)
+
+    def lines(self, kind: Any, schema: Schema) -> list[tuple[str, str]]:
+        found = self.smallest_eigenvalue
+        return [*super().lines(kind, schema),
+                ("ridge", f"the smallest eigenvalue of the predictors' matrix is {found.value:.4g}, with noise of standard "
+                          f"deviation {found.noise:.4g}; epsilon {found.epsilon!r} and delta {found.delta!r} went to it")]
+
+    def own_facts(self) -> dict[str, Any]:
+        return {**super().own_facts(), "smallest_eigenvalue": asdict(self.smallest_eigenvalue)}
+
+
+CONTRIBUTION = AdasspContribution

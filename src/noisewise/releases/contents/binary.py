@@ -1,0 +1,108 @@
+"""What is in a `Binary` release: how many ones each copy of the synthetic rows has, and what is needed to interpret it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+from noisewise.errors import ReleaseError
+from noisewise.kinds import Binary
+from noisewise.kinds.binary import MOST_COPIES
+from noisewise.releases.checks import require, settle, whole_number
+from noisewise.releases.contribution import Contribution
+from noisewise.releases.fields import Fields, items, shape
+from noisewise.releases.promises import check_pure
+from noisewise.schema.basis import BasisColumn
+from noisewise.schema.columns import Categorical, Level
+from noisewise.schema.schema import Schema
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+class BinaryContribution(Contribution):
+    """Copies of synthetic rows of a column with two levels.
+
+    ``counts``: for each copy, how many of its ``synthetic_rows`` rows have the second level. ``alpha`` pseudo-rows of each level
+    were added before the copies were drawn. ``sensitivity`` is that of a count.
+    """
+
+    FIELDS: ClassVar[type[Fields]] = shape("BinaryFields", alpha=int, counts=items(int))
+
+    column: str
+    levels: tuple[Level, Level]
+    synthetic_rows: int
+    counts: tuple[int, ...]
+    alpha: int
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        settle(self, whole_number, "synthetic_rows", "alpha")
+        require(1 <= len(self.counts) <= MOST_COPIES, f"there are between 1 and {MOST_COPIES} copies", len(self.counts))
+        object.__setattr__(self, "counts", tuple(whole_number(count, "a count", 0, self.synthetic_rows) for count in self.counts))
+        require(self.delta == 0, "binary rows have a pure guarantee, without delta", self.delta)
+
+    @property
+    def copies(self) -> int:
+        return len(self.counts)
+
+    def check_promise(self) -> None:
+        check_pure(self.copies * math.log1p(self.synthetic_rows / self.alpha), self.epsilon)
+
+    def check(self, kind: Binary, schema: Schema, columns: Sequence[BasisColumn]) -> None:
+        self.check_sensitivity(1.0)
+        require(schema.unit.is_row, "binary rows protect rows: there is no guarantee for people with several",
+                schema.unit.to_dict())
+        require(two_levels(schema, kind.column) == self.levels, "the levels are those of the schema", self.levels)
+        require((kind.column, kind.rows, kind.copies) == (self.column, self.synthetic_rows, self.copies),
+                "there are the copies and the rows that were asked for",
+                f"{self.copies} copies of {self.synthetic_rows} rows of {self.column!r}")
+
+    def table(self, copy: int) -> pa.Table:
+        """The rows of a copy (from 0), the first level first: their order says nothing."""
+        import pyarrow as pa
+
+        ones = self.counts[copy]
+        zero, one = self.levels if all(type(level) is type(self.levels[0]) for level in self.levels) else map(str, self.levels)
+        codes = pa.array([0] * (self.synthetic_rows - ones) + [1] * ones, pa.int8())
+        return pa.table({self.column: pa.DictionaryArray.from_arrays(codes, pa.array([zero, one])).dictionary_decode()})
+
+    def fingerprint(self) -> bytes:
+        """Of everything: a few counts alone may be those of other rows by chance."""
+        known = [self.column, self.levels, self.synthetic_rows, self.document()]
+        return hashlib.sha256(json.dumps(known, sort_keys=True).encode()).digest()
+
+    def count(self) -> int:
+        return self.copies
+
+    @classmethod
+    def from_contents(cls, contents: Any, kind: Binary, schema: Schema, columns: Sequence[BasisColumn], **head: Any) -> Self:
+        return cls(column=kind.column, levels=two_levels(schema, kind.column), synthetic_rows=kind.rows, alpha=contents.alpha,
+                   counts=tuple(contents.counts), **head)
+
+    def lines(self, kind: Binary, schema: Schema) -> list[tuple[str, str]]:
+        shown = ", ".join(f"{count:,}" for count in self.counts[:10]) + (", ..." if self.copies > 10 else "")
+        copies = "copy" if self.copies == 1 else "copies"
+        return [("made", f"{self.copies} {copies} of {self.synthetic_rows:,} synthetic rows of {self.column!r}"),
+                (f"with {self.levels[1]!r}", shown),
+                ("drawn", f"to one half, by {self.alpha:,} pseudo-rows of each level")]
+
+    def own_facts(self) -> dict[str, Any]:
+        return {"column": self.column, "levels": list(self.levels), "synthetic_rows": self.synthetic_rows, **self.contents()}
+
+
+def two_levels(schema: Schema, column: str) -> tuple[Level, Level]:
+    """The levels of a yes-or-no column."""
+    declared = schema.column(column)
+    if not isinstance(declared, Categorical) or not declared.two_level:
+        raise ReleaseError("binary rows are synthesised of a column with two levels", found=repr(column),
+                           remedy='declare levels = ["no", "yes"], or use release and synthesize for other columns')
+    return declared.levels[0], declared.levels[1]
+
+
+CONTRIBUTION = BinaryContribution

@@ -1,0 +1,136 @@
+"""The fields of a release file as pydantic models: their names, types and shapes.
+
+What must fit together is checked where a `Release` is built, so that a release made by this library and one
+read from a file obey the same rules. Fields that are not known are kept, at every level, and put back in their places.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Annotated, Any, Literal, TypeAlias, TypeVar, get_type_hints
+
+from pydantic import BaseModel, ConfigDict, FailFast, Field, create_model
+
+Item = TypeVar("Item")
+# One wrong item is enough for a message; a hostile list must not cost an error object per item.
+Items: TypeAlias = Annotated[list[Item], FailFast()]
+LevelField: TypeAlias = str | int | float | bool
+
+
+class Fields(BaseModel):
+    model_config = ConfigDict(strict=True, extra="allow", allow_inf_nan=False, frozen=True)
+
+
+def shape(name: str, /, **fields: Any) -> type[Fields]:
+    """A model of fields of these types; a pair is a type and a default."""
+    declared: dict[str, Any] = {field: kind if isinstance(kind, tuple) else (kind, ...) for field, kind in fields.items()}
+    return create_model(name, __base__=Fields, **declared)
+
+
+def shape_of(record: type[Any], /, **otherwise: Any) -> type[Fields]:
+    """A model of the fields of a dataclass, but for those that a file states otherwise."""
+    hints = get_type_hints(record)
+    defaults = {one.name: ... if one.default is dataclasses.MISSING else one.default for one in dataclasses.fields(record)}
+    return shape(f"{record.__name__}Fields", **{name: (hints[name], default) for name, default in defaults.items()} | otherwise)
+
+
+def items(of: Any) -> Any:
+    """The type of a list of these."""
+    return Items[of]
+
+
+def named(of: Any) -> Any:
+    """The type of an object that has these by names."""
+    return dict[str, of]
+
+
+class ColumnFields(Fields):
+    bounds: Annotated[list[int | float], Field(max_length=2)] | Literal["unknown"] = []
+    levels: Items[LevelField] = []
+    missing: LevelField | None = None
+    other: LevelField | None = None
+
+
+class UnitFields(Fields):
+    column: str
+    max_rows: int
+
+
+class SchemaFields(Fields):
+    adjacency: str
+    unit: Literal["row"] | UnitFields
+    norm_bound: int | float | None = None
+    stratum: dict[str, str] | None = None
+    columns: dict[str, ColumnFields]
+
+
+class FactorFields(Fields):
+    column: str
+    degree: int | None = None
+    level: LevelField | None = None
+
+
+class ReleasedColumnFields(Fields):
+    name: str
+    factors: Items[FactorFields]
+
+
+class PrivacyFields(Fields):
+    epsilon: float
+    delta: float
+    mechanism: str
+    sensitivity: float
+    statement: str
+
+
+class HolderFields(Fields):
+    """What every contribution states; ``contents`` are those of its kind."""
+
+    rows: int | None = None
+    privacy: PrivacyFields
+    library: str
+    created: str
+
+
+class ReleaseFields(Fields):
+    """All of a release but its contributions."""
+
+    format: str
+    version: str
+    kind: dict[str, Any]
+    declared: SchemaFields = Field(alias="schema")  # pydantic's own models have an attribute `schema`
+    rules: Items[str] = []
+    columns: Items[ReleasedColumnFields] = []
+
+
+def known_part(fields: Any) -> Any:
+    """Plain data, with the known fields only and only those that the file gave."""
+    if isinstance(fields, BaseModel):
+        return {name: known_part(getattr(fields, name)) for name in type(fields).model_fields if name in fields.model_fields_set}
+    if isinstance(fields, dict):
+        return {name: known_part(value) for name, value in fields.items()}
+    if isinstance(fields, list) and fields and isinstance(fields[0], BaseModel):
+        return [known_part(item) for item in fields]
+    return fields
+
+
+def unknown_part(fields: Any) -> Any:
+    """The fields that are not known here, each in its place; lists keep their length."""
+    if isinstance(fields, BaseModel):
+        known = {(info.alias or name): getattr(fields, name) for name, info in type(fields).model_fields.items()}
+        return unknown_part(known) | (fields.model_extra or {})
+    if isinstance(fields, dict):
+        return {name: kept for name, value in fields.items() if (kept := unknown_part(value))}
+    if isinstance(fields, list) and fields and isinstance(fields[0], BaseModel):
+        kept_items = [unknown_part(item) for item in fields]
+        return kept_items if any(kept_items) else []
+    return {}
+
+
+def put_back(known: Any, unknown: Any) -> Any:
+    """Put unknown fields back in their places; what is known wins."""
+    if isinstance(known, dict) and isinstance(unknown, dict):
+        return known | {name: put_back(known[name], value) if name in known else value for name, value in unknown.items()}
+    if isinstance(known, list) and isinstance(unknown, list) and len(known) == len(unknown):
+        return [put_back(one, other) for one, other in zip(known, unknown, strict=True)]
+    return known

@@ -1,0 +1,27 @@
+"""The source of a result: one short text that tells which release, or which releases together, it was made from.
+
+It is the SHA-256 digest of the sorted fingerprints of all parts, in hexadecimal digits. So it is as long for ten thousand holders
+as for one, and it depends neither on the order in which releases are given nor on whether they were put into one file before.
+Fingerprints are of noisy numbers: those of two releases differ, also if both are of the same rows.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+
+from noisewise.releases.release import Release
+
+
+def source_of(release: Release) -> str:
+    """The digest that a result of this release records."""
+    return digest_of(release.fingerprints())
+
+
+def digest_of(fingerprints: Iterable[bytes]) -> str:
+    """The digest of these fingerprints, whatever their order.
+
+    >>> digest_of([b"one holder's", b"another's"]) == digest_of([b"another's", b"one holder's"])
+    True
+    """
+    return hashlib.sha256(b"".join(sorted(fingerprints))).hexdigest()

@@ -1,0 +1,36 @@
+"""Draws for ArviZ: InferenceData for ArviZ 0.x, an xarray DataTree for ArviZ 1.x."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from noisewise.arrays import Array, Flags
+from noisewise.errors import ResultError
+from noisewise.results.fit_info import SIGMA, FitInfo
+
+
+def to_arviz(samples: Array, terms: tuple[str, ...], info: FitInfo, diverging: Flags | None) -> Any:
+    """Variables `coefficient` (chain, draw, term) and, in a linear regression, `sigma` (chain, draw)."""
+    try:
+        import arviz
+        import xarray
+    except ImportError as error:
+        raise ResultError("the export needs ArviZ", found=str(error), remedy="pip install 'noisewise[arviz]'") from error
+    chains, draws, _ = samples.shape
+    sampled = {"chain": np.arange(chains), "draw": np.arange(draws)}
+    attributes = {"inference_library": "noisewise", "method": info.method, "family": info.family, "formula": info.formula,
+                  **({"source": info.source} if info.source else {})}
+    named = [term for term in terms if term != SIGMA]
+    variables: dict[str, Any] = {"coefficient": (("chain", "draw", "term"), samples[:, :, : len(named)])}
+    if SIGMA in terms:
+        variables[SIGMA] = (("chain", "draw"), samples[:, :, -1])
+    groups = {"posterior": xarray.Dataset(variables, coords={**sampled, "term": named}, attrs=attributes)}
+    if diverging is not None:
+        groups["sample_stats"] = xarray.Dataset({"diverging": (("chain", "draw"), diverging)}, coords=sampled, attrs=attributes)
+    # The version decides: ArviZ 1.x still answers to the name InferenceData, with a warning and another class.
+    if int(arviz.__version__.partition(".")[0]) >= 1:
+        return xarray.DataTree.from_dict(groups)
+    container: Any = arviz.InferenceData
+    return container(**groups)

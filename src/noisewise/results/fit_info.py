@@ -1,0 +1,101 @@
+"""What a fit says about itself."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from noisewise.arrays import Array
+from noisewise.errors import ResultError
+
+INTERCEPT = "Intercept"
+SIGMA = "sigma"
+
+
+@dataclass(frozen=True)
+class FitInfo:
+    """How the draws were made."""
+
+    method: str
+    family: str
+    formula: str
+    seed: int | None
+    chains: int
+    draws: int
+    divergences: int = 0
+    holders: int = 1
+    seconds: float = 0.0
+    doubts: tuple[str, ...] = ()
+    """Reasons found while fitting not to trust the draws."""
+    source: str = field(default="", repr=False)
+    """A digest of the release, or of all releases together, that it was made from; empty where that was not recorded."""
+
+
+@dataclass(frozen=True)
+class PriorSummary:
+    """Independent priors in the user's units: normal for each term, half-normal for sigma where there is one.
+
+    >>> prior = PriorSummary(mean={"age": 0.0}, sd={"age": 2.0}, sigma_scale=1.0)
+    >>> [round(end, 2) for end in prior.interval("age", 0.95)]
+    [-3.92, 3.92]
+    """
+
+    mean: Mapping[str, float]
+    sd: Mapping[str, float]
+    sigma_scale: float | None = None
+
+    def __post_init__(self) -> None:
+        scales = self.sd if self.sigma_scale is None else {**self.sd, SIGMA: self.sigma_scale}
+        wrong = [name for name, scale in scales.items() if not (math.isfinite(scale) and scale > 0)]
+        wrong += [name for name, mean in self.mean.items() if not math.isfinite(mean)]
+        if wrong or set(self.mean) != set(self.sd):
+            raise ResultError("a prior needs one finite mean and one positive finite scale for each term",
+                              found=", ".join(wrong) or "different terms in mean and sd")
+
+    def covers(self, term: str) -> bool:
+        """Whether a prior is stated for the term."""
+        return term in self.sd or (term == SIGMA and self.sigma_scale is not None)
+
+    def interval(self, term: str, mass: float) -> tuple[float, float]:
+        """The equal-tailed interval that holds `mass` of the prior."""
+        from scipy.special import ndtri
+
+        low, high = (1 - mass) / 2, (1 + mass) / 2
+        centre, scale = self._normal(term)
+        if term == SIGMA:  # |N(0, s)| has quantile s * ndtri((1 + p) / 2)
+            return scale * float(ndtri((1 + low) / 2)), scale * float(ndtri((1 + high) / 2))
+        half_width = scale * float(ndtri(high))
+        return centre - half_width, centre + half_width
+
+    def density(self, term: str, values: Array) -> Array:
+        """The prior density of the term at the values."""
+        centre, scale = self._normal(term)
+        normal = np.exp(-0.5 * ((values - centre) / scale) ** 2) / (scale * math.sqrt(2 * math.pi))
+        return np.asarray(np.where(values >= 0, 2 * normal, 0.0) if term == SIGMA else normal)
+
+    def _normal(self, term: str) -> tuple[float, float]:
+        """Mean and standard deviation of the normal distribution; of its upper half for sigma."""
+        if not self.covers(term):
+            raise ResultError("no prior is stated for this term", found=term, known=self.sd)
+        return (self.mean[term], self.sd[term]) if term in self.sd else (0.0, float(self.sigma_scale or 0.0))
+
+
+def frozen(values: Any, kind: type = np.float64) -> NDArray[Any]:
+    """An array that cannot be written to: a copy, unless it is one already."""
+    found: NDArray[Any] = np.asarray(values, dtype=kind, order="C")
+    if found.flags.writeable:
+        found = np.array(found)
+        found.setflags(write=False)
+    return found
+
+
+def check_interval(interval: float) -> tuple[float, float]:
+    """The two tail probabilities of an equal-tailed interval."""
+    if isinstance(interval, bool) or not isinstance(interval, (int, float)) or not 0 < interval < 1:
+        raise ResultError("an interval is a probability between 0 and 1", found=repr(interval), remedy="for example 0.95")
+    return (1 - interval) / 2, (1 + interval) / 2

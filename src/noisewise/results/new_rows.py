@@ -1,0 +1,171 @@
+"""New rows from a user -> checked columns for a design.
+
+These rows belong to the analyst and are not confidential, so an error may name the value that is wrong.
+Nothing is filled in or dropped: a prediction for a row that is incomplete would be a guess.
+"""
+
+from __future__ import annotations
+
+import decimal
+import numbers
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from noisewise.errors import ResultError
+
+if TYPE_CHECKING:
+    import pandas
+
+    from noisewise.schema import Design
+
+Columns = dict[str, NDArray[Any]]
+
+
+def declared_levels(design: Design) -> dict[str, tuple[Any, ...]]:
+    """The levels of the categorical columns that the design reads."""
+    from noisewise.schema import Categorical
+
+    declared = [design.basis.schema.column(name) for name in design.columns_needed]
+    return {column.name: column.levels for column in declared if isinstance(column, Categorical)}
+
+
+def more_probable_levels(design: Design, probability: NDArray[np.float64]) -> NDArray[Any]:
+    """Of a response with two levels: the one that is more probable, by the probability of the second."""
+    from noisewise.schema import Categorical
+
+    column = design.basis.schema.column(design.response)
+    assert isinstance(column, Categorical)
+    levels = np.empty(2, dtype=object)
+    levels[:] = column.levels
+    return np.asarray(levels[(probability > 0.5).astype(int)])
+
+
+def read_rows(new_rows: object, needed: Sequence[str], levels: Mapping[str, tuple[Any, ...]]
+              ) -> tuple[Columns, pandas.Index[Any]]:
+    """The needed columns (floats, or object arrays of declared levels) and the index of the result."""
+    import pandas
+
+    frame = _as_frame(new_rows, needed)
+    missing = [name for name in needed if name not in frame.columns]
+    if missing:
+        raise ResultError(f"a prediction needs the columns {', '.join(needed)}", found=f"no column {', '.join(missing)}",
+                          remedy="add it to the new rows")
+    columns: Columns = {}
+    for name in needed:
+        column = frame[name]
+        if not isinstance(column, pandas.Series):
+            raise ResultError("a column name may occur once only", found=f"several columns {name}")
+        _refuse_missing(name, column)
+        columns[name] = _as_levels(name, column, levels[name]) if name in levels else _as_numbers(name, column)
+    return columns, frame.index
+
+
+def _as_frame(new_rows: object, needed: Sequence[str]) -> pandas.DataFrame:
+    """Any accepted table as a pandas frame with only the needed columns that exist."""
+    import pandas
+
+    if isinstance(new_rows, pandas.DataFrame):
+        return new_rows
+    if isinstance(new_rows, Mapping):
+        return _frame_of_mapping(new_rows, needed)
+    library = type(new_rows).__module__.partition(".")[0]
+    table: Any = new_rows
+    if library == "polars" and type(new_rows).__name__ == "LazyFrame":
+        table = table.collect()
+    if library == "polars" and type(table).__name__ == "DataFrame":
+        present = [name for name in needed if name in table.columns]
+        index = pandas.RangeIndex(table.height)
+        return pandas.DataFrame({name: _polars_values(table[name]) for name in present}, index=index)
+    if library == "pyarrow" and hasattr(table, "column_names"):
+        present = [name for name in needed if name in table.column_names]
+        index = pandas.RangeIndex(table.num_rows)
+        return pandas.DataFrame({name: table.column(name).to_pandas() for name in present}, index=index)
+    raise ResultError("new rows are a pandas or polars DataFrame, an Arrow table or a dict of columns",
+                      found=type(new_rows).__name__)
+
+
+def _polars_values(column: Any) -> Any:
+    return column.to_numpy() if column.dtype.is_numeric() else np.array(column.to_list(), dtype=object)
+
+
+def _frame_of_mapping(new_rows: Mapping[Any, Any], needed: Sequence[str]) -> pandas.DataFrame:
+    """Columns of equal length; a single value stands for the whole column."""
+    import pandas
+
+    present = {name: new_rows[name] for name in needed if name in new_rows}
+    lists = {name: _as_list(name, values) for name, values in present.items() if _is_column(values)}
+    lengths = {name: len(values) for name, values in lists.items()}
+    if len(set(lengths.values())) > 1:
+        raise ResultError("the columns of new rows have one length",
+                          found=", ".join(f"{name}: {length}" for name, length in lengths.items()))
+    if not lists and not present:
+        lengths = {str(name): len(_as_list(name, v)) for name, v in new_rows.items() if _is_column(v)}
+    rows = next(iter(lengths.values()), 1)
+    filled = {name: lists[name] if name in lists else [value] * rows for name, value in present.items()}
+    series = {name: pandas.Series(values, dtype=None if len(values) else object) for name, values in filled.items()}
+    return pandas.DataFrame(series, index=pandas.RangeIndex(rows))
+
+
+def _is_column(values: object) -> bool:
+    if isinstance(values, np.ndarray):
+        return values.ndim > 0
+    return isinstance(values, Iterable) and not isinstance(values, (str, bytes))
+
+
+def _as_list(name: object, values: Any) -> Any:
+    if isinstance(values, np.ndarray):
+        if values.ndim != 1:
+            raise ResultError("a column is one-dimensional", found=f"{name} with shape {values.shape}")
+        return values
+    return list(values)
+
+
+def _refuse_missing(name: str, column: pandas.Series[Any]) -> None:
+    absent = column.isna().to_numpy(dtype=bool)
+    if absent.any():
+        raise ResultError(f"the column {name} has no missing values in rows to predict",
+                          found=f"{int(absent.sum())} missing, the first in row {int(absent.argmax())}",
+                          remedy="fill them in or leave these rows out")
+
+
+def _as_numbers(name: str, column: pandas.Series[Any]) -> NDArray[np.float64]:
+    import pandas
+
+    if column.dtype == object:
+        # Text that looks like a number is refused: "1,5" and "1.5" should not be told apart by luck.
+        accepted = all(isinstance(value, (numbers.Real, decimal.Decimal, np.bool_)) for value in column)
+    else:
+        accepted = pandas.api.types.is_numeric_dtype(column) and not pandas.api.types.is_complex_dtype(column)
+    if not accepted:
+        raise ResultError(f"the column {name} holds numbers", found=str(column.dtype))
+    try:
+        values = np.asarray(column.to_numpy(dtype=np.float64), dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ResultError(f"the column {name} holds numbers", found=str(column.dtype)) from error
+    infinite = ~np.isfinite(values)
+    if infinite.any():
+        raise ResultError(f"the column {name} holds finite numbers",
+                          found=f"{values[infinite][0]} in row {int(infinite.argmax())}")
+    return values
+
+
+def _as_levels(name: str, column: pandas.Series[Any], levels: tuple[Any, ...]) -> NDArray[Any]:
+    """Values as the declared levels themselves, so that 1, 1.0, numpy.int64(1) and "1" from a CSV are one level."""
+    import pandas
+
+    declared: dict[Any, Any] = {str(level): level for level in levels} | {level: level for level in levels}
+    try:
+        codes, distinct = pandas.factorize(np.asarray(column.to_numpy(dtype=object), dtype=object))
+    except TypeError as error:  # lists and the like
+        raise ResultError(f"the column {name} holds levels", found=str(error)) from error
+    known = np.empty(len(distinct), dtype=object)
+    for place, value in enumerate(distinct):
+        try:
+            known[place] = declared[value]
+        except KeyError as error:
+            raise ResultError(f"the column {name} has the levels {', '.join(map(repr, levels))}", found=repr(value),
+                              remedy="use one of the declared levels") from error
+    return known[codes] if len(codes) else np.empty(0, dtype=object)

@@ -1,0 +1,106 @@
+"""`ParameterPosterior`: draws of the one or two parameters of a distribution, where there is no regression."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from noisewise.arrays import Array
+from noisewise.errors import ResultError
+from noisewise.notebook import card, frame
+from noisewise.results import arviz_export
+from noisewise.results import summary as summaries
+from noisewise.results.fit_info import FitInfo, check_interval, frozen
+
+if TYPE_CHECKING:
+    import pandas
+
+CHAINED: Final = ("gibbs",)
+"""Methods whose draws form chains; those of all others are independent."""
+BEFORE: Final = " before clipping"
+"""The end of the name of a term that is about values before clipping, where there is one about clipped values too."""
+FAMILY_NAMES: Final = {"normal": "normal", "poisson": "Poisson", "exponential": "exponential"}
+"""Families with values that bounds may clip, as they are written."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ParameterPosterior:
+    """Draws of a parameter in the user's units; ``samples`` has the shape (chains, draws, terms).
+
+    >>> info = FitInfo("exact", "poisson", "visits", seed=1, chains=1, draws=1000)
+    >>> rates = np.random.default_rng(1).gamma(400.0, 0.01, (1, 1000, 1))
+    >>> post = ParameterPosterior(rates, ("rate",), info)
+    >>> post
+    <ParameterPosterior of visits, poisson, method exact: rate 4 (95 %: 3.61 to 4.41)>
+    """
+
+    samples: Array
+    terms: tuple[str, ...]
+    info: FitInfo
+
+    def __post_init__(self) -> None:
+        samples = frozen(self.samples)
+        if samples.ndim != 3 or 0 in samples.shape or samples.shape[2] != len(self.terms) or not np.isfinite(samples).all():
+            raise ResultError(f"samples are finite numbers of the shape (chains, draws, {len(self.terms)} terms)",
+                              found=str(samples.shape))
+        object.__setattr__(self, "samples", samples)
+
+    def summary(self, interval: float = 0.95) -> pandas.DataFrame:
+        """Mean, sd, equal-tailed interval, effective sizes, R-hat and P(>0) of each parameter."""
+        return summaries.summary_table(self.samples, self.terms, interval)
+
+    def interval(self, probability: float = 0.95, term: str | None = None) -> tuple[float, float]:
+        """The equal-tailed interval of a parameter, by default of the first."""
+        low, high = np.quantile(self.draws(term), check_interval(probability))
+        return float(low), float(high)
+
+    def draws(self, term: str | None = None) -> Array:
+        """All draws of a parameter, by default of the first."""
+        name = self.terms[0] if term is None else term
+        if name not in self.terms:
+            raise ResultError("there is no such parameter", argument="term", found=str(term), known=self.terms)
+        return self.samples[:, :, self.terms.index(name)].reshape(-1)
+
+    def rests_on(self, term: str) -> str:
+        """What must hold for a term to be what it is called, in words; empty if it holds for any column.
+
+        >>> info = FitInfo("exact", "poisson", "visits", seed=1, chains=1, draws=1)
+        >>> ParameterPosterior(np.ones((1, 1, 1)), ("rate",), info).rests_on("rate")
+        'if the column is Poisson'
+        """
+        family = FAMILY_NAMES.get(self.info.family)
+        if family is None or (family == "normal" and not term.endswith(BEFORE)):
+            return ""
+        return f"if the column is {family}" if self.info.method == "exact" else "if no row was clipped"
+
+    @property
+    def mean(self) -> float:
+        """The mean of the first parameter."""
+        return float(self.draws().mean())
+
+    @property
+    def sd(self) -> float:
+        """The standard deviation of the first parameter."""
+        return float(self.draws().std(ddof=1))
+
+    def to_arviz(self) -> Any:
+        """InferenceData (ArviZ 0.x) or an xarray DataTree (ArviZ 1.x)."""
+        return arviz_export.to_arviz(self.samples, self.terms, self.info, None)
+
+    def diagnose(self) -> list[str]:
+        """Reasons not to trust the draws yet, in plain words; an empty list is good news."""
+        found = (summaries.problems(self.samples, self.terms, 0) if self.info.method in CHAINED
+                 else summaries.too_few_independent(self.samples))
+        return [*self.info.doubts, *found]
+
+    def __repr__(self) -> str:
+        low, high = self.interval()
+        return (f"<ParameterPosterior of {self.info.formula}, {self.info.family}, method {self.info.method}: "
+                f"{self.terms[0]} {self.mean:.3g} (95 %: {low:.3g} to {high:.3g})>")
+
+    def _repr_html_(self) -> str:
+        heading = f"{self.info.formula}: {self.info.family}, method {self.info.method}"
+        conditions = [f"{term}: {words}" for term in self.terms if (words := self.rests_on(term))]
+        return card(heading, frame(self.summary()), notes=[*conditions, *self.diagnose()])

@@ -1,0 +1,97 @@
+"""Probabilities of models: of all of them where they can be listed, else of those that a walk finds; and their prior ones."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from noisewise.arrays import Array, Flags
+from noisewise.errors import FitError
+from noisewise.progress import Tick
+from noisewise.selection.evidence import Evidence
+from noisewise.selection.subsets import memberships
+
+MODEL_PRIORS: Final = ("beta-binomial", "uniform", "bernoulli(p)")
+
+
+def log_prior_by_size(name: str, count: int) -> Array:
+    """The log prior probability of one model with 0, 1, …, K terms.
+
+    ``beta-binomial``: every number of terms is equally likely, and so are the models of one size (Scott and Berger 2010, the
+    hierarchical uniform prior). ``uniform``: every model. ``bernoulli(p)``: each term is in with probability p, independently.
+
+    >>> np.exp(log_prior_by_size("beta-binomial", 2))
+    array([0.33333333, 0.16666667, 0.33333333])
+    """
+    k = np.arange(count + 1)
+    if name == "uniform":
+        return np.full(count + 1, -count * math.log(2.0))
+    if name == "beta-binomial":
+        return np.array([-math.log(count + 1) - math.log(math.comb(count, int(size))) for size in k])
+    share = _bernoulli(name)
+    return np.asarray(k * math.log(share) + (count - k) * math.log1p(-share))
+
+
+def _bernoulli(name: str) -> float:
+    if isinstance(name, str) and name.startswith("bernoulli(") and name.endswith(")"):
+        try:
+            share = float(name[len("bernoulli("):-1])
+        except ValueError:
+            share = math.nan
+        if 0.0 < share < 1.0:
+            return share
+        raise FitError("a term's prior probability lies between 0 and 1", found=name, remedy='for example "bernoulli(0.2)"')
+    raise FitError("the prior of models is not known", argument="model_prior", found=repr(name), known=MODEL_PRIORS)
+
+
+@dataclass(frozen=True)
+class Weighed:
+    """Models (rows of yes and no), their log Bayes factors against the smallest one, their probabilities, and doubts."""
+
+    members: Flags
+    log_bayes_factors: Array
+    probabilities: Array
+    doubts: tuple[str, ...] = ()
+    complete: bool = True
+
+
+MOST_NOISY: Final = 16
+"""So many terms, and their 2¹⁶ models, are weighed one by one where the moments are noisy."""
+MOST_EXACT: Final = 20
+STEP: Final = 4096
+
+
+def weigh(evidence: Evidence, log_prior: Array, seed: int, tick: Tick) -> Weighed:
+    """``log_prior``: the log prior probability of one model with 0, 1, … terms."""
+    count = len(evidence.groups)
+    if count > (MOST_EXACT if evidence.moments.exact else MOST_NOISY):
+        from noisewise.selection.walk import walk
+
+        visited = walk(evidence, log_prior, seed, tick)
+        factors = evidence.log_bayes_factors(visited.members)
+        return Weighed(visited.members, factors, visited.probabilities, tuple(visited.doubts), complete=False)
+    members = memberships(count)
+    factors = evidence.all_models() if evidence.moments.exact else _in_steps(evidence, members, tick)
+    return Weighed(members, factors, probabilities(factors, members, log_prior))
+
+
+def probabilities(log_bayes_factors: Array, members: Flags, log_prior: Array) -> Array:
+    """Of these models, as if there were no others."""
+    return np.exp(log_probabilities(log_bayes_factors, members, log_prior))
+
+
+def log_probabilities(log_bayes_factors: Array, members: Flags, log_prior: Array) -> Array:
+    logs = log_bayes_factors + log_prior[members.sum(axis=1)]
+    highest = logs.max()
+    return np.asarray(logs - highest - np.log(np.sum(np.exp(logs - highest))))
+
+
+def _in_steps(evidence: Evidence, members: Flags, tick: Tick) -> Array:
+    lots = []
+    for start in range(0, len(members), STEP):
+        lots.append(evidence.log_bayes_factors(members[start:start + STEP]))
+        tick(min(start + STEP, len(members)), len(members))
+    return np.concatenate(lots)

@@ -1,0 +1,154 @@
+"""Programs that outlive the process: found again, never trusted when damaged, never needed."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from noisewise.posterior.kernels import stored_program
+from noisewise.posterior.kernels.jax_setup import double_precision
+
+pytest.importorskip("flatbuffers")
+
+ARGUMENTS = (np.arange(3.0), {"shift": np.array(1.5)})
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("NOISEWISE_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(stored_program, "_loaded", {})
+    return tmp_path / "programs"
+
+
+@pytest.fixture(autouse=True)
+def in_double_precision() -> Iterator[None]:
+    with double_precision():
+        yield
+
+
+class Built:
+    """Builds a program, and counts how often."""
+
+    def __init__(self) -> None:
+        self.times = 0
+
+    def __call__(self) -> Any:
+        import jax
+
+        self.times += 1
+        return jax.jit(lambda x, data: jax.numpy.cumsum(x) + data["shift"])
+
+
+def run(build: Built, arguments: Any = ARGUMENTS, name: str = "sums") -> list[float]:
+    return list(map(float, stored_program.stored_program(name, build, arguments)(*arguments)))
+
+
+def forget(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a new process remembers."""
+    monkeypatch.setattr(stored_program, "_loaded", {})
+
+
+def test_a_new_process_finds_what_the_first_one_stored(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    build = Built()
+    assert run(build) == run(build) == [1.5, 2.5, 4.5]
+    assert (build.times, len(list(folder.iterdir()))) == (1, 1)
+    forget(monkeypatch)
+    assert run(build) == [1.5, 2.5, 4.5]
+    assert build.times == 1
+
+
+@pytest.mark.parametrize("other", [
+    {"arguments": (np.arange(4.0), {"shift": np.array(1.5)})},
+    {"arguments": (np.arange(3), {"shift": np.array(1.5)})},
+    {"name": "other sums"},
+])
+def test_other_shapes_types_and_names_are_other_programs(other: dict[str, Any], folder: Path) -> None:
+    build = Built()
+    run(build)
+    run(build, **other)
+    assert (build.times, len(list(folder.iterdir()))) == (2, 2)
+
+
+def test_other_sources_or_versions_are_other_programs(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    build = Built()
+    run(build)
+    monkeypatch.setattr(stored_program, "ORIGIN", ("another digest", "0", "0", "0"))
+    run(build)
+    assert (build.times, len(list(folder.iterdir()))) == (2, 2)
+
+
+@pytest.mark.parametrize("damage", ["empty", "cut", "flipped"])
+def test_a_damaged_file_is_replaced(damage: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    build = Built()
+    run(build)
+    [path] = folder.iterdir()
+    content = path.read_bytes()
+    flipped = content[:-1] + bytes([content[-1] ^ 1])
+    path.write_bytes({"empty": b"", "cut": content[: len(content) // 2], "flipped": flipped}[damage])
+    forget(monkeypatch)
+    assert run(build) == [1.5, 2.5, 4.5]
+    assert build.times == 2
+    assert path.read_bytes()[:32] != b"" and len(list(folder.iterdir())) == 1
+    forget(monkeypatch)
+    run(build)
+    assert build.times == 2
+
+
+def test_a_folder_that_cannot_be_written_is_done_without(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    blocked = tmp_path / "a file"
+    blocked.write_text("in the way")
+    monkeypatch.setenv("NOISEWISE_CACHE_DIR", os.fspath(blocked))
+    forget(monkeypatch)
+    assert run(Built()) == [1.5, 2.5, 4.5]
+
+
+def test_the_digest_covers_the_source_of_the_likelihoods() -> None:
+    names = {path.name for room in stored_program.ROOMS for path in (stored_program.PACKAGE / room).rglob("*.py")}
+    assert {"conditional.py", "collapsed.py", "nuts.py", "clt_density.py", "clt_gibbs_chain.py", "metropolis.py"} <= names
+
+
+@pytest.mark.parametrize(("module", "stored"), [
+    ("noisewise.posterior.linear.latent", True), ("noisewise.literature.normal_x_nuts", True),
+    ("noisewise.planning.power", False),
+    ("someone.posterior.density", False),
+])
+def test_only_programs_of_these_rooms_are_stored(folder: Path, module: str, stored: bool) -> None:
+    def density(x: Any, data: Any, xp: Any) -> Any:
+        return -0.5 * xp.sum(x**2)
+
+    density.__module__ = module
+    program = stored_program.program_of(density, "a sum", Built(), ARGUMENTS)
+    assert list(map(float, program(*ARGUMENTS))) == [1.5, 2.5, 4.5]
+    assert folder.exists() == stored
+
+
+def test_a_file_that_jax_does_not_understand_is_replaced(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    build = Built()
+    run(build)
+    [path] = folder.iterdir()
+    path.write_bytes(hashlib.sha256(b"abc").digest() + b"abc")
+    forget(monkeypatch)
+    assert run(build) == [1.5, 2.5, 4.5] and build.times == 2
+
+
+def test_a_failed_write_leaves_nothing_behind(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "replace", full)
+    assert run(Built()) == [1.5, 2.5, 4.5]
+    assert not folder.exists() or not list(folder.iterdir())
+
+
+def test_sources_that_are_edited_after_import_do_not_lend_their_name_to_old_programs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The digest was taken when the code was imported; files that changed since then change nothing."""
+    before = stored_program.ORIGIN
+    monkeypatch.setattr(stored_program, "ROOMS", stored_program.ROOMS[:1])
+    assert stored_program._origin() != before  # the literature's sources are in the digest, too
+    assert before == stored_program.ORIGIN  # and what this process stores goes by the old one
