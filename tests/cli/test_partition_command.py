@@ -245,8 +245,7 @@ def test_other_kinds_take_no_questions_and_need_bounds(
     path = tmp_path / "none.nwr"
     result = nw("release", table, "-s", schema, "-e", 1, "-o", path, "--ask", "aic of=age")
     assert result.exit_code == 2 and "No such option: --ask" in result.stderr
-    assert "only a release of kind partition needs none" in one_error(nw("release", incomes, "-s", open_schema, "-e", 1,
-                                                                         "-o", path))
+    assert "this kind of release needs them" in one_error(nw("release", incomes, "-s", open_schema, "-e", 1, "-o", path))
     assert not path.exists()
 
 
@@ -254,9 +253,10 @@ def test_checking_a_schema_without_bounds_says_what_it_serves(nw: Any, incomes: 
     result = nw("schema", "check", open_schema, incomes)
     words = " ".join(result.stdout.split())
     assert result.exit_code == 0, result.output
-    assert "kind partition only: the bounds of income, age, years are unknown" in words and "every declared column" in words
+    assert "kind partition, bounds, binary only: the bounds of income, age, years are unknown" in words
+    assert "every declared column" in words
     document = nw.json("schema", "check", open_schema)
-    assert document["kinds"] == ["partition"] and "noise" not in document
+    assert document["kinds"] == ["partition", "bounds", "binary"] and "noise" not in document
     assert "bounds are unknown" in one_error(nw("schema", "check", open_schema, "--terms", "age:years"))
 
 

@@ -92,10 +92,9 @@ def check(
     mechanism = None if basis is None else plan_gram(basis, epsilon, delta)
     undeclared = None if data is None else _compare(declared, data)
     document: dict[str, Any] = {"file": schema, "valid": True, "schema": declared.to_dict(), "rules": declared.rules(),
-                                "rows_are_public": declared.rows_are_public, "kinds": ["partition"]}
+                                "rows_are_public": declared.rows_are_public, "kinds": _served(bool(open_columns))}
     serves = _partition(open_columns)
     if basis is not None and mechanism is not None:
-        document["kinds"] = ["gram", "moments", "adassp", "partition"]
         diagonal, off_diagonal, corner = mechanism.entry_sd()
         document |= {"norm": basis.radius, "released_columns": list(basis.names[1:]),
                      "noise": {"epsilon": mechanism.epsilon, "delta": mechanism.delta, "mechanism": mechanism.name,
@@ -177,10 +176,18 @@ def _release(basis: Basis, mechanism: SymmetricMechanism) -> Iterator[tuple[str,
     yield "", f"that is, with 10,000 rows the mean of a column moves by about {off_diagonal / 1e4:.2g} of half its range"
 
 
+def _served(without_bounds: bool) -> list[str]:
+    """The kinds of release that there are, or those that need no bounds."""
+    from noisewise.kinds import kinds
+
+    return [kind.name for kind in kinds() if not (without_bounds and kind.needs_bounds)]
+
+
 def _partition(open_columns: list[str]) -> Iterator[tuple[str, str]]:
     """What a schema can serve that has columns without bounds."""
-    yield "serves", f"releases of kind partition only: the bounds of {', '.join(open_columns)} are unknown"
-    yield "", "kinds gram, moments and adassp need them; noisewise bounds estimates what is declared as [\"?\", \"?\"]"
+    names, kinds = ", ".join(open_columns), ", ".join(_served(without_bounds=True))
+    yield "serves", f"releases of kind {kinds} only: the bounds of {names} are unknown"
+    yield "", "all other kinds need them; noisewise bounds estimates what is declared as [\"?\", \"?\"]"
     yield "noise", "does not depend on the columns but on questions, parts and epsilon: see noisewise plan partition"
 
 

@@ -28,6 +28,7 @@ class Binary(Kind):
 
     name: ClassVar[str] = "binary"
     literature: ClassVar[bool] = True
+    needs_bounds: ClassVar[bool] = False
     purpose: ClassVar[str] = "synthetic rows of one yes-or-no column"
     use: ClassVar[str] = either("noisewise.fit_binary says what its rows tell",
                                 "it is for noisewise estimate and noisewise synthesize")

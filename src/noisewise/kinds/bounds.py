@@ -28,6 +28,7 @@ class Bounds(Kind):
     """
 
     name: ClassVar[str] = "bounds"
+    needs_bounds: ClassVar[bool] = False
     purpose: ClassVar[str] = "bounds of columns, to be declared in a schema"
     use: ClassVar[str] = "declare its bounds in a schema: " + either("release.contents.to_toml()", "noisewise show")
 

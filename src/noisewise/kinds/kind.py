@@ -42,6 +42,8 @@ class Kind(ABC):
     """Whether the releases of several holders can be analysed together."""
     has_columns: ClassVar[bool] = False
     """Whether its statistic is a matrix of columns."""
+    needs_bounds: ClassVar[bool] = True
+    """Whether every numeric column of the schema must have bounds."""
     needs_file: ClassVar[bool] = False
     """Whether its numbers are too many to be kept in memory: they are written while they are made."""
 

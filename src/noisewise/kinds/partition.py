@@ -30,6 +30,7 @@ class Partition(Kind):
     """
 
     name: ClassVar[str] = "partition"
+    needs_bounds: ClassVar[bool] = False
     purpose: ClassVar[str] = "answers to questions about one regression, without bounds"
     use: ClassVar[str] = "it answers questions: " + function("answer")
 

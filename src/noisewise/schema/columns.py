@@ -18,7 +18,7 @@ DROP: Final = "drop"
 Level: TypeAlias = str | int | float | bool
 
 UNKNOWN: Final = "unknown"
-"""Declared instead of bounds where nobody knows any: such a column is served by releases of kind partition only."""
+"""Declared instead of bounds where nobody knows any: for releases of kind partition, or of kind bounds, which finds some."""
 
 UNFILLED: Final = "?"
 """What a schema template holds where only the data holder can know the answer."""

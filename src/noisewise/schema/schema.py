@@ -97,7 +97,7 @@ class Schema:
         """Refuse columns without bounds, for all releases whose noise is calibrated to bounds."""
         if self.without_bounds:
             name = self.without_bounds[0]
-            raise DeclarationError(f"column '{name}': its bounds are unknown, and only a release of kind partition needs none",
+            raise DeclarationError(f"column '{name}': its bounds are unknown, and this kind of release needs them",
                                    found="bounds = \"unknown\"", remedy=f"declare bounds of '{name}' from public knowledge, "
                                    "estimate them with `noisewise bounds`, or make a release of kind partition: "
                                    + either("noisewise.Partition", "noisewise release partition"))

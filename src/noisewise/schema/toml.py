@@ -19,8 +19,8 @@ TEMPLATE_HEAD = f"""\
 # What is public about this table. Fill in every "{UNFILLED}" from public knowledge (a questionnaire, an instrument's range,
 # a regulation), never from the data: a bound read off the data is a leak. Where nobody knows a bound, leave its "{UNFILLED}":
 # `noisewise bounds` estimates it privately, for a part of the budget; or write bounds = "unknown", which is enough for
-# releases of kind partition (answers to questions about one regression), and for no others. Delete the columns that need
-# not be released: each further column makes the noise larger.
+# releases of kind partition (answers to questions about one regression) and of kind bounds (which finds some). Delete the
+# columns that need not be released: each further column makes the noise larger.
 
 adjacency = "{UNFILLED}"   # "replace-one": the number of people is public; "add-remove": it is not
 unit = "row"      # or {{column = "person", max_rows = 5}} if one person can have several rows

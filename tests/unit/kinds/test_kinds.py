@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import pickle
+import re
 from dataclasses import FrozenInstanceError, dataclass, fields
+from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
@@ -13,7 +15,7 @@ import noisewise as nw
 from noisewise.errors import DeclarationError, NoisewiseError
 from noisewise.holder.plan import plan_of
 from noisewise.holder.request import Request
-from noisewise.kinds import Kind, kind_from_dict, kind_named, kinds
+from noisewise.kinds import Kind, kind_from_dict, kind_named, kinds, registry
 
 PROBABILITY: dict[str, Any] = {"ask": "posterior-probability", "of": "x", "at": [0]}
 
@@ -225,3 +227,14 @@ def test_a_name_instead_of_an_object_is_refused_with_the_object_that_was_meant(k
     for given in (kind, kind.name):
         with pytest.raises(DeclarationError, match=rf"object with its options.*noisewise\.{kind.__name__}\("):
             nw.release({}, schema, given, epsilon=1.0)  # type: ignore[arg-type]
+
+
+def test_a_room_asks_the_registry_for_its_own_files_only() -> None:
+    """The walls see imports; what the registry imports by name they do not see. A price is the holder's, and kinds ask for it."""
+    allowed = {"holder": {"holder", "kinds"}, "command": {"cli"}, "contents": {"releases"}, "audit": {"audits"},
+               "posterior": {"posterior"}, "answers": {"answers"}, "report": {"reports"}}
+    assert set(registry.ROOMS) <= set(allowed)
+    home = Path(nw.__file__).parent
+    found = [(name, path.relative_to(home).parts[0]) for path in home.rglob("*.py") if path.name != "registry.py"
+             for name in re.findall(r"(?:module_of|has_room)\([^)]*?, \"(\w+)\"\)", path.read_text())]
+    assert len(found) >= 8 and all(room in allowed[name] for name, room in found), found
