@@ -32,7 +32,8 @@ def combine(releases: Releases) -> Release:
         raise IncompatibleReleasesError("there must be at least one release to combine", found="an empty list")
     for release in found:
         if not isinstance(release, Release):
-            raise IncompatibleReleasesError("only releases can be combined", found=type(release).__name__,
+            given = release if isinstance(releases, (list, tuple)) else releases
+            raise IncompatibleReleasesError("a release is wanted, or a list of releases", found=type(given).__name__,
                                             remedy="load release files first: noisewise.load(path)")
     if len(found) == 1:
         return found[0]

@@ -41,7 +41,7 @@ def test_nothing_or_something_else_is_refused() -> None:
         combine([])
     with pytest.raises(IncompatibleReleasesError, match=r"found: str.*load"):
         combine(["site.nwr"])  # type: ignore[list-item]
-    with pytest.raises(IncompatibleReleasesError, match="only releases"):
+    with pytest.raises(IncompatibleReleasesError, match="a release is wanted"):
         combine(None)  # type: ignore[arg-type]
 
 
@@ -99,3 +99,11 @@ def test_unknown_fields_survive_where_all_agree() -> None:
     assert combined.extra == {"study": "x"}
     assert [one.extra for one in combined.contributions] == [{"holder": "a"}, {"holder": "b"}]
     assert combined.version == "1.10"
+
+
+@pytest.mark.parametrize(("given", "found"), [
+    ("patients.nwr", "str"), (["patients.nwr"], "str"), (b"x", "bytes"), (3, "int"), ([None], "NoneType"), ({"a": 1}, "dict"),
+    ([], "an empty list")])
+def test_what_is_no_release_is_named_by_its_own_type(given: Any, found: str) -> None:
+    with pytest.raises(IncompatibleReleasesError, match=rf"release.*found: {found}\)"):
+        combine(given)
