@@ -19,8 +19,8 @@ One = TypeVar("One", "Answer", "HypothesisTest")
 
 
 @dataclass(frozen=True, eq=False)
-class Said(Generic[One]):
-    """All that a release says, in the order of its questions; ``parts`` is the number of random parts of the table."""
+class PartitionResults(Generic[One]):
+    """What a partition release says, in the order of its questions; ``parts`` is the number of random parts of the table."""
 
     formula: str
     parts: int
@@ -81,7 +81,7 @@ class Answer:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Answers(Said[Answer]):
+class Answers(PartitionResults[Answer]):
     """All answers of a release, in the order of its questions."""
 
     probability: float
@@ -155,7 +155,7 @@ def _finite(value: float | None) -> float | None:
 
 
 @dataclass(frozen=True, repr=False)
-class HypothesisTests(Said[HypothesisTest]):
+class HypothesisTests(PartitionResults[HypothesisTest]):
     """All tests of a release."""
 
     tests: tuple[HypothesisTest, ...]
