@@ -1,11 +1,23 @@
-"""The types of arrays that every room speaks of."""
+"""The array types that every room uses."""
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from types import ModuleType
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+if TYPE_CHECKING:
+    import jax
+
 Array: TypeAlias = npt.NDArray[np.float64]
 Flags: TypeAlias = npt.NDArray[np.bool_]
+Vector: TypeAlias = Array
+"""An array with one axis. The type checker does not look at shapes; the name tells the reader."""
+Matrix: TypeAlias = Array
+"""An array with two axes."""
+Traced: TypeAlias = "jax.Array | Array"
+"""A number or array in code written for JAX and NumPy both."""
+Namespace: TypeAlias = ModuleType
+"""The module such code computes with: ``numpy`` or ``jax.numpy``."""
