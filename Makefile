@@ -10,12 +10,13 @@ BIN := $(VENV)/bin
 # process: what it has compiled or started (a Spark cluster) is there once.
 TEST_ENV := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 MPLBACKEND=Agg
 
-.PHONY: help demo browser test slow check docs bench fuzz clean
+.PHONY: help demo browser test test-all slow check docs bench fuzz clean
 
 help:
 	@echo "make demo    install into $(VENV) and run the demonstration"
-	@echo "make test    install with the development tools and run the fast tests"
-	@echo "make slow    the long calibration and coverage tests"
+	@echo "make test    install with the development tools and run the inner ring of tests, in under five minutes"
+	@echo "make test-all  the outer ring: studies, pages, databases, Spark, browsers, and a deeper search for counterexamples"
+	@echo "make slow    the long calibration and coverage tests; resumes where it stopped"
 	@echo "make check   style, types, walls between the rooms, documentation"
 	@echo "make docs    build the documentation into site/"
 	@echo "make bench   speed and memory"
@@ -55,8 +56,12 @@ browser:
 test: $(VENV)/.installed-dev | browser
 	$(TEST_ENV) $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
 
-slow: $(VENV)/.installed-dev
-	$(TEST_ENV) $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile -m slow
+test-all: $(VENV)/.installed-dev | browser
+	$(TEST_ENV) $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile -m "not slow and outer and not inner"
+	$(TEST_ENV) $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile -m "hypothesis and not slow" --hypothesis-profile=deep
+
+slow: $(VENV)/.installed-dev | browser
+	$(TEST_ENV) $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile -m slow --resume .slow-log.jsonl
 
 check: $(VENV)/.installed-dev
 	$(BIN)/ruff check

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,12 +14,20 @@ for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(variable, "1")
 os.environ.setdefault("MPLBACKEND", "Agg")
 
+# A shell starts a background job with SIGINT ignored, and a child inherits that. Tests that press Ctrl-C need the usual handler.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
 import pytest  # noqa: E402
 from hypothesis import HealthCheck, settings  # noqa: E402
 
-# No deadline: a machine that runs other things too is slow now and then. `thorough` is for a long search by hand:
-# pytest --hypothesis-profile=thorough
-settings.register_profile("noisewise", deadline=None, max_examples=40, suppress_health_check=[HealthCheck.too_slow])
+pytest_plugins = ["tests.rings", "tests.resume"]
+
+# The profile alone sets the number of examples. No deadline: a busy machine is slow now and then. `make test-all` runs every
+# property again with `deep`; `thorough` is for a long search by hand: pytest --hypothesis-profile=thorough
+settings.register_profile("noisewise", deadline=None, max_examples=40,
+                          suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
+settings.register_profile("deep", parent=settings.get_profile("noisewise"), max_examples=200)
 settings.register_profile("thorough", parent=settings.get_profile("noisewise"), max_examples=5000)
 settings.load_profile("noisewise")
 

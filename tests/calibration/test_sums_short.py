@@ -17,6 +17,7 @@ def ranks_p(family: str, method: str, replicates: int, rows: int, epsilon: float
     return chi_square_p(ranks_among(chains[..., None], np.array([[truth] for truth, _ in found]))[:, 0])
 
 
+@pytest.mark.inner
 @pytest.mark.parametrize("family", ["bernoulli", pytest.param("poisson", marks=pytest.mark.slow)])
 def test_ranks_are_uniform(family: str) -> None:
     assert ranks_p(family, "exact", 100, 100, 0.5) > LEVEL

@@ -61,5 +61,5 @@ def on_a_terminal(*args: object, before: str = "", columns: int = 80, stop_at: s
         pass
     finally:
         os.close(ours)
-        process.wait(timeout=60)
+        process.wait(timeout=600)
     return process.returncode, shown.decode(errors="replace")

@@ -128,7 +128,7 @@ complete_it() {{ COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _noisewise_completio
 complete_it {program} comp
 complete_it {program} fit {release} '"stay ~ a'
 """
-    found = subprocess.run(["bash", "--norc", "-c", asked], capture_output=True, text=True, timeout=60,
+    found = subprocess.run(["bash", "--norc", "-c", asked], capture_output=True, text=True, timeout=600,
                            env={**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"})
     assert found.stdout.splitlines() == ["compare", "stay ~ age"], found.stderr
 
@@ -161,7 +161,7 @@ def test_zsh_itself_answers_the_first_tab(nw, release: Path, tmp_path: Path, mon
         shown += _until(ours, "stay ~ age")
     finally:
         shell.kill()
-        shell.wait(timeout=10)
+        shell.wait(timeout=600)
         os.close(ours)
     assert "stay ~ age" in shown, shown
 
@@ -181,7 +181,7 @@ def test_fish_itself(nw, release: Path, tmp_path: Path, monkeypatch: pytest.Monk
     around = installed(nw, "fish", tmp_path, monkeypatch)
 
     def offered(line: str) -> list[str]:
-        done = subprocess.run(["fish", "-c", f"complete -C {shlex.quote(line)}"], capture_output=True, text=True, timeout=60,
+        done = subprocess.run(["fish", "-c", f"complete -C {shlex.quote(line)}"], capture_output=True, text=True, timeout=600,
                               cwd=tmp_path, env=around)
         return [answer.split("\t")[0] for answer in done.stdout.splitlines()]
 

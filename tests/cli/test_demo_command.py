@@ -49,6 +49,7 @@ def test_it_runs_again_in_its_own_folder_but_replaces_nobody_elses_files(nw, tmp
     assert {name.rsplit("/")[-1] for name in found["files"].values()} == FILES
 
 
+@pytest.mark.outer
 def test_the_seed_is_for_the_table_and_never_for_the_noise(nw, tmp_path) -> None:
     first, again = (nw.json("demo", "-o", tmp_path / name, *QUICK, "--seed", 5) for name in "ab")
     assert [row["least_squares_estimate"] for row in first["terms"]] == [row["least_squares_estimate"] for row in again["terms"]]
@@ -103,6 +104,7 @@ def test_the_table_is_skewed_and_correlated(patients: pd.DataFrame) -> None:
     assert procedures["surgery"] > 2 * procedures["general"]
 
 
+@pytest.mark.outer
 @pytest.mark.filterwarnings("ignore::noisewise.errors.ConvergenceWarning")  # fifty rows say little
 def test_the_formula_has_the_terms_of_the_truth(patients: pd.DataFrame) -> None:
     release = noisewise.release(patients.head(50), noisewise.Schema.from_dict(tomllib.loads(SCHEMA)), epsilon=1, delta=1e-6)

@@ -55,6 +55,7 @@ def test_a_logistic_regression_for_people(nw) -> None:
     assert "odds ratio" not in nw("fit", "site-1.nwr", *LOGISTIC, "-q").stdout
 
 
+@pytest.mark.outer
 def test_json_equals_the_library(nw) -> None:
     found = nw.json("fit", "site-1.nwr", *LOGISTIC, "--per", "age=10", "--interval", 0.9)
     post = noisewise.fit("back ~ age + ward", noisewise.load("site-1.nwr"), family="logistic", seed=1, draws=200, chains=2)

@@ -70,6 +70,7 @@ def test_a_bad_fit_warns_in_words_and_says_what_to_do(nw, release) -> None:
     assert nw.json("fit", release, FORMULA, "-m", "laplace", "--draws", 20, "--chains", 2)["problems"]
 
 
+@pytest.mark.outer
 def test_much_noise_and_many_predictors_ask_for_another_release_not_for_more_draws(nw, many_predictors) -> None:
     told = nw("fit", many_predictors, "y ~ .", "--draws", 400, "--seed", 1, "-q").stderr
     assert "as large as the smallest moment" in told and "fewer predictors, or a release with a larger epsilon" in told

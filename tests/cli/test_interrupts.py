@@ -89,6 +89,7 @@ def schema_in(folder: Path, kind: str) -> Path:
     return path
 
 
+@pytest.mark.outer(but=["gram"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_while_reading_nothing_is_spent_and_nothing_is_written(kind: str, big: Path, tmp_path: Path) -> None:
     schema, output, budget = schema_in(tmp_path, kind), tmp_path / "out.nwr", tmp_path / "budget.db"
@@ -119,6 +120,7 @@ def holder_command(name: str, table: Path, folder: Path) -> tuple[object, ...]:
             "--ledger", folder / "budget.db")
 
 
+@pytest.mark.outer
 @pytest.mark.parametrize("name", HOLDERS)
 def test_other_commands_that_read_rows(name: str, big: Path, tmp_path: Path) -> None:
     Ledger.open(tmp_path / "budget.db", epsilon=3.0, delta=1e-6)
@@ -136,6 +138,7 @@ def small_table(folder: Path) -> Path:
     return path
 
 
+@pytest.mark.outer(but=["gram"])
 @pytest.mark.parametrize("kind", ["gram", pytest.param("rows", marks=pytest.mark.slow), *HOLDERS])
 def test_after_the_charge_the_release_is_kept_and_asking_again_is_free(kind: str, nw: Any, tmp_path: Path) -> None:
     rows, output, budget = small_table(tmp_path), tmp_path / "out.nwr", tmp_path / "budget.db"
@@ -174,6 +177,7 @@ ANALYSTS: dict[str, tuple[str, tuple[str, ...]]] = {
 """What takes long in a command, and the command; the first two are tried every time."""
 
 
+@pytest.mark.outer
 @pytest.mark.parametrize("name", [name if place < 2 else pytest.param(name, marks=pytest.mark.slow)
                                   for place, name in enumerate(ANALYSTS)])
 def test_commands_that_spend_nothing_stop_in_one_line_and_leave_no_file(name: str, release: Path, tmp_path: Path) -> None:
@@ -199,7 +203,7 @@ sys.meta_path.insert(0, Now())
 
 def test_before_anything_that_takes_a_moment_is_imported() -> None:
     program = f"{HEEDS_CTRL_C}\n{AT_ONCE}\nfrom noisewise.cli.program import main; main()"
-    finished = subprocess.run([sys.executable, "-c", program, "--help"], capture_output=True, text=True, timeout=60)
+    finished = subprocess.run([sys.executable, "-c", program, "--help"], capture_output=True, text=True, timeout=600)
     assert (finished.returncode, finished.stdout, finished.stderr) == (130, "", "Error: stopped by Ctrl-C\n")
 
 
@@ -235,6 +239,7 @@ def test_one_that_python_drops_is_heard_nevertheless(process: Any, release: Path
     assert (finished.returncode, finished.stderr) == (130, "Error: stopped by Ctrl-C\n")
 
 
+@pytest.mark.outer
 def test_a_request_of_the_system_to_end_is_the_same_while_reading(big: Path, tmp_path: Path) -> None:
     schema, output, budget = schema_in(tmp_path, "gram"), tmp_path / "out.nwr", tmp_path / "budget.db"
     Ledger.open(budget, epsilon=3.0, delta=1e-6)
@@ -246,6 +251,7 @@ def test_a_request_of_the_system_to_end_is_the_same_while_reading(big: Path, tmp
     assert {path.name for path in tmp_path.iterdir()} == before
 
 
+@pytest.mark.outer
 def test_and_after_the_charge_the_release_is_kept(tmp_path: Path) -> None:
     rows, output, budget = small_table(tmp_path), tmp_path / "out.nwr", tmp_path / "budget.db"
     Ledger.open(budget, epsilon=3.0, delta=1e-6)
@@ -270,6 +276,7 @@ except KeyboardInterrupt:
 """
 
 
+@pytest.mark.outer
 @pytest.mark.parametrize(("by", "code"), [(signal.SIGINT, 130), pytest.param(signal.SIGTERM, 143, marks=pytest.mark.slow)])
 def test_reproduce_ends_its_other_process_when_it_alone_is_told(by: signal.Signals, code: int) -> None:
     assert interrupted(OTHER_PROCESS, "working", "reproduce", "000", by=by) == (code, ["stopped too"])

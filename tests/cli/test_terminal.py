@@ -37,17 +37,20 @@ def test_reading_rows_shows_first_that_it_prepares_and_then_a_bar(table: Path, s
     assert COLOUR.search(shown) and "left" in words
 
 
+@pytest.mark.outer
 @pytest.mark.parametrize("option", ["--json", pytest.param("--quiet", marks=pytest.mark.slow)])
 def test_no_bar_for_those_who_want_none(option: str, table: Path, schema: Path, tmp_path: Path) -> None:
     code, shown = on_a_terminal("release", table, "-s", schema, "-e", 1, "-o", tmp_path / "a.nwr", option, before=SLOW_READING)
     assert code == 0 and "Reading rows" not in shown
 
 
+@pytest.mark.outer
 def test_no_bar_in_a_pipe(process, table: Path, schema: Path, tmp_path: Path) -> None:
     finished = process("release", table, "-s", schema, "-e", 1, "-o", tmp_path / "a.nwr", before=SLOW_READING)
     assert finished.returncode == 0 and "Reading rows" not in finished.stderr
 
 
+@pytest.mark.outer
 def test_work_that_cannot_say_how_far_it_is_shows_that_it_goes_on_and_ctrl_c_ends_it(release: Path) -> None:
     code, shown = on_a_terminal("estimate", release, "-c", "age", "-f", "normal", before=SLOW_SUM, stop_at="0:00:01")
     assert code == 130 and "Estimating" in shown

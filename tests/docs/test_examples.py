@@ -37,7 +37,8 @@ SLOW = {
 
 
 def marked(page: Path) -> Any:
-    return pytest.param(page, id=page.stem, marks=[pytest.mark.slow] if page.stem in SLOW else [])
+    marks = [pytest.mark.slow] if page.stem in SLOW else [pytest.mark.inner] if page.stem == "README" else []
+    return pytest.param(page, id=page.stem, marks=marks)
 
 
 @contextmanager

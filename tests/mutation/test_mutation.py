@@ -115,7 +115,7 @@ def run(folder: Path, tests: str) -> dict[str, str]:
     subprocess.run(
         [sys.executable, "-m", "tests.mutation.run", "--source", "src/boxes.py", "--tests", "test_boxes.py",
          "src/boxes.py", "--results", "found.jsonl"],
-        cwd=folder, env={**os.environ, "PYTHONPATH": path}, check=True, capture_output=True, timeout=300)
+        cwd=folder, env={**os.environ, "PYTHONPATH": path}, check=True, capture_output=True, timeout=600)
     lines = [json.loads(line) for line in (folder / "found.jsonl").read_text(encoding="utf-8").splitlines()]
     assert (folder / "src" / "boxes.py").read_text(encoding="utf-8") == SOURCE  # no file is changed
     assert len(lines) == len(mutants(SOURCE))

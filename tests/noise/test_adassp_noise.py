@@ -20,6 +20,7 @@ def mechanism_for(adjacency: str) -> AdasspMechanism:
     return AdasspMechanism.calibrate(sensitivity, 1.0, 1e-6)
 
 
+@pytest.mark.outer(but=["add-remove"])
 @pytest.mark.parametrize("adjacency", ["replace-one", "add-remove"])
 def test_every_number_has_the_stated_scale(adjacency: str) -> None:
     mechanism = mechanism_for(adjacency)

@@ -16,6 +16,7 @@ PREDICTORS = 6
 RELEASES = 1500
 
 
+@pytest.mark.outer(but=["replace-one"])
 @pytest.mark.parametrize("adjacency", ["replace-one", "add-remove"])
 def test_every_block_has_the_stated_scale(adjacency: str) -> None:
     weights = {"x": 1.0, "xx": 0.5, "xxx": 0.3, "y": 0.7, "yx": 1.5} | ({"n": 2.0} if adjacency == "add-remove" else {})

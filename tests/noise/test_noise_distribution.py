@@ -66,6 +66,7 @@ def scales(mechanism: SymmetricMechanism) -> tuple[float, float]:
     return diagonal / unit, off_diagonal / unit
 
 
+@pytest.mark.outer(but=["gaussian-replace-one", "laplace-add-remove"])
 @CASES
 def test_noise_is_symmetric_and_on_the_grid(distribution: Distribution, adjacency: str) -> None:
     noise = noise_of(distribution, adjacency)

@@ -66,6 +66,7 @@ def named(request: Request) -> str:
     return f"{request.kind.name}-{mechanism}-{request.schema.adjacency}"
 
 
+@pytest.mark.outer(but=["gram-gaussian-replace-one0", "gram-pure-add-remove"])
 @pytest.mark.parametrize("request_", SHORT, ids=named)
 def test_a_release_keeps_its_promise_and_less_noise_would_be_noticed(request_: Request) -> None:
     (finding,) = audit_requests([request_], **(WITH_DELTA if request_.delta else STRICT)).findings
@@ -102,6 +103,7 @@ def lessened(mechanism: Any) -> Any:
     return replace(mechanism, **{field: LESS_NOISE * getattr(mechanism, field)})
 
 
+@pytest.mark.outer(but=["gaussian-0.1"])
 @pytest.mark.parametrize(("name", "epsilon"), [
     ("gaussian", 0.1), ("laplace", 1.0), pytest.param("wishart", 4.0, marks=pytest.mark.slow)])
 def test_a_mechanism_with_less_noise_is_flagged(monkeypatch: pytest.MonkeyPatch, name: str, epsilon: float) -> None:
@@ -149,6 +151,7 @@ def test_releases_from_beginning_to_end_are_like_those_of_the_mechanism(request_
         assert np.array_equal(drawn.numbers[:, subject.noiseless], np.stack(subject.exact)[drawn.table][:, subject.noiseless])
 
 
+@pytest.mark.outer
 def test_a_partition_release_with_less_noise_is_flagged(monkeypatch: pytest.MonkeyPatch) -> None:
     """For several numbers the midrange of k-norm noise has the law of Laplace noise."""
     planned_wrongly(monkeypatch, lessened)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.privacy.moments_search import MomentPair, features
 
@@ -76,7 +76,6 @@ def test_units_are_never_exceeded(rows_of_unit: int) -> None:
     assert TIGHT * replaced < max(found) <= replaced
 
 
-@settings(max_examples=150, deadline=None)
 @given(st.data())
 def test_no_pair_of_rows_exceeds_the_bound(data: st.DataObject) -> None:
     """Any blocks, weights over six orders of magnitude, any rows of the ball, both adjacencies."""

@@ -30,6 +30,7 @@ REQUESTS = {
 }
 
 
+@pytest.mark.outer
 @pytest.mark.parametrize("name", [pytest.param(name, marks=pytest.mark.slow) if name == "mixed" else name for name in REQUESTS])
 def test_published_rows_keep_their_promise_and_less_noise_would_be_noticed(name: str) -> None:
     request = REQUESTS[name]

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.golden.make_golden import FOLDER, ROWS_FILE, path_of
 from tests.property.hostile_files import assert_says_what_is_wrong
@@ -141,7 +141,6 @@ def test_a_pipe_or_folder_in_its_place_is_refused(tmp_path: Path) -> None:
         one.table()
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(place=st.integers(0, 2000), value=st.integers(0, 255), cut=st.integers(0, 1) | st.integers(2, 1400))
 def test_damaged_bytes_with_the_right_digest_are_read_or_refused(place: int, value: int, cut: int, tmp_path: Path) -> None:
     content = bytearray((FOLDER / ROWS_FILE.name).read_bytes())

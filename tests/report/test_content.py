@@ -237,7 +237,7 @@ def test_the_same_input_gives_the_same_bytes_and_reaches_no_rows() -> None:
     program = ("import sys, noisewise; before = set(sys.modules); from tests.report.made_for_reports import whole_report\n"
                "sys.stdout.write(whole_report().html)\n"
                "sys.stderr.write(' '.join(sorted(name for name in set(sys.modules) - before if name.startswith('noisewise'))))")
-    again = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True, timeout=120, cwd=ROOT,
+    again = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True, timeout=600, cwd=ROOT,
                            env={**os.environ, "PYTHONHASHSEED": "7", "PYTHONIOENCODING": "utf-8"})
     assert whole_report().html.encode() == again.stdout
     reached = again.stderr.decode().split()

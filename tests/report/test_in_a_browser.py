@@ -24,7 +24,10 @@ from noisewise.reports.write import report
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable"))), None)
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: pip install '.[test]'")
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium: apt-get install chromium, as root, or another way")
+pytestmark = [
+    pytest.mark.outer,
+    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium: apt-get install chromium, as root, or another way"),
+]
 
 PHONE, DESK = {"width": 360, "height": 740}, {"width": 1280, "height": 900}
 
@@ -300,6 +303,7 @@ def test_print_shows_everything_and_no_controls(show: Callable[..., Opened]) -> 
     assert page.pdf(format="A4").startswith(b"%PDF")
 
 
+@pytest.mark.inner
 def test_everything_is_there_without_a_script(show: Callable[..., Opened]) -> None:
     page = show(java_script_enabled=False).page
     fit = page.locator("#fit-1")

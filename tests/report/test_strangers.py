@@ -98,6 +98,7 @@ def test_drawings_and_commands_are_never_cut() -> None:
     assert not [card for card in Reader(text).of("li") if "…" in str(card.get("data-q"))]
 
 
+@pytest.mark.outer
 @pytest.mark.parametrize("size", [1e80, 1e200, 1e308])
 @pytest.mark.parametrize("formula", ["stay ~ age + ward", "sick ~ age"])
 def test_draws_that_are_too_large_are_told_on_the_page(tmp_path: Path, size: float, formula: str) -> None:

@@ -76,6 +76,7 @@ def test_the_same_rows_give_the_identical_statistic(case: str, spark: SparkSessi
     assert statistic(source) == statistic(CASES[case], ALONE)
 
 
+@pytest.mark.inner
 def test_moments_and_counts_are_identical(spark: SparkSession) -> None:
     table = CASES["with holes"]
     there = frame(spark, table)

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 
-@pytest.mark.parametrize("which", ["not slow", pytest.param("slow", marks=pytest.mark.slow)])
+@pytest.mark.outer(but=["inner"])
+@pytest.mark.parametrize("which", ["inner", "not slow and not inner", pytest.param("slow", marks=pytest.mark.slow)])
 def test_spark_in_a_process_of_its_own(which: str) -> None:
     alone = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST")}
     done = subprocess.run([sys.executable, "-m", "pytest", "-q", "-p", "no:xdist", "-m", which, "tests/spark/cluster_tests.py"],

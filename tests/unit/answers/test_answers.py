@@ -49,6 +49,7 @@ def test_what_a_candidate_keeps_of_its_probability_while_counts_scatter(mean: fl
     assert _log_kept(np.array([mean]), np.array([sd**2]), rate)[0] == pytest.approx(expected, abs=0.01)
 
 
+@pytest.mark.outer
 @pytest.mark.parametrize(("question", "mechanism"), [
     pytest.param(OPEN, "gaussian", id="gaussian-found"), pytest.param(DECLARED, "k-norm", id="k-norm-declared"),
     pytest.param(OPEN, "k-norm", id="k-norm-found", marks=pytest.mark.slow),
@@ -92,6 +93,7 @@ def test_a_centre_of_another_magnitude_leaves_room_for_all_others() -> None:
     assert law.weights[np.abs(law.medians) < 1e6].sum() > 0.1
 
 
+@pytest.mark.outer
 def test_few_parts_and_a_small_epsilon_leave_the_search_open() -> None:
     """Ten parts: whatever is found, the answer says that it knows next to nothing, and covers."""
     random = np.random.default_rng(4)

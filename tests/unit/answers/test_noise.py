@@ -62,6 +62,7 @@ def test_a_mean_far_outside_its_limits_is_at_the_nearest(mechanism: str, value: 
     assert -4.0 <= low <= high <= 4.0 and np.sign(low) == np.sign(high) == np.sign(value) and min(abs(low), abs(high)) > 3.9
 
 
+@pytest.mark.outer(but=["0.0-10-gaussian", "1.0-1000-gaussian", "0.5-10-k-norm"])
 @pytest.mark.parametrize("mechanism", ["k-norm", "gaussian"])
 @pytest.mark.parametrize("parts", [10, 1000])
 @pytest.mark.parametrize("inside", [0.0, 0.5, 1.0, 2.0])

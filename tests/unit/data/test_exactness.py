@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from noisewise.data import GramSum, gram_sum
@@ -56,7 +56,6 @@ def statistic(data: Any, schema: Schema | None = None, terms: str | None = None)
 
 
 @given(tables)
-@settings(max_examples=100, deadline=None)
 def test_the_sum_is_that_of_whole_numbers_by_hand(rows: list[tuple[float, float]]) -> None:
     found = statistic(columns(rows))
     assert found.total.tolist() == by_hand(rows)
@@ -64,7 +63,6 @@ def test_the_sum_is_that_of_whole_numbers_by_hand(rows: list[tuple[float, float]
 
 
 @given(tables)
-@settings(max_examples=50, deadline=None)
 def test_no_entry_exceeds_the_number_of_rows(rows: list[tuple[float, float]]) -> None:
     found = statistic(columns(rows), terms="a:b + I(a**3) + I(b**2):a")
     assert (np.abs(found.total) <= len(rows) * ONE * ONE).all()
@@ -108,7 +106,6 @@ def test_extreme_rows_stay_exact_beyond_the_range_of_a_double() -> None:
 
 
 @given(tables, st.data())
-@settings(max_examples=50, deadline=None)
 def test_any_split_into_batches_gives_the_identical_sum(rows: list[tuple[float, float]], data: st.DataObject) -> None:
     cuts = sorted(data.draw(st.lists(st.integers(0, len(rows)), max_size=5)))
     table = pa.table(columns(rows))

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.dataset
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from noisewise.data import GramSum, gram_sum, open_source
@@ -213,7 +213,6 @@ def test_an_undeclared_level_can_drop_its_row() -> None:
 
 @given(st.lists(st.one_of(st.none(), st.text(), st.binary(), st.floats(), st.integers(), st.booleans(), st.dates(),
                           st.just(object()), st.lists(st.integers(), max_size=2), st.decimals()), max_size=20))
-@settings(max_examples=150, deadline=None)
 def test_no_python_object_stops_the_pass(cells: list[Any]) -> None:
     schema = declare(x={"bounds": [-1, 1]}, g={"levels": ["a", True, 2.5]})
     objects = pd.Series(cells, dtype=object)
@@ -225,7 +224,6 @@ numberlike = st.one_of(st.text(), st.floats().map(repr), st.integers().map(str),
 
 
 @given(st.lists(numberlike, max_size=8))
-@settings(max_examples=300, deadline=None)
 def test_a_text_is_a_number_by_itself_whatever_its_neighbours(texts: list[str]) -> None:
     together = numbers_from_text(pa.array(texts, pa.string())).to_pylist()
     for text, number in zip(texts, together, strict=True):
@@ -254,7 +252,6 @@ def test_a_declared_level_is_not_a_spelling_of_missing(tmp_path: Path) -> None:
 
 
 @given(st.lists(st.lists(st.text(alphabet="ab01.,\"\t é", max_size=5), min_size=1, max_size=4), max_size=10))
-@settings(max_examples=60, deadline=None)
 def test_well_written_csv_never_stops_the_pass(tmp_path_factory: pytest.TempPathFactory, lines: list[list[str]]) -> None:
     import csv
 
@@ -274,7 +271,6 @@ def test_no_warning_about_arithmetic() -> None:
 
 
 @given(st.lists(st.lists(st.floats(-1.5, 1.5), min_size=4, max_size=4), min_size=1, max_size=30), st.floats(0.01, 1.99))
-@settings(max_examples=100, deadline=None)
 def test_a_clipped_norm_is_never_exceeded_in_exact_arithmetic(rows: list[list[float]], bound: float) -> None:
     """Row by row: the trace of one row's matrix is its squared norm."""
     schema = Schema.from_dict({"adjacency": "replace-one", "norm_bound": bound,

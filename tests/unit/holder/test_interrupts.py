@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -84,11 +85,13 @@ def ledger(tmp_path: Path) -> Ledger:
 
 
 def threads_of_ours() -> list[str]:
-    """Those that go on; one that was starting when the signal came may need a moment to see that nobody wants it."""
-    found = [thread for thread in threading.enumerate() if thread.name.startswith("noisewise")]
-    for thread in found:
-        thread.join(5.0)
-    return [thread.name for thread in found if thread.is_alive()]
+    """Threads that go on. One that was starting when the signal came needs a moment to stop, longer on a busy machine."""
+    end = time.monotonic() + 60.0
+    while (found := [thread.name for thread in threading.enumerate() if thread.name.startswith("noisewise")]):
+        if time.monotonic() > end:
+            break
+        time.sleep(0.01)
+    return found
 
 
 def pressing_once() -> Callable[[int, int | None], None]:

@@ -116,6 +116,7 @@ def test_without_noise_they_are_the_posterior_without_privacy() -> None:
     assert worst_z(draws, exact_mean + 0.2 * exact_sd) > LIMIT
 
 
+@pytest.mark.inner
 def test_a_fit_with_almost_no_noise_finds_the_coefficients() -> None:
     request, x, y = made_request(1e6, draws=800)
     known = np.linalg.lstsq(x, y, rcond=None)[0]

@@ -53,6 +53,7 @@ def test_the_batch_sampler_gets_normal_distributions_right() -> None:
         assert not np.allclose(draws.reshape(-1, 3).var(axis=0) / (1.5 * np.diag(covariance)), 1.0, atol=0.15)
 
 
+@pytest.mark.outer
 @pytest.mark.parametrize(("epsilon", "method"), [
     (0.3, "conditional-flat"), *(pytest.param(epsilon, "conditional", marks=pytest.mark.slow) for epsilon in (5.0, 0.05))])
 def test_the_posteriors_are_those_of_fit(epsilon: float, method: str) -> None:

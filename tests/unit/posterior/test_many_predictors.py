@@ -35,6 +35,7 @@ def test_the_doubt_is_a_warning_of_the_fit() -> None:
     assert any("smallest moment" in doubt for doubt in fitted.info.doubts)
 
 
+@pytest.mark.outer
 def test_a_clear_release_of_many_predictors_is_fitted_like_the_table_behind_it() -> None:
     """With hardly any noise beside the residuals: the coefficients and standard errors of least squares."""
     release, exact = wide_release(40, 1e-5, 1)

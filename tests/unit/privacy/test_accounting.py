@@ -9,7 +9,7 @@ import mpmath
 import numpy as np
 import pytest
 from dp_accounting.pld import privacy_loss_distribution as pld
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from noisewise.errors import PrivacyError
@@ -85,7 +85,6 @@ def test_gaussian_noise_and_pure_mechanisms_against_sixty_digits(size: float, co
     assert exact_delta(found.epsilon * 0.99, multiplier, size, count) > DELTA
 
 
-@settings(max_examples=20, deadline=None)
 @given(st.lists(st.tuples(st.sampled_from("gla"), st.floats(1e-3, 1.0)), min_size=1, max_size=6),
        st.sampled_from([1e-9, 1e-6, 1e-3]))
 def test_distributions_are_never_below_an_optimistic_estimate(asked: list[tuple[str, float]], delta: float) -> None:

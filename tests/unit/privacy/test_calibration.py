@@ -8,7 +8,7 @@ from fractions import Fraction
 import mpmath
 import pytest
 from dp_accounting.gaussian_mechanism import get_sigma_gaussian
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from noisewise.errors import PrivacyError
@@ -66,7 +66,6 @@ positive = st.floats(1e-4, 1e3)
 small = st.floats(1e-20, 0.5)
 
 
-@settings(deadline=None, max_examples=50)
 @given(epsilon=positive, delta=small, sensitivity=positive, factor=st.floats(1.001, 10))
 def test_less_privacy_needs_less_noise(epsilon: float, delta: float, sensitivity: float, factor: float) -> None:
     sigma = analytic_gaussian_sigma(epsilon, delta, sensitivity)

@@ -135,7 +135,7 @@ def test_without_the_lock_batches_would_be_lost(file: Path, monkeypatch: pytest.
 
     def slow(path: Any) -> Release:
         found = load(path)
-        everyone.wait(timeout=10)
+        everyone.wait(timeout=600)
         return found
 
     monkeypatch.setattr(batches, "load", slow)
@@ -151,7 +151,7 @@ def test_processes_that_append_at_once_lose_nothing(file: Path) -> None:
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     commands = [[sys.executable, "-c", program, str(file), str(first)] for first in (100, 200, 300)]
     running = [subprocess.Popen(command, env=environment) for command in commands]
-    assert [process.wait(timeout=60) for process in running] == [0, 0, 0]
+    assert [process.wait(timeout=600) for process in running] == [0, 0, 0]
     assert load(file).holders == 19 and os.listdir(file.parent) == ["all.nwr"]
 
 

@@ -188,5 +188,5 @@ def test_a_script_needs_no_guard_and_is_not_run_again(folder: Path, tmp_path: Pa
         "import noisewise as nw\nfrom noisewise.releases import reading\nreading.BATCH = 2\n"
         f"print('once', nw.load_many({str(folder)!r}, processes=2).holders)\n"
     )
-    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=True, timeout=120)
+    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=True, timeout=600)
     assert done.stdout == f"once {FILES}\n"

@@ -61,6 +61,7 @@ CASES = [(name, schema) for name in REAL for schema in SCHEMAS if schema not in 
 
 
 
+@pytest.mark.outer
 @pytest.mark.parametrize(("name", "schema"), CASES)
 def test_real_releases_keep_their_promise_and_the_same_with_less_noise_do_not(name: str, schema: str, tmp_path: Path) -> None:
     kind, delta = REAL[name]

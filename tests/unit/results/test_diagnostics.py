@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from noisewise.errors import ResultError
@@ -84,7 +84,6 @@ def test_shape_is_checked() -> None:
         diagnostics.r_hat(np.zeros((4, 100)))
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.integers(0, 10_000), st.integers(1, 5), st.integers(4, 40))
 def test_monotone_changes_leave_the_rank_diagnostics(seed: int, chains: int, length: int) -> None:
     draws = np.random.default_rng(seed).standard_normal((chains, length, 2))
@@ -92,7 +91,6 @@ def test_monotone_changes_leave_the_rank_diagnostics(seed: int, chains: int, len
     np.testing.assert_allclose(diagnostics.r_hat(4 * draws), diagnostics.r_hat(draws), rtol=1e-9)
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.lists(st.integers(0, 5), min_size=1, max_size=30))
 def test_ranks_are_those_of_scipy(values: list[int]) -> None:
     from scipy.stats import rankdata

@@ -9,7 +9,7 @@ import pandas
 import polars
 import pyarrow
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import ndtr
 from tests.unit.results import draws_with_known_answers as known
@@ -64,7 +64,6 @@ def test_students_t_as_a_mixture() -> None:
     assert found[0] == pytest.approx(2.5706, abs=0.012)
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     st.integers(0, 2**32 - 1),
     st.integers(1, 400),

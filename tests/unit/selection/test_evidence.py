@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.selection.made_moments import Array, from_matrix, made_moments, made_table, single_columns
 
@@ -77,7 +77,6 @@ def test_the_order_of_columns_does_not_matter(prior: str, sd: float) -> None:
 
 
 @given(st.lists(st.floats(-3, 3), min_size=4, max_size=4), st.floats(-3, 3), st.lists(st.floats(-5, 5), min_size=5, max_size=5))
-@settings(max_examples=20)
 def test_units_and_origins_do_not_matter_without_noise(powers: list[float], power: float, shifts: list[float]) -> None:
     expected = single_columns(made_moments(TABLE), "zellner-siow").all_models()
     scaled = TABLE * 10.0 ** np.array([0.0, *powers, power])

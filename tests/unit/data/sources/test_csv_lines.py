@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from noisewise.data import GramSum, gram_sum, open_source
@@ -79,7 +79,6 @@ def physical_lines(body: bytes) -> list[bytes]:
 @given(records, st.sampled_from([b"\n", b"\r\n", b"\r"]), st.integers(1, 40), st.booleans())
 @example([b'"a', b'b"'], b"\n", 7, True)
 @example([b"\xff"], b"\n", 40, True)
-@settings(max_examples=250, deadline=None)
 def test_whatever_the_bytes_a_row_is_a_line_and_counts_by_itself(
     tmp_path_factory: pytest.TempPathFactory, rows: list[bytes], end: bytes, block: int, last: bool
 ) -> None:
@@ -97,7 +96,6 @@ def test_whatever_the_bytes_a_row_is_a_line_and_counts_by_itself(
 
 
 @given(st.lists(st.binary(max_size=5).map(lambda cell: cell.translate(None, b"\r\n")), max_size=8), st.integers(1, 9))
-@settings(max_examples=100, deadline=None)
 def test_with_one_column_empty_lines_are_rows_too(
     tmp_path_factory: pytest.TempPathFactory, rows: list[bytes], block: int
 ) -> None:
@@ -111,7 +109,6 @@ def test_with_one_column_empty_lines_are_rows_too(
 
 @given(st.lists(st.binary(max_size=12).map(lambda line: line.translate(None, b"\r\n")), min_size=1, max_size=6),
        st.integers(1, 9), st.integers(1, 12), st.sampled_from([b"\n", b"\r\n", b"\r"]))
-@settings(max_examples=200, deadline=None)
 def test_the_limit_of_a_line_does_not_depend_on_blocks(rows: list[bytes], limit: int, block: int, end: bytes) -> None:
     class Stream:
         def __init__(self, content: bytes) -> None:

@@ -21,6 +21,8 @@ from noisewise.errors import DataError, PrivacyError
 from noisewise.run import QUIET
 from noisewise.schema import Basis, Schema
 
+pytestmark = pytest.mark.outer
+
 pytest.importorskip("duckdb")
 pytest.importorskip("adbc_driver_postgresql")
 
@@ -77,6 +79,7 @@ def test_a_source_has_no_order_and_small_batches(place: Place) -> None:
     assert sum(sizes) == many.num_rows and max(sizes) <= BATCH_ROWS
 
 
+@pytest.mark.inner
 def test_a_second_pass_sees_the_same_rows() -> None:
     address = postgres_table(AGES)
     source = open_source(nw.query(address, "SELECT age FROM patients"))

@@ -83,6 +83,7 @@ def tables() -> tuple[Any, list[Any]]:
     return filled(ROWS), [filled([row]) for row in ROWS]
 
 
+@pytest.mark.outer
 def test_every_accepted_query_takes_rows_by_themselves_and_never_fails(tables: tuple[Any, list[Any]]) -> None:
     together, alone = tables
     types = {name: CellType(FAMILIES[kind], kind) for name, kind in COLUMNS.items()}

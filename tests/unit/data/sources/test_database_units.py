@@ -20,6 +20,8 @@ from noisewise.data.sources.database_postgres import PostgresEngine
 from noisewise.run import QUIET
 from noisewise.schema import Basis, Schema
 
+pytestmark = pytest.mark.outer
+
 pytest.importorskip("duckdb")
 pytest.importorskip("adbc_driver_postgresql")
 

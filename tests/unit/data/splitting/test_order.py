@@ -40,6 +40,7 @@ def test_every_order_of_four_rows_is_equally_likely(memory: int, tmp_path: Path,
     assert stats.chisquare(observed).pvalue > LEVEL
 
 
+@pytest.mark.outer
 def test_files_without_an_order_of_their_own_would_be_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "FEWEST_ROWS", 2)
     monkeypatch.setattr(module, "FILES", 2)

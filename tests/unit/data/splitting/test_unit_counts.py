@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from noisewise.data.splitting.units import AT_ONCE, SMALLEST, CountsByName, CountsByNumber, UnitLimit
@@ -16,7 +16,6 @@ numbers = st.one_of(st.integers(-3, 3), st.integers(-(2**63), 2**63 - 1), st.sam
 
 @given(st.lists(st.dictionaries(numbers, st.integers(1, 9), max_size=20), max_size=6), st.integers(1, 12))
 @example([{0: 1}, {0: 1}], 1)
-@settings(max_examples=200, deadline=None)
 def test_counts_are_those_of_a_dictionary(seen: list[dict[int, int]], most: int) -> None:
     by_number, by_name = CountsByNumber(most), CountsByName(most)
     for some in seen:

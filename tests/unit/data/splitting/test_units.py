@@ -11,7 +11,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from noisewise.data import GramSum, gram_sum
@@ -35,7 +35,6 @@ people = st.lists(st.one_of(st.none(), st.integers(0, 5)), max_size=40)
 
 
 @given(people, st.integers(1, 3), st.integers(1, 7))
-@settings(max_examples=200, deadline=None)
 def test_the_first_rows_of_each_unit_are_kept(people: list[int | None], max_rows: int, batch: int) -> None:
     limit = UnitLimit(max_rows)
     kept = [keep for start in range(0, len(people), batch)
@@ -47,7 +46,6 @@ def test_the_first_rows_of_each_unit_are_kept(people: list[int | None], max_rows
 
 
 @given(people, st.integers(1, 3), st.integers(0, 5))
-@settings(max_examples=100, deadline=None)
 def test_removing_a_unit_removes_at_most_its_rows_and_no_other(people: list[int | None], max_rows: int, gone: int) -> None:
     values = np.linspace(-1, 1, len(people))
     table = pa.table({"person": pa.array(people, pa.int64()), "x": values})

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from noisewise.data import averaged_gram_sum, gram_sum
@@ -78,7 +78,6 @@ def test_the_statistic_is_its_definition_in_exact_numbers(rows: int, group: int)
 
 
 @given(st.integers(2, 9), st.lists(st.tuples(st.integers(-2**20, 2**20), st.integers(-2**20, 2**20)), min_size=1, max_size=40))
-@settings(max_examples=60, deadline=None)
 def test_any_whole_numbers_are_summed_exactly(group: int, rows: list[tuple[int, int]]) -> None:
     groups = np.arange(len(rows)) // group
     sums = GroupSums(2, groups, group)

@@ -24,6 +24,7 @@ def flat_data(data: Any) -> dict[str, Array]:
             "cell_basis": np.zeros((1, 0))}
 
 
+@pytest.mark.outer(but=["logistic-replace-one"])
 @pytest.mark.parametrize(("family", "adjacency"), [
     ("logistic", "replace-one"), ("poisson", "add-remove"),
     *(pytest.param(*case, marks=pytest.mark.slow) for case in [
@@ -77,6 +78,7 @@ def test_noise_is_passed_on(norm: float, rows_are_noisy: bool) -> None:
     assert (np.linalg.eigvalsh(root @ ignoring @ root.T)[0] < 0.8) == rows_are_noisy
 
 
+@pytest.mark.outer
 @pytest.mark.parametrize(("family", "formula"), [("logistic", "y ~ x + w"), ("poisson", "c ~ x + w")])
 def test_flat_and_latent_agree_where_there_is_little_noise(family: str, formula: str) -> None:
     made = model(formula, released(epsilon=300.0, rows=20_000), family)

@@ -22,6 +22,7 @@ def moments(name: str, largest: float, eta: Any) -> Any:
     return family.moments(eta, {key: jnp.asarray(value, dtype=float) for key, value in family.constants(largest).items()}, jnp)
 
 
+@pytest.mark.outer(but=["1", "10", "17"])
 @pytest.mark.parametrize("largest", [1, 10, 16, 17, 200, 1000])
 def test_counts_are_cut_off(largest: int) -> None:
     counts = np.arange(30_000)
@@ -36,6 +37,7 @@ def test_counts_are_cut_off(largest: int) -> None:
         assert float(moments("poisson", largest, near)[0]) < largest - 0.2
 
 
+@pytest.mark.outer
 @pytest.mark.parametrize("largest", [10, *(pytest.param(one, marks=pytest.mark.slow) for one in (1, 200))])
 def test_derivatives_of_any_order_are_right(largest: int) -> None:
     import jax

@@ -29,6 +29,7 @@ def summary(made: GlmModel) -> tuple[Array, Array]:
     return np.median(draws, axis=0), draws.std(axis=0)
 
 
+@pytest.mark.outer(but=["logistic-y"])
 @pytest.mark.parametrize(("family", "response"), [("logistic", "y"), ("poisson", "c")])
 def test_without_noise_the_posterior_is_that_of_the_rows(family: str, response: str) -> None:
     """Only the moments are used: so a little wider than the rows' own, and the centre within that."""
@@ -42,6 +43,7 @@ def test_without_noise_the_posterior_is_that_of_the_rows(family: str, response: 
     assert np.all((0.9 < deviations / errors) & (deviations / errors < 1.35))
 
 
+@pytest.mark.outer
 def test_probit_is_about_logistic_by_a_constant() -> None:
     release = released(rows=20_000, epsilon=50.0)
     logit, probit = (summary(model("y ~ x + w", release, family))[0] for family in ("logistic", "probit"))
@@ -59,6 +61,7 @@ def test_holders_together_know_more_than_each_alone(epsilons: tuple[float, float
     assert (found["rows_ratio"] == 1.0) == (epsilons[0] == epsilons[1]) and found["rows_ratio"] <= 1.0
 
 
+@pytest.mark.outer
 @pytest.mark.parametrize("options", [
     {"adjacency": "add-remove"}, {"mechanism": "laplace"}, {"mechanism": "wishart"},
     {"adjacency": "add-remove", "mechanism": "laplace"},
@@ -80,6 +83,7 @@ def test_the_number_of_rows_is_known_better_from_a_response_of_two_levels() -> N
     assert abs(binary.data["rows"] - 5000) < 5 * np.sqrt(binary.data["count_variance"])
 
 
+@pytest.mark.outer(but=["c ~ 1-poisson"])
 @pytest.mark.parametrize(("formula", "family"), [
     ("y ~ 1", "logistic"), ("c ~ 1", "poisson"), ("y ~ x", "logistic"), ("y ~ g + h", "logistic"), ("y ~ 0 + x", "logistic"),
     *(pytest.param(*case, marks=pytest.mark.slow) for case in [  # each is compiled anew
@@ -116,6 +120,7 @@ def test_a_column_that_does_not_vary_has_its_prior() -> None:
     assert deviations[2] > 2.5  # in units of a standard deviation that is nearly 0
 
 
+@pytest.mark.outer
 def test_more_columns_are_fitted_with_moments_plugged_in() -> None:
     names = [f"x{index}" for index in range(MOST_LATENT + 2)]
     generator = np.random.default_rng(1)

@@ -86,6 +86,7 @@ def test_many_coefficients_are_narrower() -> None:
     assert model("c ~ x", RELEASE, "poisson").data["prior_sd"][1] == 1.5
 
 
+@pytest.mark.outer
 @pytest.mark.parametrize("radius", [0.5, 3.0])
 def test_the_ball_prior_is_a_normal_law_within_a_ball(radius: float) -> None:
     """One slope: its density by numerical integration over the effect is that of a normal law cut off at the radius."""

@@ -52,6 +52,7 @@ def relative(found: Array, truth: Array) -> Array:
     return np.asarray(np.linalg.eigvalsh(root @ found @ root.T))
 
 
+@pytest.mark.outer(but=["normal-0.5-poisson", "mixed-2.0-logistic"])
 @pytest.mark.parametrize("name", ["logistic", "poisson"])
 @pytest.mark.parametrize(("law", "norm"), [("normal", 0.5), ("normal", 3.0), ("mixed", 0.5), ("mixed", 2.0)])
 def test_mean_and_covariance_are_those_of_tables(name: str, law: str, norm: float) -> None:
@@ -67,6 +68,7 @@ def test_mean_and_covariance_are_those_of_tables(name: str, law: str, norm: floa
     assert without[-1] > 1.12 or norm < 1  # the moments matter: without them the covariance would be too large
 
 
+@pytest.mark.outer
 @pytest.mark.parametrize(("name", "norm"), [("logistic", 2.0), ("poisson", 0.5), ("poisson", 1.0)])
 def test_with_three_categories_the_covariance_is_an_upper_bound(name: str, norm: float) -> None:
     law = three_categories()

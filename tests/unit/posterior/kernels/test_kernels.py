@@ -176,6 +176,7 @@ def many_normals(x: Any, data: Mapping[str, Any], xp: Any = np) -> Any:
     return -0.5 * x @ (data["precision"] @ x)
 
 
+@pytest.mark.outer
 def test_many_parameters_have_the_right_moments() -> None:
     """Also those two of which the deviations do not know that they are correlated."""
     covariance = correlated(MANY, 0.3)

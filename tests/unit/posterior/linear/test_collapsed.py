@@ -84,6 +84,7 @@ def plain_density(model: CollapsedModel, g: Array, sigma: float, m: Array, c: Ar
     return float(total)
 
 
+@pytest.mark.outer(but=["intercept, noisy rows"])
 @pytest.mark.parametrize(("intercept", "corner"), CASES)
 def test_the_density_is_that_of_coefficients_and_moments_times_the_jacobian(intercept: bool, corner: bool) -> None:
     import jax
@@ -112,6 +113,7 @@ def test_the_density_is_that_of_coefficients_and_moments_times_the_jacobian(inte
     assert np.ptp(differences) < 1e-7
 
 
+@pytest.mark.outer
 @pytest.mark.parametrize("sd", [pytest.param(5.0, marks=pytest.mark.slow), 20.0], ids=["clear", "noisy"])
 def test_the_posterior_is_that_of_another_sampler(sd: float) -> None:
     """Draws of the coefficients and sigma against those of NUTS, whitened by a matrix at the mode."""
@@ -143,6 +145,7 @@ def test_the_guessed_scales_are_those_of_the_posterior() -> None:
     assert 0.2 < values[0] and values[-1] < 2.0
 
 
+@pytest.mark.outer(but=["intercept, noisy rows"])
 @pytest.mark.parametrize(("intercept", "corner"), CASES)
 def test_the_dense_form_equals_the_rotated_form(intercept: bool, corner: bool) -> None:
     noises = [made.gaussian(9.0, corner), made.gaussian(15.0, corner)]

@@ -95,6 +95,7 @@ def plain_density(x: Any, model: LatentModel, regression: Regression, part: Made
     return float(log_density + (np.log(rows) if part.noise.corner else 0.0))
 
 
+@pytest.mark.outer(but=["exact rows-True", "laplace, noisy rows-True"])
 @pytest.mark.parametrize("intercept", [True, False])
 @pytest.mark.parametrize("kind", NOISES)
 def test_the_density_is_that_of_the_model(kind: str, intercept: bool) -> None:

@@ -81,6 +81,7 @@ def small_problem(group: bool) -> RowProblem:
     return RowProblem(np.zeros((1, ROWS, 2)), np.full(2, SCALE), np.ones((1, ROWS)), categories)
 
 
+@pytest.mark.outer
 @pytest.mark.parametrize("group", [False, True])
 @pytest.mark.parametrize("collapsed", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_the_prior_is_kept(group: bool, collapsed: bool) -> None:
@@ -89,6 +90,7 @@ def test_the_prior_is_kept(group: bool, collapsed: bool) -> None:
     assert distances(records, problem.columns, problem.cells).max() < 4.5
 
 
+@pytest.mark.outer
 def test_a_wrong_scale_would_be_seen() -> None:
     problem = small_problem(False)
     records = chain_of_tables(variant_of(problem, collapsed=True, double=True), problem, 60_000, assumed=0.35)

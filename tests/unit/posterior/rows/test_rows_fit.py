@@ -53,6 +53,7 @@ def distances(posterior: nw.Posterior) -> dict[str, float]:
     return {term: float(abs(table.loc[term, "mean"] - right) / table.loc[term, "sd"]) for term, right in RIGHT.items()}
 
 
+@pytest.mark.outer
 def test_the_coefficients_are_found_in_the_users_units(noisy: Release) -> None:
     posterior = nw.fit(FORMULA, noisy, seed=1, draws=1000, chains=2)
     assert posterior.terms == tuple(RIGHT)
@@ -74,6 +75,7 @@ def test_a_seed_repeats_the_draws(noisy: Release) -> None:
     assert np.array_equal(first.samples, second.samples)
 
 
+@pytest.mark.outer
 def test_without_noise_it_is_least_squares(tmp_path: Path) -> None:
     posterior = nw.fit("stay ~ age", published(tmp_path, 400, 4e6), seed=1, draws=500, chains=2)
     table = made_table(400)

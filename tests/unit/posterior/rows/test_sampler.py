@@ -74,6 +74,7 @@ def test_a_wrong_noise_scale_would_be_seen(numbers: tuple[SmallRows, Reference])
     assert distances(sampled(wrong, draws=1000), right).max() > 6
 
 
+@pytest.mark.outer
 @pytest.mark.parametrize("changes", [
     {"collapsed": False},
     pytest.param({"double": True}, marks=pytest.mark.slow),
@@ -98,6 +99,7 @@ def test_a_category_by_randomised_response(grouped: tuple[SmallRows, Reference])
     assert distances(sampled(rows), right).max() < LARGEST
 
 
+@pytest.mark.outer
 def test_wrong_keep_probabilities_would_be_seen(grouped: tuple[SmallRows, Reference]) -> None:
     rows, right = grouped
     wrong = dataclasses.replace(rows, keep=0.95)

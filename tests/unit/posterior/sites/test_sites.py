@@ -65,6 +65,7 @@ def by_grid(estimates: Array, variances: Array) -> tuple[Array, Array]:
     return mean, np.sqrt([np.sum(weight * (v - mean[0]) ** 2), np.sum(weight * (omega - mean[1]) ** 2)])
 
 
+@pytest.mark.outer
 def test_the_population_is_that_of_an_integration_and_not_that_of_estimates_taken_for_exact() -> None:
     """3000 draws worth at least 1000 independent ones: five standard errors of a mean are 0.16 standard deviations."""
     estimates, variances = normal_sites(6, seed=3)

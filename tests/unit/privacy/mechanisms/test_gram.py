@@ -161,6 +161,7 @@ def test_wishart_noise_needs_a_delta_that_its_precision_can_keep() -> None:
     assert choose_mechanism(sensitivity(), 1.0, 1e-13, "wishart").delta == 1e-13
 
 
+@pytest.mark.outer
 def test_wishart_noise_that_takes_too_long_to_draw_is_refused() -> None:
     with pytest.raises(PrivacyError, match="at most 4194304 normal variables"):
         choose_mechanism(sensitivity(), 0.02, 1e-6, "wishart-paper")

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from dp_accounting.pld import PLDAccountant
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.privacy.events import event
 
@@ -96,7 +96,6 @@ def test_wrong_declarations_are_refused(changes: dict[str, Any]) -> None:
 FRACTIONS = st.fractions(-4, 4, max_denominator=1000)
 
 
-@settings(deadline=None)
 @given(st.lists(FRACTIONS, min_size=1, max_size=7), st.fractions(Fraction(1, 50), 3, max_denominator=50))
 def test_the_bound_on_a_polynomial_is_above_all_its_values_and_close(polynomial: list[Fraction], reach: Fraction) -> None:
     tolerance = Fraction(1, 1000)

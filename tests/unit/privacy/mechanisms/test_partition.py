@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from noisewise.errors import PrivacyError
@@ -42,7 +42,6 @@ def test_norms_of_the_sensitivity(numbers: int) -> None:
     assert Fraction(found.norm) ** 2 >= numbers and found.norm == pytest.approx(math.sqrt(numbers), rel=1e-15)
 
 
-@settings(max_examples=100, deadline=None)
 @given(EPSILONS, st.integers(1, 50))
 def test_k_norm_noise_is_never_below_what_epsilon_asks_for(epsilon: float, numbers: int) -> None:
     """In exact numbers: a change of one, STEPS steps of the grid, costs at most epsilon."""
@@ -52,7 +51,6 @@ def test_k_norm_noise_is_never_below_what_epsilon_asks_for(epsilon: float, numbe
     assert found.scale == pytest.approx(max(1 / epsilon, smallest_cube(numbers) / STEPS), rel=1e-12)
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.floats(1e-3, 50.0), st.integers(1, 50), st.sampled_from([1e-9, 1e-6, 1e-3]))
 def test_gaussian_noise_is_calibrated_to_the_root_of_the_numbers(epsilon: float, numbers: int, delta: float) -> None:
     found = calibrated(numbers, epsilon, delta)
@@ -91,7 +89,6 @@ def test_delta_that_is_offered_to_k_norm_noise_is_not_spent() -> None:
     assert found.delta == 0.0 == found.cost().delta
 
 
-@settings(max_examples=200, deadline=None)
 @given(EPSILONS, SHARES)
 def test_shares_and_the_rest_never_add_up_to_more_than_epsilon(epsilon: float, shares: tuple[float, ...]) -> None:
     if sum(shares) > 0.99:

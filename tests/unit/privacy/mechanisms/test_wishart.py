@@ -9,7 +9,7 @@ from fractions import Fraction
 import mpmath
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.special import gammainc, gammaincc
@@ -101,7 +101,6 @@ def test_the_gamma_function_is_more_exact_than_is_allowed_for(degrees: int) -> N
                 assert abs(found / float(exact) - 1) < SPECIAL_FUNCTIONS / 10
 
 
-@settings(deadline=None, max_examples=200)
 @given(
     epsilon=st.floats(-1.0, 2.0), shift=st.floats(1e-6, 3.0), extra=st.integers(2, 300), x=st.floats(0.001, 3.0)
 )
@@ -114,7 +113,6 @@ def test_no_half_line_is_better_than_the_one_that_was_chosen(epsilon: float, shi
     assert down[0] <= shifted_down(e, s, nu / 2)[0] + 1e-12
 
 
-@settings(deadline=None)
 @given(epsilon=st.floats(), shift=st.floats(0.0), extra=st.integers(2, LARGEST_EXTRA))
 def test_whatever_is_asked_the_answer_is_a_probability(epsilon: float, shift: float, extra: int) -> None:
     """Never a number that compares as if it were small: what cannot be computed is 1."""
@@ -125,7 +123,6 @@ def test_whatever_is_asked_the_answer_is_a_probability(epsilon: float, shift: fl
         assert found == 1 or not math.isnan(epsilon)
 
 
-@settings(deadline=None, max_examples=100)
 @given(epsilon=st.floats(-1.0, 2.0), shift=st.floats(0.0, 2.0), more=st.floats(0.0, 1.0), extra=st.integers(2, 300))
 def test_a_longer_row_is_never_harder_to_see(epsilon: float, shift: float, more: float, extra: int) -> None:
     e, near, far, shape = np.array([epsilon]), np.array([shift]), np.array([shift + more]), (extra + 1) / 2
@@ -219,7 +216,6 @@ def test_one_degree_less_would_not_do(replaced: bool, epsilon: float, delta: flo
     assert delta_at(extra) <= delta < delta_at(extra - 1)
 
 
-@settings(deadline=None, max_examples=30)
 @given(epsilon=st.floats(0.05, 5.0), delta=st.floats(1e-12, 0.1), factor=st.floats(1.05, 3.0), size=st.integers(2, 50))
 def test_less_privacy_needs_fewer_degrees(epsilon: float, delta: float, factor: float, size: int) -> None:
     needed = smallest_degrees(size, epsilon, delta, replaced=False)
