@@ -149,8 +149,7 @@ def test_after_the_charge_the_release_is_kept_and_asking_again_is_free(kind: str
     else:
         command = ("release", *KINDS[kind], rows, "-s", schema_in(tmp_path, kind), "-e", 1, "-o", output, "--ledger", budget)
     code, said = interrupted(CHARGED, "charged", *command)
-    assert (code, said) == (130, ["Error: stopped by Ctrl-C; the ledger keeps the release; ask for it again, which costs "
-                                  "nothing"])
+    assert (code, said) == (130, ["Error: stopped by Ctrl-C; the ledger keeps the release; request it again at no cost"])
     assert [entry.what for entry in Ledger.open(budget).entries()] == ["opened", "charged", "released"]
     assert not output.exists() and not list(tmp_path.glob(".noisewise-*"))
     assert nw(*command).exit_code == 0

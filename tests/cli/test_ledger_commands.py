@@ -95,7 +95,7 @@ def test_charges_without_a_file_are_told(nw, ledger) -> None:
     assert "a lost one" in told.stdout and "charged again" in told.stdout
     assert nw.json("ledger", "recover", ledger)["unfinished"][0]["number"] == 2
     assert "no file" in nw("ledger", "show", ledger).stderr
-    assert "no file of this entry" in one_error(nw("ledger", "file", ledger, 2, "-o", ledger.with_name("a.nwr")))
+    assert "no file" in one_error(nw("ledger", "file", ledger, 2, "-o", ledger.with_name("a.nwr")))
 
 
 def test_files_and_entries_are_written_and_nothing_is_replaced(nw, table, schema, ledger, tmp_path) -> None:

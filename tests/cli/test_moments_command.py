@@ -96,7 +96,7 @@ def test_batches(nw: Any, made: Path, counts: Path, counts_schema: Path) -> None
 
 
 @pytest.mark.parametrize(("options", "words"), [
-    (("--formula", "age ~ ward"), "or a count"),
+    (("--formula", "age ~ ward"), "a count"),
     (("--formula", FORMULA, "--block", "xx"), "a block is given once"),
     (("--formula", FORMULA, "--block", "xx=1", "--block", "xx=2"), "a block is given once"),
     (("--formula", FORMULA, "--block", "xz=1"), "a block of moments is"),

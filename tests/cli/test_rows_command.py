@@ -93,7 +93,7 @@ def test_the_ledger_answers_a_repetition(nw: Any, table: Path, declared: Path, t
     (("--share", "age"), "a share is given once"),
     (("--share", "age=2", "--share", "age=3"), "a share is given once"),
     (("--share", "age=2_0"), "a share is given once"),
-    (("--share", "height=2"), "names of declared columns"),
+    (("--share", "height=2"), "height"),
     (("--mechanism", "wishart", "-d", "1e-6"), "known are gaussian, laplace"),
 ])
 def test_refusals(more: tuple[Any, ...], words: str, nw: Any, table: Path, declared: Path, tmp_path: Path) -> None:

@@ -61,7 +61,7 @@ def test_cells_answer_independently() -> None:
 
 @pytest.mark.parametrize(("levels", "units"), [(2, 2**53), (2, 0), (4, 2**50), (1, 2**52)])
 def test_probabilities_that_were_not_calibrated_are_refused(levels: int, units: int) -> None:
-    with pytest.raises(PrivacyError, match="a level is kept"):
+    with pytest.raises(PrivacyError, match="number of levels"):
         randomised_response(np.zeros(3, dtype=np.int64), levels, units)
 
 

@@ -197,7 +197,7 @@ def test_the_function_of_the_library() -> None:
     answers = Schema.from_dict({"adjacency": "replace-one", "columns": {"a": {"levels": ["no", "yes"]}}})
     with pytest.raises(DeclarationError, match="cannot be audited"):
         noisewise.audit(answers, noisewise.Binary("a", rows=10), epsilon=1.0)
-    with pytest.raises(DeclarationError, match="an object with its options"):
+    with pytest.raises(DeclarationError, match="kind must be"):
         noisewise.audit(schema(), "gram", epsilon=1.0)  # type: ignore[arg-type]
     with pytest.raises(PrivacyError, match="draws"):
         noisewise.audit(schema(), epsilon=1.0, draws=10)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -23,7 +22,7 @@ from noisewise.schema import Basis, Schema
 class AdasspPlan(Plan[AdasspMechanism]):
     """Noisy sums for one regression, and a noisy eigenvalue."""
 
-    def read(self, data: Any, to: Path | None, run: Run) -> Callable[[], AdasspContribution]:
+    def read(self, data: object, to: Path | None, run: Run) -> Callable[[], AdasspContribution]:
         from noisewise.data import gram_sum
 
         schema, mechanism = self.blank.schema, self.mechanism
@@ -40,7 +39,7 @@ class AdasspPlan(Plan[AdasspMechanism]):
 
 
 def plan(kind: AdaSSP, schema: Schema, epsilon: float, delta: float | None) -> AdasspPlan:
-    """The release that `noisewise.release` would make."""
+    """Plan the release."""
     basis = Basis(schema, kind.columns(schema))
     mechanism = plan_adassp(basis, epsilon, delta)
     size = basis.size - 1
@@ -52,13 +51,13 @@ def plan(kind: AdaSSP, schema: Schema, epsilon: float, delta: float | None) -> A
 
 
 def plan_adassp(basis: Basis, epsilon: float, delta: float | None) -> AdasspMechanism:
-    """The mechanism that a release would use; from public declarations alone, and it spends nothing.
+    """Choose the mechanism from public declarations alone; this spends nothing.
 
-    ``basis`` has the constant first and the response last, as `regression_columns` gives them.
+    ``basis`` has the constant first and the response last, as `regression_columns` returns them.
     """
     if basis.size - 1 > LARGEST_SIZE:
-        raise DeclarationError(f"an adassp release has at most {LARGEST_SIZE} columns of predictors, the constant included",
-                               found=str(basis.size - 1), remedy="use a shorter formula, or a release of kind gram")
+        raise DeclarationError(f"an adassp release has at most {LARGEST_SIZE} predictor columns, including the intercept",
+                               found=str(basis.size - 1), remedy="shorten the formula, or make a gram release")
     sensitivity = adassp_sensitivity(
         scalars=basis.scalars - 1,  # without the response
         blocks=basis.blocks, predictors=basis.size - 1, norm_bound=basis.radius if basis.norm_clipped else None,

@@ -1,11 +1,10 @@
-"""The plan of a `Binary` release: one column with two levels in, synthetic rows of it out."""
+"""The plan of a `Binary` release: reads one column with two levels, makes synthetic rows of it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from noisewise.errors import DeclarationError, PrivacyError, ReleaseError
 from noisewise.holder.plan import Plan, blank_release, head, public_rows
@@ -20,30 +19,30 @@ from noisewise.words import leave_out
 class BinaryPlan(Plan[BetaBinomial]):
     """Beta-binomial synthesis."""
 
-    def read(self, data: Any, to: Path | None, run: Run) -> Callable[[], BinaryContribution]:
+    def read(self, data: object, to: Path | None, run: Run) -> Callable[[], BinaryContribution]:
         import noisewise.data as table
         from noisewise.schema.basis import STATISTIC_GRID
 
         one = self.blank.contents
         schema = self.blank.schema
-        alone = replace(schema, columns=(schema.column(one.column),), norm_bound=None)  # without the other columns
+        alone = replace(schema, columns=(schema.column(one.column),), norm_bound=None)  # drop the other columns
         found = table.gram_sum(data, alone, Basis.of(alone), run=run).to_grid()
-        size, balance = (int(entry * STATISTIC_GRID) for entry in found[0])  # coded −1 and +1, so that both are whole
+        size, balance = (int(entry * STATISTIC_GRID) for entry in found[0])  # levels are coded −1 and +1, so both are integers
         ones = (size + balance) // 2
         return lambda: replace(one, rows=public_rows(alone, size), counts=self.mechanism.perturb(ones, size - ones))
 
 
 def plan(kind: Binary, schema: Schema, epsilon: float, delta: float | None) -> BinaryPlan:
-    """The release that `noisewise.release` would make."""
+    """Plan the release."""
     try:
         levels = two_levels(schema, kind.column)
     except ReleaseError as error:
         raise error.into(DeclarationError) from None
     if not schema.unit.is_row:
-        raise PrivacyError("binary synthesis protects rows, and has no proof for people with several rows",
-                           found=f"unit {schema.unit.to_dict()!r}", remedy="make a release of kind gram, which has one")
+        raise PrivacyError("binary synthesis protects single rows; there is no proof for units with several rows",
+                           found=f"unit {schema.unit.to_dict()!r}", remedy="make a gram release, which protects such units")
     if delta is not None:
-        raise PrivacyError("binary synthesis has a pure guarantee, and needs no delta", argument="delta", found=repr(delta),
+        raise PrivacyError("binary synthesis is pure epsilon and takes no delta", argument="delta", found=repr(delta),
                            remedy=leave_out("delta"))
     mechanism = BetaBinomial.calibrate(schema.adjacency, epsilon, kind.rows, kind.copies)
     one = BinaryContribution(column=kind.column, levels=levels, synthetic_rows=kind.rows, counts=(0,) * kind.copies,

@@ -1,6 +1,6 @@
-"""The plan of a `Bounds` release: columns in, suggested bounds out.
+"""The plan of a `Bounds` release: reads columns, suggests bounds.
 
-For columns whose bounds nobody knows. A bound that was looked up in the rows is a leak; these are paid for instead.
+Use it for columns whose bounds nobody knows. Bounds looked up in the rows leak; these are paid for from the budget.
 """
 
 from __future__ import annotations
@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -36,7 +35,7 @@ class BoundsPlan(Plan[Selection]):
     def cost(self) -> Cost:
         return mechanisms.cost_of(self.mechanism.epsilon, (search for found in self.searches.values() for search in found))
 
-    def read(self, data: Any, to: Path | None, run: Run) -> Callable[[], BoundsContribution]:
+    def read(self, data: object, to: Path | None, run: Run) -> Callable[[], BoundsContribution]:
         from noisewise.data.statistics.bounds import grid_counts
 
         schema, one = self.blank.schema, self.blank.contents
@@ -55,13 +54,13 @@ class BoundsPlan(Plan[Selection]):
 
 
 def plan(kind: Bounds, schema: Schema, epsilon: float, delta: float | None) -> BoundsPlan:
-    """The release that `noisewise.release` would make."""
+    """Plan the release."""
     for name in kind.of:
         if isinstance(schema.column(name), Categorical):
-            raise DeclarationError(f"column '{name}' has levels, and no bounds to estimate", found=repr(name),
+            raise DeclarationError(f"bounds are estimated for numeric columns; column '{name}' has levels", found=repr(name),
                                    remedy='declare it with bounds = "unknown" if it is a number')
     if delta is not None:
-        raise PrivacyError("bounds have a pure guarantee, and need no delta", argument="delta", found=repr(delta),
+        raise PrivacyError("a bounds release is pure epsilon and takes no delta", argument="delta", found=repr(delta),
                            remedy=leave_out("delta"))
     grid, tail = mechanisms.candidates(kind.digits), mechanisms.checked_tail(kind.tail)
     sensitivity = BoundSensitivity(**protected(schema))
@@ -89,16 +88,16 @@ def plan(kind: Bounds, schema: Schema, epsilon: float, delta: float | None) -> B
 
 
 def _check_rows(blank: BoundsContribution, rows: int) -> None:
-    """B3. Only where the number of rows is public may anything depend on it."""
+    """Check B3. Only where the number of rows is public may anything depend on it."""
     needed = max(column.rows_needed for column in blank.columns)
     if rows < needed:
-        raise PrivacyError("so few rows cannot have bounds at this epsilon; nothing was spent",
-                           found=f"{rows} rows, {needed} are needed",
+        raise PrivacyError("too few rows to estimate bounds at this epsilon; nothing was spent",
+                           found=f"{rows} rows; {needed} are needed",
                            remedy="give a larger epsilon, ask for fewer bounds, or declare bounds from public knowledge")
 
 
 def _apart(found: ColumnBounds, grid: Grid) -> ColumnBounds:
-    """A column of one value has equal bounds: the next candidates on both sides are taken."""
+    """Move equal bounds apart (the column has a single value): take the next candidate on either side."""
     if found.lower != found.upper:
         return found
     place = int(np.searchsorted(grid, found.lower))

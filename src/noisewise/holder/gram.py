@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, cast
+from typing import TypedDict, cast
 
 import numpy as np
 
@@ -29,7 +29,7 @@ from noisewise.words import leave_out, option
 class GramPlan(Plan[SymmetricMechanism]):
     """A noisy Gram matrix."""
 
-    def read(self, data: Any, to: Path | None, run: Run) -> Callable[[], GramContribution]:
+    def read(self, data: object, to: Path | None, run: Run) -> Callable[[], GramContribution]:
         basis = self.blank.basis
         one: GramContribution = self.blank.contents
         perturb = _noisy_statistic(data, basis, self.mechanism, one.average, run)
@@ -42,21 +42,21 @@ class GramPlan(Plan[SymmetricMechanism]):
 
 
 def plan(kind: Gram, schema: Schema, epsilon: float, delta: float | None) -> GramPlan:
-    """The release that `noisewise.release` would make."""
+    """Plan the release."""
     basis = Basis.of(schema, kind.terms)
     mechanism = plan_gram(basis, epsilon, delta, kind.mechanism, kind.average)
     return GramPlan(mechanism, blank_gram(schema, kind.terms, basis, mechanism, kind.average or 1))
 
 
 def blank_gram(schema: Schema, terms: str | None, basis: Basis, mechanism: SymmetricMechanism, average: int = 1) -> Release:
-    """The release as it will be, with zeros for numbers."""
+    """The release to be made, with zeros in place of its numbers."""
     one = GramContribution(matrix=np.zeros((basis.size, basis.size)), noise=_noise(mechanism), average=average,
                            **head(mechanism, schema, _norm(mechanism)))
     return blank_release(Gram(terms, mechanism.name, average), schema, one)
 
 
-def _noisy_statistic(data: Any, basis: Basis, mechanism: SymmetricMechanism, average: int, run: Run) -> Callable[[], Array]:
-    """Read the rows. What is returned draws the noise: to be called once, after the budget was charged."""
+def _noisy_statistic(data: object, basis: Basis, mechanism: SymmetricMechanism, average: int, run: Run) -> Callable[[], Array]:
+    """Read the rows. Return a function that draws the noise. Call it once, after the budget is charged."""
     import noisewise.data as rows
     from noisewise.data.exact import PRODUCT_BITS
 
@@ -65,43 +65,51 @@ def _noisy_statistic(data: Any, basis: Basis, mechanism: SymmetricMechanism, ave
         assert not isinstance(mechanism, SymmetricWishart)
         return partial(mechanism.perturb, grouped.to_grid())
     found = rows.gram_sum(data, basis.schema, basis, run=run)
-    if isinstance(mechanism, SymmetricWishart):  # it needs the sum itself, before the grid
+    if isinstance(mechanism, SymmetricWishart):  # it needs the sum before rounding to the grid
         return partial(mechanism.perturb, found.total, 2.0**-PRODUCT_BITS)
     return partial(mechanism.perturb, found.to_grid())
 
 
 def _noise(mechanism: SymmetricMechanism) -> EntryNoise:
-    """The noise as the release states it."""
+    """The noise as stated in the release."""
     if isinstance(mechanism, SymmetricWishart):
         return EntryNoise("wishart", *mechanism.entry_sd(), degrees=mechanism.degrees, scale=mechanism.scale)
     return EntryNoise(cast(Distribution, mechanism.distribution), *mechanism.entry_sd())
 
 
+class _Shape(TypedDict):
+    scalars: int
+    blocks: int
+    size: int
+    radius: float
+    norm_clipped: bool
+
+
 def plan_gram(basis: Basis, epsilon: float, delta: float | None = None, mechanism: str | None = None,
               average: int | None = None) -> SymmetricMechanism:
-    """The mechanism that a release would use, with its noise; from public declarations alone, and it spends nothing."""
-    shape: dict[str, Any] = {"scalars": basis.scalars, "blocks": basis.blocks, "size": basis.size, "radius": basis.radius,
-                             "norm_clipped": basis.norm_clipped}
+    """Choose the mechanism and its noise from public declarations alone; this spends nothing."""
+    shape: _Shape = {"scalars": basis.scalars, "blocks": basis.blocks, "size": basis.size, "radius": basis.radius,
+                     "norm_clipped": basis.norm_clipped}
     if average is None or (average == 1 and average is not True):
         sensitivity = gram_sensitivity(**shape, **protected(basis.schema))
     else:
         check_group(average)
         _check_averaging(basis.schema, delta, mechanism)
         blocks = {column.block for column in basis.columns if column.block is not None}
-        indicators = sum(1 for _, numbers in blocks if not numbers)  # products of indicators alone are 0 or 1
+        indicators = sum(1 for _, numbers in blocks if not numbers)  # products of indicators with each other are 0 or 1
         sensitivity = averaged_sensitivity(group=average, indicators=indicators, **shape)
     return choose_mechanism(sensitivity, epsilon, delta, mechanism)
 
 
 def _check_averaging(schema: Schema, delta: float | None, mechanism: str | None) -> None:
-    """What has no proof is refused: see averaged.md beside the sensitivity."""
+    """Refuse what has no proof: see averaged.md beside the sensitivity."""
     if not schema.rows_are_public:
-        raise PrivacyError("rows can be averaged only under replace-one with a row as the unit: only that has a "
+        raise PrivacyError("rows can be averaged only under replace-one with a row as the unit; nothing else has a "
                            "proven sensitivity", argument="average",
                            found=f"adjacency {schema.adjacency}, unit {schema.unit.to_dict()!r}",
                            remedy=leave_out("average") + "; the default method of fit does not need averaged rows")
     if delta is None or mechanism not in (None, "gaussian"):
-        raise PrivacyError("rows can be averaged only with Gaussian noise: only that has a proven sensitivity",
+        raise PrivacyError("rows can be averaged only with Gaussian noise; nothing else has a proven sensitivity",
                            found=option("delta", delta) + ", " + option("mechanism", mechanism),
                            remedy=leave_out("mechanism") + " and " + SMALL_DELTA + ", or " + leave_out("average"))
 

@@ -1,7 +1,7 @@
-"""Ctrl-C between the charge and the record of a release: it waits until the release is kept, so that no budget is lost.
+"""Ctrl-C between charging and recording a release waits until the release is kept, so that no budget is lost.
 
-To stop there and to draw again without another charge would not do. Whether noise was drawn, and whether anyone saw it, cannot be
-known afterwards; and to draw until a run is not stopped is another mechanism than the one that was paid for.
+Stopping there and drawing again without another charge would be wrong. Afterwards nobody can know whether noise was drawn or
+seen; and drawing until a run is not interrupted is a different mechanism from the one that was paid for.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Final
 
-WAITS: Final = ("\nThe budget is charged already, so the release is finished first and not lost. "
-                "Ctrl-C again stops at once; the charge counts then.\n")
+WAITS: Final = ("\nThe budget is already charged: finishing the release first, so that it is not lost. "
+                "Press Ctrl-C again to stop at once; the charge still counts.\n")
 
 
 @contextmanager
 def finished_first(after: str) -> Iterator[None]:
-    """Ctrl-C waits until the block is done and is raised then, with the words ``after``; a second one does not wait.
+    """Hold back Ctrl-C until the block is done, then raise it with the message ``after``; a second Ctrl-C does not wait.
 
-    Only the main thread hears of Ctrl-C, and a handler of the caller's own is left alone; but for Spark's, which cancels its
-    jobs and raises the same as Python's. The command takes a request of the system to end (SIGTERM) for Ctrl-C; where Ctrl-C
-    itself is ignored, as in the background of a script, that request waits.
+    Only the main thread receives Ctrl-C. A handler set by the caller is left alone, except Spark's, which cancels its jobs and
+    then raises as Python's does. The command line treats SIGTERM like Ctrl-C; where Ctrl-C itself is ignored, as in a script's
+    background job, SIGTERM is held back instead.
     """
     awaited = _awaited()
     if awaited is None:
@@ -40,7 +40,7 @@ def finished_first(after: str) -> Iterator[None]:
             signal.default_int_handler(number, frame)
         asked = True
         if sys.stderr.isatty():
-            with contextlib.suppress(OSError):  # not by print, which may be under way itself
+            with contextlib.suppress(OSError):  # not print, which the signal may have interrupted
                 os.write(sys.stderr.fileno(), WAITS.encode())
 
     before = signal.signal(awaited, wait)
@@ -49,14 +49,14 @@ def finished_first(after: str) -> Iterator[None]:
     finally:
         signal.signal(awaited, before)
     if asked:
-        if awaited == signal.SIGTERM and callable(before):  # which remembers why, and raises
+        if awaited == signal.SIGTERM and callable(before):  # the command's handler records the reason and raises
             with contextlib.suppress(KeyboardInterrupt):
                 before(awaited, None)
         raise KeyboardInterrupt(after)
 
 
 def _awaited() -> signal.Signals | None:
-    """The signal that would cut the block short."""
+    """The signal that would interrupt the block."""
     if threading.current_thread() is not threading.main_thread():
         return None
     usual = signal.getsignal(signal.SIGINT)

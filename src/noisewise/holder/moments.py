@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -24,7 +23,7 @@ from noisewise.words import leave_out
 class MomentsPlan(Plan[MomentsMechanism]):
     """Noisy sums of monomials."""
 
-    def read(self, data: Any, to: Path | None, run: Run) -> Callable[[], MomentsContribution]:
+    def read(self, data: object, to: Path | None, run: Run) -> Callable[[], MomentsContribution]:
         import noisewise.data as rows
 
         schema = self.blank.schema
@@ -41,7 +40,7 @@ class MomentsPlan(Plan[MomentsMechanism]):
 
 
 def plan(kind: Moments, schema: Schema, epsilon: float, delta: float | None) -> MomentsPlan:
-    """The release that `noisewise.release` would make."""
+    """Plan the release."""
     basis = Basis(schema, kind.columns(schema))
     check_response(basis)
     mechanism = plan_moments(basis, epsilon, delta, kind.blocks)
@@ -54,20 +53,20 @@ def plan(kind: Moments, schema: Schema, epsilon: float, delta: float | None) -> 
 
 
 def check_response(basis: Basis) -> None:
-    """Refuse a response that no fit of moments could use, before anything is spent on it."""
+    """Refuse a response that no fit of moments can use, before anything is spent on it."""
     column = basis.schema.column(basis.columns[-1].factors[0].column)
     if isinstance(column, Numeric) and not (column.lower == 0 and float(column.upper).is_integer()):
-        raise DeclarationError("the response of a moments release is a column with two levels, or a count: with bounds from 0 to "
+        raise DeclarationError("the response of a moments release must have two levels, or be a count with bounds from 0 to "
                                "a whole number", found=f"'{column.name}' with bounds [{column.lower}, {column.upper}]",
-                               remedy="declare it so, or " + leave_out("kind")
-                               + " for a release that serves linear regression as well")
+                               remedy="change its declaration, or " + leave_out("kind")
+                               + " for a release that also serves linear regression")
 
 
 def plan_moments(basis: Basis, epsilon: float, delta: float | None,
                  blocks: Mapping[str, float] | None = None) -> MomentsMechanism:
-    """The mechanism that a release would use; from public declarations alone, and it spends nothing.
+    """Choose the mechanism from public declarations alone; this spends nothing.
 
-    ``basis`` has the constant first and the response last, as `regression_columns` gives them.
+    ``basis`` has the constant first and the response last, as `regression_columns` returns them.
     """
     schema, predictors = basis.schema, Basis(basis.schema, basis.columns[:-1])
     sensitivity = moments_sensitivity(

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,14 +29,15 @@ _STAND_IN: Final[Limits] = (0.0, 1.0)
 
 
 class PartitionPlan(Plan[PartitionMechanism]):
-    """The answers of random parts, summed and with noise."""
+    """Answers of random parts, summed, with noise."""
 
     @property
     def asked(self) -> Partition:
+        """The kind, with its questions."""
         assert isinstance(self.blank.kind, Partition)
         return self.blank.kind
 
-    def read(self, data: Any, to: Path | None, run: Run) -> Callable[[], PartitionContribution]:
+    def read(self, data: object, to: Path | None, run: Run) -> Callable[[], PartitionContribution]:
         from noisewise.data.parts.answers import PartAnswers
         from noisewise.data.statistics.partition import part_moments
 
@@ -49,7 +50,7 @@ class PartitionPlan(Plan[PartitionMechanism]):
         return lambda: self.answered(ready, answers)
 
     def answered(self, ready: PartitionContribution, answers: PartAnswers) -> PartitionContribution:
-        """Select limits, then draw the noise. The budget has been charged."""
+        """Select limits, then draw the noise. The budget is already charged."""
         with np.errstate(all="ignore"):
             limits = self.limits_of(answers)
             sums = self.part_values(answers, limits).sum(axis=1)
@@ -59,7 +60,7 @@ class PartitionPlan(Plan[PartitionMechanism]):
         return replace(ready, numbers=numbers)
 
     def limits_of(self, answers: PartAnswers) -> dict[str, Limits]:
-        """The limits of every number: as they were declared, or selected, which costs."""
+        """The limits of every number: as declared, or selected from the data, which costs budget."""
         limits: dict[str, Limits] = {}
         selected = 0
         for question in self.asked.ask:
@@ -73,13 +74,13 @@ class PartitionPlan(Plan[PartitionMechanism]):
         return limits
 
     def part_values(self, answers: PartAnswers, limits: Mapping[str, Limits]) -> NDArray[np.int64]:
-        """(numbers, parts): what each part says, clipped to the limits, in steps of the grid."""
+        """(numbers, parts): the answers of each part, clipped to the limits, in grid steps."""
         return np.array([on_scale(row, limits[name], STEPS) for question in self.asked.ask
                          for (name, _), row in zip(question.numbers(), answers.answers(question, limits), strict=True)])
 
 
 def plan(kind: Partition, schema: Schema, epsilon: float, delta: float | None) -> PartitionPlan:
-    """The release that `noisewise.release` would make."""
+    """Plan the release."""
     kind = kind.expanded(schema)
     kind.design(schema)
     mechanism = plan_partition(schema, kind.ask, epsilon, delta, kind.mechanism)
@@ -93,7 +94,7 @@ def plan(kind: Partition, schema: Schema, epsilon: float, delta: float | None) -
 
 def plan_partition(schema: Schema, questions: Sequence[Question], epsilon: float, delta: float | None,
                    mechanism: str | None = None) -> PartitionMechanism:
-    """The mechanism that a release would use, with its noise; from public declarations alone, and it spends nothing."""
+    """Choose the mechanism and its noise from public declarations alone; this spends nothing."""
     sensitivity = PartitionSensitivity(numbers=sum(len(question.numbers()) for question in questions), **protected(schema))
     shares = tuple(share for question in questions if _is_open(question)
                    for share in (question.centre_share, question.width_share))  # type: ignore[union-attr]

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from noisewise.database_query import suited_to
 from noisewise.errors import PrivacyError
 from noisewise.holder.interrupts import finished_first
-from noisewise.holder.plan import Plan, plan_of
+from noisewise.holder.plan import Mechanism, Plan, plan_of
 from noisewise.holder.request import Request, check_request
 from noisewise.kinds import Gram, Kind
 from noisewise.privacy.ledger import BudgetLedger
@@ -17,12 +17,12 @@ from noisewise.releases.release import Release
 from noisewise.run import DEFAULT, Run
 from noisewise.schema import Schema
 
-KEPT: Final = "the ledger keeps the release; ask for it again, which costs nothing"
+KEPT: Final = "the ledger keeps the release; request it again at no cost"
 GRAM: Final = Gram()
 
 
 def release(
-    data: Any,
+    data: object,
     schema: Schema,
     kind: Kind = GRAM,
     *,
@@ -35,17 +35,20 @@ def release(
 ) -> Release:
     """Release a noisy summary of a table under differential privacy.
 
-    ``data`` is a path (Parquet file, folder or glob; CSV), a DataFrame (pandas, polars or Spark), ``"spark:TABLE"``, a `query` of
-    a database, an Arrow table or a dict of arrays. Only what ``schema`` declares is read.
-
-    ``kind`` is what is asked for, with all its options: `Gram` (the default) serves any regression on the released columns,
-    `Moments` logistic and Poisson regressions of one response, `Partition` answers questions without any bounds, `Rows` publishes
-    noisy rows, `Bounds` estimates bounds, `Binary` makes yes-or-no rows, `AdaSSP` is for a point estimate.
-
-    With ``delta`` the noise is Gaussian; without it the guarantee is pure epsilon. With a ``ledger`` (`Ledger.open`) the budget
-    of the table is charged before any noise is drawn, and what it does not cover is refused. Asking for the same release again
-    returns the stored one and costs nothing; give another ``edition`` when the rows have changed. ``to`` names a file to write,
-    ``run`` says how to run.
+    Args:
+        data: A path (Parquet file, folder or glob; CSV), a DataFrame (pandas, polars or Spark), ``"spark:TABLE"``, a database
+            `query`, an Arrow table or a dict of arrays. Only columns that ``schema`` declares are read.
+        schema: The public declarations: columns with bounds or levels, what counts as a neighbouring table, the unit.
+        kind: What to release, with its options. `Gram` (the default) serves any regression on the released columns; `Moments`
+            serves logistic and Poisson regressions of one response; `Partition` answers questions and needs no bounds; `Rows`
+            publishes noisy rows; `Bounds` estimates bounds; `Binary` makes yes-or-no rows; `AdaSSP` serves a point estimate.
+        epsilon: The privacy budget of this release.
+        delta: With it the noise is Gaussian; without it the guarantee is pure epsilon.
+        ledger: A ledger (`Ledger.open`). Its budget is charged before any noise is drawn; a release it cannot cover is refused.
+            Requesting the same release again returns the stored one at no cost.
+        edition: A name for this state of the table. Change it when the rows have changed.
+        to: A file to write the release to.
+        run: Threads and progress.
 
     >>> import numpy as np
     >>> schema = Schema.from_dict({"adjacency": "replace-one", "unit": "row",
@@ -64,11 +67,11 @@ def release(
     return _charged(ledger, Request(plan.kind, schema, plan.epsilon, plan.delta, edition), plan, data, target, run)
 
 
-def _charged(ledger: BudgetLedger, request: Request, plan: Plan[Any], data: Any, to: Path | None, run: Run) -> Release:
-    """Make a release, or hand out the one that was made for the same request before.
+def _charged(ledger: BudgetLedger, request: Request, plan: Plan[Mechanism], data: object, to: Path | None, run: Run) -> Release:
+    """Make a release, or return the one made earlier for the same request.
 
-    Ctrl-C stops the reading, which costs nothing; from the charge on it waits for the record, and asking again gets what was
-    recorded.
+    Ctrl-C while reading costs nothing. Once the budget is charged, Ctrl-C waits for the record; requesting the release again
+    returns what was recorded.
     """
     from noisewise.releases.format import decode, encode
 
@@ -80,7 +83,7 @@ def _charged(ledger: BudgetLedger, request: Request, plan: Plan[Any], data: Any,
     with finished_first(KEPT):
         entry = ledger.charge(plan.cost(), description=request.describe(), request=digest, stratum=dict(request.schema.stratum),
                               neighbours=request.neighbours())
-        before = ledger.earlier(digest)  # another process may have made it while the rows were read: then nothing was charged
+        before = ledger.earlier(digest)  # another process may have made it while we read the rows: then nothing was charged
         if before is None:
             made = plan.filled(draw())
             ledger.complete(entry, encode(made))
@@ -88,7 +91,7 @@ def _charged(ledger: BudgetLedger, request: Request, plan: Plan[Any], data: Any,
 
 
 def check_ledger(ledger: object) -> None:
-    """Refuse what is no ledger before any row is read."""
+    """Refuse anything that is not a ledger before any row is read."""
     if ledger is not None and not all(callable(getattr(ledger, name, None)) for name in ("earlier", "charge", "complete")):
-        raise PrivacyError("a ledger must be able to charge, to complete and to hand out earlier releases",
-                           found=type(ledger).__name__, remedy="give noisewise.Ledger.open(path, epsilon=..., delta=...)")
+        raise PrivacyError("a ledger must have the methods earlier, charge and complete",
+                           found=type(ledger).__name__, remedy="use noisewise.Ledger.open(path, epsilon=..., delta=...)")

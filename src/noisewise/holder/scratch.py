@@ -1,4 +1,4 @@
-"""A folder for unfinished files beside the output; those that a killed process left behind are removed by the next one."""
+"""A folder for unfinished files beside the output. Folders left behind by a killed process are removed by the next one."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ LOCK: Final = "lock"
 
 @contextmanager
 def scratch_folder(parent: Path) -> Iterator[Path]:
-    """A new folder that is gone afterwards. Whoever holds the lock in it is at work; a dead process holds none."""
+    """A new folder, removed afterwards. A process at work holds the lock in it; a dead process does not."""
     for path in parent.glob(f"{PREFIX}*"):
         _remove_if_left(path)
     with tempfile.TemporaryDirectory(dir=parent, prefix=PREFIX, ignore_cleanup_errors=True) as name:
         folder = Path(name)
         with _locked(folder / "new"):
-            (folder / "new").rename(folder / LOCK)  # by that name it is locked from its first moment
+            (folder / "new").rename(folder / LOCK)  # so the file is locked from the moment it has this name
             yield folder
 
 
@@ -36,7 +36,7 @@ def _remove_if_left(folder: Path) -> None:
 
 @contextmanager
 def _locked(path: Path) -> Iterator[bool]:
-    """Whether the lock is ours; where the system has no such locks it never is, and nothing is removed."""
+    """Whether we hold the lock. Systems without such locks never do, and then nothing is removed."""
     with path.open("ab") as file:
         try:
             import fcntl

@@ -1,16 +1,17 @@
-"""A ledger that remembers whether a release was made, or an earlier one handed out."""
+"""A ledger that remembers whether a release was made or an earlier one returned."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from noisewise.holder.release import check_ledger
+from noisewise.privacy.ledger import BudgetLedger
 
 
 class WatchedLedger:
-    """The same as the ledger itself; ``completed`` is True once a release was charged to it and recorded."""
+    """Behaves like the ledger it wraps; ``completed`` is True once a release was charged to it and recorded."""
 
-    def __init__(self, ledger: Any) -> None:
+    def __init__(self, ledger: BudgetLedger) -> None:
         check_ledger(ledger)
         self.ledger = ledger
         self.completed = False
@@ -19,5 +20,6 @@ class WatchedLedger:
         return getattr(self.ledger, name)
 
     def complete(self, entry: int, content: bytes) -> None:
+        """Record the release."""
         self.ledger.complete(entry, content)
         self.completed = True

@@ -1,20 +1,20 @@
-"""What several releases cost together: by privacy loss distributions, with simpler rules as checks.
+"""What several releases cost together: computed by privacy loss distributions, with simpler rules as checks.
 
-Every way of reckoning here gives a valid bound for a list of releases that was fixed in advance, so that the smallest one holds
-(the rule ``planned``): adding up epsilons and deltas (basic), the exact curve of Gaussian noise where there is nothing else,
-concentrated differential privacy, and privacy loss distributions (dp-accounting), discretised so as never to promise too much.
+Every method here gives a valid bound for a list of releases fixed in advance, so the smallest bound holds (the rule ``planned``):
+adding up epsilons and deltas (basic), the exact curve of Gaussian noise where all noise is Gaussian, concentrated differential
+privacy, and privacy loss distributions (dp-accounting), discretised so that they never promise too much.
 
-Where the size of a release may depend on the *results* of those before it, that is not so: stopping when the composed
-distribution reaches the budget can promise too much (C7 of calibration.md). There, two rules hold: ``basic``, and ``gaussian``,
-which counts everything as Gaussian noise and is exact where it is.
+This fails where the size of a release may depend on the *results* of earlier ones: stopping when the composed distribution
+reaches the budget can promise too much (C7 of calibration.md). There, two rules hold: ``basic``, and ``gaussian``, which counts
+everything as Gaussian noise and is exact where the noise is Gaussian.
 
 Gaussian pieces are joined before anything is discretised: noise of relative standard deviations m₁, m₂, … composes exactly to one
 of (Σ mᵢ⁻²)^(−1/2). Equal pieces of other kinds are composed with themselves.
 
 Releases about disjoint strata of the population do not add up. A schema may declare which stratum its table is
-(``stratum = {year = "2024"}``). Nobody is in two strata of one name, so that the budget of a person is spent by charges about
-everyone and by those about their own strata. Strata of different names (a year and a site) may overlap: a person has one of each.
-Who is in which stratum must be public; a change of one person's data then changes the table of no other stratum.
+(``stratum = {year = "2024"}``). Nobody is in two strata of one name, so a person's budget is spent by charges about everyone and
+by charges about that person's strata. Strata of different names (a year and a site) may overlap: a person has one of each.
+Who is in which stratum must be public; then a change to one person's data changes the table of no other stratum.
 """
 
 from __future__ import annotations
@@ -39,23 +39,23 @@ if TYPE_CHECKING:
 Rule: TypeAlias = Literal["gaussian", "basic", "planned"]
 RULES: Final[tuple[str, ...]] = get_args(Rule)
 Charge: TypeAlias = tuple[Mapping[str, str], Cost]
-"""Which stratum of the population a release is about (none: everyone), and what it costs."""
+"""The stratum of the population that a release is about (empty for everyone), and its cost."""
 
 FINEST: Final = 1e-4
-"""Of the grid on which losses are rounded up."""
+"""Finest step of the grid on which losses are rounded up."""
 COARSEST: Final = 1e-3
-"""A coarse grid is asked first: it is fast, and its bound is as valid."""
+"""Coarsest step. The coarse grid is tried first: it is fast, and its bound is just as valid."""
 MOST_POINTS: Final = 2e5
 LARGEST_LOSS: Final = 500.0
-"""Beyond it a distribution is not computed: its numbers would leave what floats can hold."""
+"""Larger losses are not computed: their numbers would overflow floats."""
 MOST_PEOPLE: Final = 2048
-"""So many kinds of people at most are told apart; with more, all charges add up, which is never too little."""
-SMALLEST_SIZE: Final = 1e-100  # what is smaller counts as this, in the units of μ: its inverse must be a float
+"""Distinguish at most this many kinds of people. With more, all charges add up, which never counts too little."""
+SMALLEST_SIZE: Final = 1e-100  # anything smaller counts as this, in units of μ: its inverse must be a float
 
 
 @dataclass(frozen=True)
 class Composition:
-    """The epsilon of several releases together, at one delta, by each way of reckoning; infinite where one was not used."""
+    """The epsilon of several releases together at one delta, by each method; infinite for methods not used."""
 
     delta: float
     rule: Rule
@@ -66,7 +66,7 @@ class Composition:
 
     @property
     def epsilon(self) -> float:
-        """What the rule says."""
+        """The epsilon by the chosen rule."""
         if self.rule == "basic":
             return self.basic
         return self.gaussian if self.rule == "gaussian" else min(
@@ -80,7 +80,7 @@ def compose(costs: Sequence[Cost], delta: float, rule: Rule = "planned", grid: f
     2.0
     """
     if not (0 <= delta < 1):
-        raise PrivacyError("delta is at least 0 and below 1", found=repr(delta))
+        raise PrivacyError("delta must be at least 0 and below 1", found=repr(delta))
     exact = not costs or all(piece.kind == "gaussian" for piece in pieces_of(costs))
     wanted = rule == "planned" and delta > 0 and not exact
     return Composition(delta, rule, _basic(costs, delta), _gaussian(costs, delta),
@@ -89,7 +89,7 @@ def compose(costs: Sequence[Cost], delta: float, rule: Rule = "planned", grid: f
 
 def fits(costs: Sequence[Cost], epsilon: float, delta: float, rule: Rule = "planned",
          grids: Sequence[float] = (COARSEST, FINEST)) -> bool:
-    """Whether all of these stay within (epsilon, delta) by the rule; of several, the cheap ones are asked first."""
+    """Whether all costs together stay within (epsilon, delta) by the rule. Cheap methods are tried first."""
     ways: dict[Rule, Sequence[Callable[[Sequence[Cost], float], float]]] = {
         "basic": (_basic,), "gaussian": (_gaussian,), "planned": (_basic, _gaussian, _concentrated)}
     if any(way(costs, delta) <= epsilon for way in ways[rule]):
@@ -100,7 +100,7 @@ def fits(costs: Sequence[Cost], epsilon: float, delta: float, rule: Rule = "plan
 
 
 def largest_epsilon(affordable: Callable[[float], bool], most: float) -> float:
-    """The largest e up to ``most`` that is affordable, to a relative 1e-3, rounded down; 0 if not even a millionth of it is."""
+    """The largest affordable epsilon up to ``most``, to a relative 1e-3, rounded down; 0 if a millionth of it is too much."""
     if affordable(most):
         return most
     low, high = most * 1e-6, most
@@ -113,13 +113,14 @@ def largest_epsilon(affordable: Callable[[float], bool], most: float) -> float:
 
 
 def _basic(costs: Sequence[Cost], delta: float) -> float:
-    """Sums of the numbers as they are written: three times 0.1 is 0.3, and not a double beyond it."""
+    """Sum the numbers as written: three times 0.1 is 0.3, not the double just above it."""
     if written_sum(cost.delta for cost in costs) > Decimal(repr(float(delta))):
         return math.inf
     return _not_below(written_sum(cost.epsilon for cost in costs))
 
 
 def written_sum(numbers: Iterable[float]) -> Decimal:
+    """The exact sum of the numbers as written in decimal."""
     with localcontext() as context:
         context.prec, context.Emin = 2000, -999999  # every sum of doubles is exact
         return sum((Decimal(repr(float(number))) for number in numbers), Decimal(0))
@@ -131,7 +132,7 @@ def _not_below(total: Decimal) -> float:
 
 
 def _gaussian(costs: Sequence[Cost], delta: float) -> float:
-    """Everything counted as Gaussian noise (C7); without any delta, pure epsilons add up."""
+    """Count everything as Gaussian noise (C7); at delta 0, add up pure epsilons."""
     if not costs:
         return 0.0
     pure = _basic(costs, 0.0)
@@ -142,7 +143,7 @@ def _gaussian(costs: Sequence[Cost], delta: float) -> float:
 
 
 def _gaussian_size(piece: Piece) -> float:
-    """μ such that the piece is μ-GDP (C7): exact for Gaussian noise; infinite where a delta is left over."""
+    """μ such that the piece is μ-GDP (C7): exact for Gaussian noise; infinite where a delta remains."""
     from scipy.special import erfinv, log_expit, ndtri_exp
 
     if piece.kind == "gaussian":
@@ -150,7 +151,7 @@ def _gaussian_size(piece: Piece) -> float:
     if piece.kind == "approximate" and piece.numbers[1] > 0:
         return math.inf
     epsilon = piece.numbers[0] if piece.kind == "approximate" else 1 / piece.numbers[0]
-    if epsilon < 1:  # Φ(μ/2) − ½ = ½ tanh(ε/2); close to ½, Φ itself has not the digits to tell a small μ
+    if epsilon < 1:  # Φ(μ/2) − ½ = ½ tanh(ε/2); near ½, Φ itself lacks the digits to resolve a small μ
         size = 2 * math.sqrt(2) * float(erfinv(math.tanh(epsilon / 2)))
     else:
         size = -2 * float(ndtri_exp(log_expit(-epsilon)))
@@ -180,7 +181,7 @@ def _joined(multipliers: Iterable[float]) -> float:
 
 
 def _distributions(costs: Sequence[Cost], delta: float, grid: float = FINEST) -> float:
-    """By the composed distribution of the privacy loss; infinite if it is too large to be written down."""
+    """Use the composed distribution of the privacy loss; infinite if it is too large to compute."""
     if not costs:
         return 0.0
     reach = _concentrated(costs, 1e-22, leftover=False)
@@ -189,13 +190,13 @@ def _distributions(costs: Sequence[Cost], delta: float, grid: float = FINEST) ->
     grid = max(grid, 2 * reach / MOST_POINTS)
     total, steps = _loss_distribution(costs, grid)
     points = 2 * reach / grid + 2
-    # What Fourier transforms lose to rounding, at worst: the distributions have norm 1 at most.
+    # The most that Fourier transforms lose to rounding: the distributions have norm at most 1.
     lost = steps * points * 3 * math.log2(points) * 2.0**-53
     return float(total.get_epsilon_for_delta(delta - lost)) if delta > lost else math.inf
 
 
 def _loss_distribution(costs: Sequence[Cost], grid: float) -> tuple[PrivacyLossDistribution, int]:
-    """The distribution of the privacy loss, and how many were convolved to get it."""
+    """The distribution of the privacy loss, and how many distributions were convolved."""
     from dp_accounting.pld import common
     from dp_accounting.pld import privacy_loss_distribution as pld
 
@@ -215,9 +216,9 @@ def _loss_distribution(costs: Sequence[Cost], grid: float) -> tuple[PrivacyLossD
 
 
 def _concentrated(costs: Sequence[Cost], delta: float, leftover: bool = True) -> float:
-    """By concentrated differential privacy (Bun and Steinke 2016): a Gaussian piece has ρ = 1/(2m²), a pure one ε²/2.
+    """Use concentrated differential privacy (Bun and Steinke 2016): a Gaussian piece has ρ = 1/(2m²), a pure one ε²/2.
 
-    Of an approximate piece the delta is set aside first, and the rest is pure.
+    The delta of an approximate piece is set aside first; the rest is pure.
     """
     pieces = pieces_of(costs)
     aside = written_sum(piece.numbers[1] for piece in pieces if piece.kind == "approximate") if leftover else Decimal(0)
@@ -230,7 +231,7 @@ def _concentrated(costs: Sequence[Cost], delta: float, leftover: bool = True) ->
 
 
 def per_person(charges: Sequence[Charge]) -> list[list[Cost]]:
-    """For every kind of person that differs from others in what is charged: their costs."""
+    """The costs of each kind of person, where people differ in what is charged to them."""
     strata = [{name: _plain(value) for name, value in stratum.items()} for stratum, _ in charges]
     values: dict[str, set[str]] = {}
     for stratum in strata:
@@ -245,5 +246,5 @@ def per_person(charges: Sequence[Charge]) -> list[list[Cost]]:
 
 
 def _plain(value: str) -> str:
-    """Two spellings of one stratum (in case, spaces or Unicode) would count as two that share nobody: it would be spent twice."""
+    """Unify spellings. Two spellings of a stratum (case, spaces, Unicode) would pass for disjoint strata and be spent twice."""
     return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", str(value)).casefold()).strip()

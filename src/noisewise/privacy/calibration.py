@@ -1,9 +1,8 @@
-"""From (epsilon, delta) and a sensitivity to a noise scale, rounded towards privacy.
+"""Turn (epsilon, delta) and a sensitivity into a noise scale, rounded towards privacy.
 
 The Gaussian is calibrated by its exact privacy profile (Balle and Wang, "Improving the Gaussian mechanism for
-differential privacy", ICML 2018, theorem 8). calibration.md, beside this file, has the arguments: how the profile is
-evaluated without cancellation (C1), what the safety margin covers (C2), and why noise on a grid needs only a small
-allowance (C3).
+differential privacy", ICML 2018, theorem 8). calibration.md, beside this file, has the arguments: how to evaluate the profile
+without cancellation (C1), what the safety margin covers (C2), and why noise on a grid needs only a small allowance (C3).
 """
 
 from __future__ import annotations
@@ -26,12 +25,12 @@ if TYPE_CHECKING:
 SIGMA_MARGIN = 1 + 2.0**-30
 """C2. Covers the error of evaluating the profile in floats, and the distance between lattice and rounded noise."""
 LATTICE_VARIANCE = 16
-"""C3. What integer noise must have in excess of the variance of the continuous noise that it stands for."""
+"""C3. The variance that integer noise must have in excess of the continuous noise it stands for."""
 LARGEST_EPSILON = 1e9
 SMALLEST_DELTA = 1e-100
 LARGEST_USEFUL_DELTA = 1 - 1e-6
 SMALL_DELTA = "give a " + option("delta") + " well below one over the number of rows, for example 1e-6"
-"""What to do without a delta, or with one that is none."""
+"""Remedy for a missing or invalid delta."""
 
 
 def analytic_gaussian_sigma(epsilon: float, delta: float, sensitivity: float) -> float:
@@ -76,7 +75,7 @@ def gaussian_multiplier(sd: float, step: float, sensitivity: float) -> float:
     True
     """
     variance = Fraction(sd) ** 2 - 2 * LATTICE_VARIANCE * Fraction(step) ** 2
-    sigma = Fraction(math.sqrt(variance)) * (1 - Fraction(1, 2**50))  # below the root, whatever its rounding
+    sigma = Fraction(math.sqrt(variance)) * (1 - Fraction(1, 2**50))  # below the root, however it was rounded
     return round_down(sigma / Fraction(sensitivity))
 
 
@@ -101,7 +100,7 @@ def log_delta_of_gaussian(epsilon: float, multiplier: float) -> float:
     mu = 1.0 / multiplier
     upper = mu / 2 - epsilon / mu
     lower = -mu / 2 - epsilon / mu
-    if upper < -40.0:  # delta < Phi(-40) < 1e-349: below any delta that can be asked for
+    if upper < -40.0:  # delta < Phi(-40) < 1e-349: below any delta that can be requested
         return float(log_ndtr(upper))
 
     def mills(x: float | NDArray[np.float64]) -> NDArray[np.float64]:
@@ -137,7 +136,7 @@ def _smallest_multiplier(epsilon: float, delta: float) -> float:
 
 def _usable(scale: Fraction) -> float:
     if scale > Fraction(2) ** 1000:
-        raise PrivacyError("the noise must be of a size that a number can hold", found="a scale above 1e301",
+        raise PrivacyError("the noise scale is out of range", found="a scale above 1e301",
                            remedy="give a larger epsilon or delta")
     return round_up(scale)
 
@@ -148,12 +147,12 @@ def check_epsilon(epsilon: float) -> None:
         raise PrivacyError("epsilon must be positive and finite", argument="epsilon", found=repr(epsilon),
                            remedy="give " + option("epsilon") + " > 0, for example 1.0")
     if epsilon > LARGEST_EPSILON:
-        raise PrivacyError(f"epsilon must be at most {LARGEST_EPSILON:g}", argument="epsilon", found="a larger one",
-                           remedy="a promise as weak as that needs no noise at all; give for example 1.0")
+        raise PrivacyError(f"epsilon must be at most {LARGEST_EPSILON:g}", argument="epsilon", found="a larger value",
+                           remedy="a guarantee that weak needs no noise at all; give for example 1.0")
 
 
 def check_delta(delta: float) -> None:
-    """Refuse a delta outside (0, 1), or so small that floats cannot stand for it (C2)."""
+    """Refuse a delta outside (0, 1), or too small for floats to represent (C2)."""
     if not (is_number(delta) and 0 < delta < 1):
         raise PrivacyError("delta must lie strictly between 0 and 1", argument="delta", found=repr(delta),
                            remedy=SMALL_DELTA + ", or none for pure epsilon")
@@ -163,14 +162,14 @@ def check_delta(delta: float) -> None:
 
 
 def needed_delta(delta: float | None, by: str, otherwise: str = "") -> float:
-    """The delta, where none is refused: ``by`` says what needs it, ``otherwise`` what does not."""
+    """The delta; None is refused. ``by`` says what needs it, ``otherwise`` what does not."""
     if delta is None:
         raise PrivacyError(f"{by} a delta", argument="delta", found=option("delta", None), remedy=SMALL_DELTA + otherwise)
     return delta
 
 
 def check_sensitivity(sensitivity: float) -> None:
-    """Refuse a sensitivity that is not positive and finite: it comes from wrong declarations."""
+    """Refuse a sensitivity that is not positive and finite; it comes from wrong declarations."""
     if not (math.isfinite(sensitivity) and sensitivity > 0):
         raise PrivacyError("a sensitivity must be positive and finite", found=repr(sensitivity),
                            remedy="declare finite bounds for every column")

@@ -1,16 +1,16 @@
 """The only place where privacy noise is drawn: OpenDP's exact samplers on integers.
 
 OpenDP samples the discrete Gaussian and the discrete Laplace distribution from the operating system's random bytes,
-exactly and without floating-point arithmetic. There is no seed, on purpose.
+exactly and without floating-point arithmetic. There is deliberately no seed.
 
-Wishart noise, for which OpenDP has no sampler, is made of its discrete Gaussians: XᵀX in whole numbers (V7 of wishart.md).
-One of several candidates is selected by OpenDP's permute-and-flip, which is exact too (B2 of sensitivity/bounds.md).
-Beta-binomial numbers, for which OpenDP has no sampler either, come from an urn with whole numbers of balls (Y1 of binary.md).
-Randomised response is drawn with whole numbers from the operating system's random bytes (R4 of sensitivity/rows.md): OpenDP has
-it for one cell at a time only, which takes some hundred times as long.
+OpenDP has no sampler for Wishart noise; we build it from discrete Gaussians as XᵀX in integers (V7 of wishart.md).
+OpenDP's permute-and-flip, which is also exact, selects one of several candidates (B2 of sensitivity/bounds.md).
+OpenDP has no beta-binomial sampler either; those numbers come from an urn with integer numbers of balls (Y1 of binary.md).
+We draw randomised response in integers from the operating system's random bytes (R4 of sensitivity/rows.md): OpenDP handles only
+one cell at a time, which takes some hundred times as long.
 
-Before anything is drawn we check what OpenDP does not: it takes a scale of zero, which adds no noise, and clamps what
-leaves 64 bits.
+Before drawing we check what OpenDP does not: it accepts a scale of zero, which adds no noise, and clamps values that overflow
+64 bits.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 LARGEST_SCALE = 2.0**55
-"""The noise leaves 64 bits with a probability below exp(-64) per entry."""
+"""The noise overflows 64 bits with a probability below exp(-64) per entry."""
 LARGEST_VALUE = 2**62
 COARSE_BITS = 50
 NORMAL_SCALE = 2.0**54
 NORMAL_VARIANCE = (1 << 208) + (1 << 108) - 16
 """The variance of the normal variables behind `wishart_integers` (V7 of wishart.md)."""
 LARGEST_NORMALS = 2**22
-"""As many normal variables may be drawn for one Wishart matrix: some minutes."""
+"""Limit on normal variables drawn for one Wishart matrix; this many take some minutes."""
 LARGEST_URN_DRAWS = 10**7
-"""So many balls may be drawn from urns for one request: half a minute."""
+"""Limit on balls drawn from urns per request; this many take about half a minute."""
 MOST_AT_ANY_SCALE = 4
-"""Noise on so many numbers together is drawn soon whatever its scale: the smallest cube is accepted once in 384 times."""
+"""Noise on up to this many numbers together is fast at any scale: the smallest cube is accepted once in 384 times."""
 _ROWS_AT_ONCE = 4096
 
 
@@ -54,9 +54,9 @@ def laplace_integers(values: NDArray[np.int64], scale_units: float) -> NDArray[n
 
 
 def wishart_integers(size: int, degrees: int) -> NDArray[np.object_]:
-    """XᵀX of a `degrees` by `size` matrix X of whole numbers: normal with variance `NORMAL_VARIANCE`, but for their last bits.
+    """XᵀX of a `degrees` by `size` matrix X of integers: normal with variance `NORMAL_VARIANCE`, except for their last bits.
 
-    Each is 2**50 times a discrete Gaussian plus another one: 104 bits to a standard deviation. All arithmetic is exact.
+    Each is 2**50 times a discrete Gaussian plus another one: 104 bits per standard deviation. All arithmetic is exact.
     """
     check_normals(size, degrees)
     total = np.zeros((size, size), dtype=object)
@@ -70,9 +70,9 @@ def wishart_integers(size: int, degrees: int) -> NDArray[np.object_]:
 
 
 def cube_integers(values: NDArray[np.int64], scale_units: float) -> NDArray[np.int64]:
-    """Add to a vector of whole numbers a point x drawn with probability proportional to exp(−‖x‖_∞ / scale_units).
+    """Add to a vector of integers a point x drawn with probability proportional to exp(−‖x‖_∞ / scale_units).
 
-    Exactly: a uniform point of a cube of random size (P4 of sensitivity/partition.md).
+    This is exact: x is a uniform point of a cube of random size (P4 of sensitivity/partition.md).
     """
     _check_values(values)
     count = len(values)
@@ -88,16 +88,16 @@ def cube_integers(values: NDArray[np.int64], scale_units: float) -> NDArray[np.i
 
 
 def check_cube(scale_units: float, count: int) -> None:
-    """Refuse a cube that 64 bits cannot hold, or that would take for ever to be drawn."""
+    """Refuse a cube that overflows 64 bits or would take forever to draw."""
     check_scale(scale_units)
     check_scale(scale_units * (count + 1))
     if count > MOST_AT_ANY_SCALE and scale_units < smallest_cube(count):
-        raise PrivacyError(f"noise on {count} numbers at once has a scale of at least {smallest_cube(count):g} grid units",
+        raise PrivacyError(f"noise on {count} numbers at once must have a scale of at least {smallest_cube(count):g} grid units",
                            found=repr(scale_units), remedy="give a smaller epsilon")
 
 
 def smallest_cube(count: int) -> float:
-    """The least scale, in grid units, of the noise on so many numbers: about one in eight cubes is accepted then.
+    """The smallest scale, in grid units, of noise on this many numbers; about one in eight cubes is then accepted.
 
     >>> smallest_cube(1), smallest_cube(100)
     (0.0, 25.0)
@@ -106,7 +106,7 @@ def smallest_cube(count: int) -> float:
 
 
 def _geometric(scale: float, count: int) -> list[int]:
-    """Whole numbers r ≥ 0 with probability proportional to exp(−r / scale): discrete Laplace ones that are not negative."""
+    """Integers r ≥ 0 with probability proportional to exp(−r / scale): discrete Laplace draws that are not negative."""
     found: list[int] = []
     while len(found) < count:
         drawn = laplace_integers(np.zeros(2 * count + 8, dtype=np.int64), scale)
@@ -115,16 +115,16 @@ def _geometric(scale: float, count: int) -> list[int]:
 
 
 def noisy_max(scores: NDArray[np.int64], scale: float) -> int:
-    """The place of the largest score after independent exponential noise of this scale was added to each."""
+    """The index of the largest score after adding independent exponential noise of this scale to each."""
     check_scale(scale)
     _check_values(scores)
     return int(_measurement("selection", float(scale))(scores.tolist()))
 
 
 def urn_draws(white: int, black: int, draws: int) -> int:
-    """How many of so many balls are white, if each is put back with one more of its colour (Pólya): beta-binomial, exactly."""
+    """How many of `draws` balls are white if each is put back with one more of its colour (Pólya): exactly beta-binomial."""
     if not (white > 0 and black > 0 and 0 < draws <= LARGEST_URN_DRAWS):
-        raise PrivacyError("an urn has balls of both colours, and balls are drawn", found=f"{draws} draws",
+        raise PrivacyError("an urn must have balls of both colours and a valid number of draws", found=f"{draws} draws",
                            remedy="calibrate the mechanism")
     drawn = 0
     for total in range(white + black, white + black + draws):
@@ -133,25 +133,25 @@ def urn_draws(white: int, black: int, draws: int) -> int:
 
 
 def randomised_response(codes: NDArray[np.int64], levels: int, keep_units: int) -> NDArray[np.int64]:
-    """Keep each code with probability keep_units/2**53, exactly; else take one of the other levels, all equally likely."""
+    """Keep each code with probability keep_units/2**53, exactly; otherwise take one of the other levels, all equally likely."""
     _check_values(codes)
     if not (levels >= 2 and 0 < keep_units < 2**53 <= keep_units * levels):
-        raise PrivacyError("a level is kept with a probability from one over the number of levels to below 1",
+        raise PrivacyError("the probability to keep a level must be at least one over the number of levels, and below 1",
                            found=f"{keep_units} of 2**53, {levels} levels", remedy="calibrate the mechanism")
     if codes.size and not 0 <= int(codes.min()) <= int(codes.max()) < levels:
-        raise PrivacyError("a code is the place of one of the levels", remedy="map the cells to their levels first")
+        raise PrivacyError("codes must be indices of levels", remedy="map the cells to their levels first")
     kept = _random_bits(codes.size, 53) < np.uint64(keep_units)
     other = _random_below(codes.size, levels - 1)
     return np.where(kept, codes, other + (other >= codes))
 
 
 def _random_bits(count: int, bits: int) -> NDArray[np.uint64]:
-    """Uniform whole numbers of so many bits."""
+    """Uniform integers of this many bits."""
     return np.frombuffer(os.urandom(8 * count), dtype=np.uint64) >> np.uint64(64 - bits)
 
 
 def _random_below(count: int, limit: int) -> NDArray[np.int64]:
-    """Uniform whole numbers below a limit: those of as many bits as it has, and what is too large is drawn again."""
+    """Uniform integers below a limit: draw as many bits as the limit has, and redraw what is too large."""
     bits = max(1, (limit - 1).bit_length())
     found = _random_bits(count, bits)
     while (again := found >= np.uint64(limit)).any():
@@ -160,14 +160,14 @@ def _random_below(count: int, limit: int) -> NDArray[np.int64]:
 
 
 def check_normals(size: int, degrees: int) -> None:
-    """Refuse a Wishart matrix that takes too long to draw; mechanisms ask before anything is read or charged."""
+    """Refuse a Wishart matrix that takes too long to draw; mechanisms check before anything is read or charged."""
     if not (size > 0 and degrees >= size):
-        raise PrivacyError("a Wishart matrix has at least as many degrees of freedom as columns",
+        raise PrivacyError("a Wishart matrix needs at least as many degrees of freedom as columns",
                            found=f"{degrees} for {size}", remedy="calibrate the noise")
     if size * degrees > LARGEST_NORMALS:
         raise PrivacyError(f"Wishart noise is drawn from at most {LARGEST_NORMALS} normal variables",
                            found=f"{size} columns times {degrees} degrees of freedom",
-                           remedy="give a larger epsilon, or take the mechanism gaussian: its noise is smaller")
+                           remedy="give a larger epsilon, or use the mechanism gaussian: its noise is smaller")
 
 
 def _add_noise(law: Literal["gaussian", "laplace"], values: NDArray[np.int64], scale_units: float) -> NDArray[np.int64]:
@@ -179,7 +179,7 @@ def _add_noise(law: Literal["gaussian", "laplace"], values: NDArray[np.int64], s
 
 
 def _measurement(law: Literal["gaussian", "laplace", "selection"], scale: float) -> Any:
-    """OpenDP's own."""
+    """OpenDP's measurement."""
     import opendp.prelude as dp
 
     dp.enable_features("contrib")
@@ -192,9 +192,9 @@ def _measurement(law: Literal["gaussian", "laplace", "selection"], scale: float)
 
 
 def check_scale(scale: float) -> None:
-    """Refuse noise that the grid cannot hold; mechanisms ask when they are calibrated, before anything is read or charged."""
+    """Refuse noise that the grid cannot hold; mechanisms check when calibrated, before anything is read or charged."""
     if not (math.isfinite(scale) and 0 < scale <= LARGEST_SCALE):
-        raise PrivacyError("the noise scale must be positive, and must fit the 64-bit grid of the statistic",
+        raise PrivacyError("the noise scale must be positive and fit the 64-bit grid of the statistic",
                            found=f"{scale!r} grid units", remedy="calibrate the noise" if not scale > 0 else
                            "give a larger epsilon or delta, or release fewer columns")
 
@@ -209,5 +209,5 @@ def _check_values(values: NDArray[np.int64]) -> None:
 
 
 def array_in_words(found: object) -> str:
-    """What was given instead of the array that is wanted; nothing of its content."""
+    """The type and shape of what was given instead of an array, without its content."""
     return f"{type(found).__name__} {getattr(found, 'dtype', '')} {getattr(found, 'shape', '')}".strip()

@@ -1,4 +1,4 @@
-"""Rounding towards privacy: exact rational numbers to the next float on the safe side."""
+"""Rounding towards privacy: from exact rational numbers to the next float on the safe side."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def round_down(value: Fraction) -> float:
 
 
 def sqrt_round_up(value: Fraction) -> float:
-    """A float that is not below the square root of an exact value, and is within one unit in the last place of it.
+    """A float not below the square root of an exact value, and within one unit in the last place of it.
 
     >>> Fraction(sqrt_round_up(Fraction(2))) ** 2 >= 2
     True

@@ -18,7 +18,7 @@ make = ADASSP.release
 def test_too_many_predictors_are_refused_with_a_remedy() -> None:
     levels = {"ward": {"levels": list(range(150))}, "stay": {"bounds": [0, 1]}}
     schema = nw.Schema.from_dict({"adjacency": "replace-one", "columns": levels})
-    with pytest.raises(DeclarationError, match="at most 100 columns.*kind gram"):
+    with pytest.raises(DeclarationError, match="at most 100 .*gram"):
         make({}, schema, formula="stay ~ ward")
 
 

@@ -76,7 +76,7 @@ def test_too_few_numbers_are_no_failure_where_their_number_is_secret(cells: list
 
 def test_too_few_rows_are_refused_where_their_number_is_public_and_nothing_is_spent() -> None:
     ledger = Recorder([])
-    with pytest.raises(PrivacyError, match=r"so few rows .* 10 rows, \d+ are needed"):
+    with pytest.raises(PrivacyError, match=r"nothing was spent.* 10 rows; \d+ are needed"):
         private_bounds({"x": np.zeros(10)}, "x", epsilon=1.0, adjacency="replace-one", ledger=ledger)
     assert not ledger.charges
     persons = {"x": np.zeros(10), "person": np.arange(10)}  # where someone may have several rows, their number is not public
@@ -95,7 +95,7 @@ REFUSED: dict[str, tuple[Any, dict[str, Any], type[NoisewiseError], str]] = {
     "no room": ({"age": (1e15, None)}, {}, DeclarationError, "leave room"),
     "not declared": ("height", {}, DeclarationError, "height"),
     "levels": ("named", {}, DeclarationError, "has levels"),
-    "a delta": ("age", {"delta": 1e-6}, PrivacyError, "need no delta"),
+    "a delta": ("age", {"delta": 1e-6}, PrivacyError, "delta"),
     "no such column": ("weight", {}, DataError, "no column 'weight'"),
     "no number": ("name", {}, DataError, "declared as a number"),
 }

@@ -214,7 +214,7 @@ def test_the_statement_does_not_round_what_was_spent(asked: Asked, tmp_path: Pat
 @every_kind()
 def test_a_folder_is_no_file_to_write_to_and_nothing_is_spent(asked: Asked, tmp_path: Path) -> None:
     events: list[str] = []
-    with pytest.raises(ReleaseWriteError, match="nothing was done yet.*is a folder"):
+    with pytest.raises(ReleaseWriteError, match="nothing was released.*is a folder"):
         asked.release(told(asked, events), ledger=Recorder(events), to=tmp_path)
     assert events == []
 
@@ -328,7 +328,7 @@ def test_after_the_charge_ctrl_c_waits_and_asking_again_costs_nothing(
         with monkeypatch.context() as patch:
             for mechanism, method in DRAWS:
                 patch.setattr(mechanism, method, pressing(getattr(mechanism, method)))
-            with pytest.raises(KeyboardInterrupt, match="ask for it again, which costs nothing"):
+            with pytest.raises(KeyboardInterrupt, match="again at no cost"):
                 asked.release(ledger=ledger, to=asked.place(tmp_path))
         assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     finally:

@@ -183,7 +183,7 @@ def test_rows_are_checked_before_the_charge_and_finished_after_it(
     assert not [path for path in tmp_path.iterdir() if "budget" not in path.name]
     with monkeypatch.context() as patch:
         patch.setattr(RowsMechanism, "perturb", lambda self, numbers, codes: numbers.T[:, None, :].copy())  # quickly
-        with pytest.raises(KeyboardInterrupt, match="ask for it again"):
+        with pytest.raises(KeyboardInterrupt, match="again at no cost"):
             release(run=Run(progress=pressing_once()))
     assert [entry.what for entry in ledger.entries()] == ["opened", "charged", "released"]
     assert threads_of_ours() == [] and not list(tmp_path.glob(".*"))
@@ -222,7 +222,7 @@ def test_spark_s_handler_is_no_reason_not_to_wait(ledger: Ledger, monkeypatch: p
     monkeypatch.setattr(SymmetricLaplace, "perturb", pressed)
     before = signal.signal(signal.SIGINT, handler)
     try:
-        with pytest.raises(KeyboardInterrupt, match="ask for it again"):
+        with pytest.raises(KeyboardInterrupt, match="again at no cost"):
             KINDS["gram"]({"y": np.zeros(9), "x": np.ones(9)}, ledger=ledger)
         assert signal.getsignal(signal.SIGINT) is handler and ledger.entries()[-1].what == "released"
     finally:

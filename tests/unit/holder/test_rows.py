@@ -132,10 +132,10 @@ def test_noise_is_what_the_release_states(tmp_path: Path) -> None:
 
 
 REFUSED: dict[str, tuple[dict[str, Any], type[NoisewiseError], str]] = {
-    "no place": ({"to": None}, DeclarationError, "say where"),
-    "ending": ({"to": "rows.parquet"}, ReleaseWriteError, r"is \.nwr"),
+    "no place": ({"to": None}, DeclarationError, "to="),
+    "ending": ({"to": "rows.parquet"}, ReleaseWriteError, r"\.nwr"),
     "folder": ({"to": "nowhere/p.nwr"}, ReleaseWriteError, "must exist and be writable"),
-    "shares of nothing": ({"shares": {"height": 2}}, DeclarationError, "names of declared columns"),
+    "shares of nothing": ({"shares": {"height": 2}}, DeclarationError, "height"),
     "shares too far apart": ({"epsilon": CLEAR, "shares": {"age": 1e-7, "stay": 1e6}}, DeclarationError, "times another"),
     "no column": ({"data": {"age": np.zeros(3)}}, DataError, "no column 'ward'"),
 }
@@ -155,7 +155,7 @@ def test_refusals_come_before_the_budget_is_charged(name: str, tmp_path: Path, m
 def test_a_file_that_is_there_is_not_replaced(name: str, tmp_path: Path) -> None:
     (tmp_path / name).write_text("the only copy")
     ledger = Recorder([])
-    with pytest.raises(ReleaseWriteError, match="already"):
+    with pytest.raises(ReleaseWriteError, match="nothing was released"):
         made(tmp_path, ledger=ledger)
     assert (tmp_path / name).read_text() == "the only copy" and not ledger.charges
 
@@ -168,7 +168,7 @@ def test_nor_is_one_that_comes_while_noise_is_drawn(tmp_path: Path, monkeypatch:
         return perturb(self, *cells)
 
     monkeypatch.setattr(RowsMechanism, "perturb", slow)
-    with pytest.raises(ReleaseWriteError, match="while the noise was drawn, and the budget is spent"):
+    with pytest.raises(ReleaseWriteError, match="the budget is spent"):
         made(tmp_path)
     assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("patients.rows.parquet", "the only copy")]
 
@@ -208,7 +208,7 @@ def test_rows_that_are_gone_are_not_drawn_again(tmp_path: Path) -> None:
     made(tmp_path, ledger=ledger)
     for path in tmp_path.glob("patients*"):
         path.unlink()
-    with pytest.raises(ReleaseError, match=r"released before, and its rows are not here.*another edition"):
+    with pytest.raises(ReleaseError, match=r"released before.*another edition"):
         made(tmp_path, ledger=ledger)
     assert ledger.spent().epsilon == 8 and not list(tmp_path.glob("patients*"))
 
@@ -217,7 +217,7 @@ def test_a_release_file_without_its_rows_is_no_repetition(tmp_path: Path) -> Non
     ledger = Ledger.open(tmp_path / "budget.db", epsilon=100)
     made(tmp_path, ledger=ledger)
     (tmp_path / "patients.rows.parquet").unlink()
-    with pytest.raises(ReleaseError, match="released before, and its rows are not here"):
+    with pytest.raises(ReleaseError, match="released before"):
         made(tmp_path, ledger=ledger)
     assert ledger.spent().epsilon == 8
 
@@ -289,7 +289,7 @@ def test_a_release_file_that_cannot_be_written_is_rescued(tmp_path: Path, monkey
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr("tempfile.tempdir", None)
     monkeypatch.setattr(Release, "save", full)
-    with pytest.raises(ReleaseWriteError, match="kept elsewhere") as error:
+    with pytest.raises(ReleaseWriteError, match="budget is spent") as error:
         made(tmp_path)
     rescued = Path(str(error.value.remedy).rpartition(": ")[2])
     rescued.rename(tmp_path / "patients.nwr")

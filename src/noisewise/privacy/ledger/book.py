@@ -1,6 +1,6 @@
 """`Ledger`: how much of a table's privacy budget is spent, on what, and by whom.
 
-The order of a release is charge, then noise, then file. A charge is on the disk before any noise is drawn, and it counts whatever
+A release is made in this order: charge, noise, file. A charge is on disk before any noise is drawn, and it counts whatever
 happens next: a crash in between costs budget, never privacy.
 """
 
@@ -27,15 +27,18 @@ from noisewise.privacy.ledger.store import Store
 from noisewise.words import option
 
 PATIENCE: Final = 10.0
-"""Seconds to wait for a process that has just charged the same request: its file is worth waiting for."""
+"""Seconds to wait for a process that has just charged the same request, so as to use its file."""
 
 
 class Ledger:
-    """The privacy budget of one confidential table: a total (epsilon, delta), and every release that was charged to it.
+    """The privacy budget of one confidential table: a total (epsilon, delta) and every release charged to it.
 
-    >>> ledger = Ledger.open("budget.db", epsilon=3, delta=1e-6)                    # doctest: +SKIP
-    >>> noisewise.release("patients.parquet", schema, epsilon=1, delta=1e-7, ledger=ledger)    # doctest: +SKIP
-    >>> ledger.spent().epsilon                                                      # doctest: +SKIP
+    >>> import os, tempfile
+    >>> ledger = Ledger.open(os.path.join(tempfile.mkdtemp(), "budget.db"), epsilon=3, delta=1e-6)
+    >>> ledger.spent().epsilon, ledger.epsilon
+    (0.0, 3.0)
+
+    Give it to `noisewise.release` as ``ledger=ledger``.
     """
 
     def __init__(self, store: Store, total: Total) -> None:
@@ -46,28 +49,34 @@ class Ledger:
     @classmethod
     def open(cls, place: str | os.PathLike[str], *, epsilon: float | None = None, delta: float | None = None,
              rule: Rule | None = None, name: str = "") -> Ledger:
-        """Open the ledger at a path (SQLite) or an address (``postgresql://…``); with a total budget it is made if need be.
+        """Open the ledger at a path (SQLite) or an address (``postgresql://…``), creating it if a total budget is given.
 
-        The total of a ledger and its rule never change. By the rule ``"gaussian"`` (default if there is a delta) everything is
-        counted as Gaussian noise: exact where it is, and dear where it is not; releases with Wishart noise are refused. By
-        ``"basic"`` (default without a delta) epsilons and deltas add up. Both hold even if the size of a release is
-        chosen after seeing the results of earlier ones. ``"planned"`` is the closest for mixed noise, and holds only if the
-        sizes of all releases are chosen without looking at results. ``name`` says which table the ledger is for.
+        A ledger's total and rule never change.
+
+        Args:
+            place: A path, or the address of a PostgreSQL database.
+            epsilon: The total epsilon; needed for a new ledger.
+            delta: The total delta; leave it out if all releases are pure epsilon.
+            rule: How charges compose. ``"gaussian"`` (default with a delta) counts everything as Gaussian noise: exact where it
+                is, expensive where it is not; Wishart noise is refused. ``"basic"`` (default without a delta) adds up epsilons
+                and deltas. Both hold even if the size of a release is chosen after seeing earlier results. ``"planned"`` is the
+                tightest for mixed noise, and holds only if the sizes of all releases are chosen without looking at results.
+            name: Which table the ledger is for.
         """
         store = Store(place)
         if not store.exists():
             if epsilon is None:
-                raise BudgetError("there is no ledger here yet, and a new one needs a total budget", argument="epsilon",
+                raise BudgetError("a new ledger needs a total budget, and there is no ledger here yet", argument="epsilon",
                                   found=store.shown, remedy="give " + option("epsilon") + ", and " + option("delta")
-                                  + " unless all releases are to be pure")
+                                  + " unless all releases are pure epsilon")
             total = Total(epsilon, 0.0 if delta is None else delta, rule or ("gaussian" if delta else "basic"))
             store.create(Entry.following(None, what="opened", at=_now(), who=_who(), description=name, cost=total.as_dict()))
         total = Total.of(store.entries())
         asked = {"epsilon": epsilon, "delta": delta, "rule": rule}
         if any(value is not None and value != getattr(total, name) for name, value in asked.items()):
-            raise BudgetError("the total budget of a ledger and its rule never change",
+            raise BudgetError("the total budget and the rule of a ledger never change",
                               found=f"epsilon {epsilon}, delta {delta}, rule {rule}; the ledger has {total.epsilon}, "
-                              f"{total.delta} and {total.rule}", remedy="leave them out to open it as it is")
+                              f"{total.delta} and {total.rule}", remedy="leave them out to open the ledger as it is")
         return cls(store, total)
 
     @property
@@ -82,21 +91,21 @@ class Ledger:
 
     @property
     def rule(self) -> Rule:
-        """How charges are put together."""
+        """How charges compose."""
         return self._total.rule
 
     def entries(self) -> list[Entry]:
-        """Everything that was recorded, in order."""
+        """All entries, in order."""
         return self._store.entries()
 
     def charges(self) -> list[Charge]:
-        """Whom each charge is about, and what it cost."""
+        """The stratum and the cost of each charge."""
         return _charges(self.entries())
 
     def table(self) -> list[dict[str, Any]]:
-        """The charges: when, who, what, epsilon, delta, the digest of the file, and what all up to then cost together.
+        """The charges: when, who, what, epsilon, delta, the digest of the file, and the cost of all charges so far together.
 
-        ``pandas.DataFrame(ledger.table())`` makes a data frame of it.
+        ``pandas.DataFrame(ledger.table())`` turns it into a data frame.
         """
         entries = self.entries()
         done = {entry.of: entry.file_digest for entry in entries if entry.what == "released"}
@@ -109,13 +118,13 @@ class Ledger:
         } for entry, together in zip(charges, self._running(_charges(entries)), strict=True)]
 
     def spent(self) -> Composition:
-        """What all charges cost together, for whoever they cost most, at the ledger's delta and by its rule."""
+        """What all charges cost together, for the people they cost most, at the ledger's delta and by its rule."""
         return self._together(_charges(self.entries()))
 
     def remaining(self, delta: float | None = None, stratum: Mapping[str, str] | None = None) -> float:
-        """The largest epsilon of one more release: with Gaussian noise of this delta, or with Laplace noise.
+        """The largest epsilon of one more release: with Gaussian noise if ``delta`` is given, else with Laplace noise.
 
-        ``stratum`` says which stratum of the population it would be about; by default it is about everyone.
+        ``stratum`` names the stratum of the population it would be about; by default, everyone.
         """
         if delta is not None:
             check_delta(delta)
@@ -129,17 +138,17 @@ class Ledger:
         return largest_epsilon(affordable, self.epsilon)
 
     def earlier(self, request: str) -> bytes | None:
-        """The file of the same request, if it was released before."""
+        """The file released earlier for the same request, if any."""
         entries = self.entries()
         number = _completed(entries, request)
         return None if number is None else self._checked_file(entries, number)
 
     def charge(self, cost: Cost, *, description: str, request: str, stratum: Mapping[str, str] | None = None,
                neighbours: str = "") -> int:
-        """Record a spending, or refuse it; when this returns it is on the disk.
+        """Record a charge, or refuse it. When this returns, the charge is on disk.
 
-        If the same request was completed in the meantime, nothing is spent, and the number of its entry is returned. If another
-        process has just charged it, that one is given a moment to complete it.
+        If the same request was completed in the meantime, nothing is spent and the number of its entry is returned. If another
+        process has just charged it, wait a moment for that process to complete it.
         """
         until = time.monotonic() + self.patience
         while True:
@@ -160,7 +169,7 @@ class Ledger:
                     break
             time.sleep(0.05)
         if not affordable:
-            raise self._refusal(spent, charge)  # after the lock was given back: the advice takes a moment
+            raise self._refusal(spent, charge)  # after releasing the lock: working out the advice takes a moment
         return entry.number
 
     def complete(self, entry: int, content: bytes) -> None:
@@ -169,38 +178,38 @@ class Ledger:
             entries = self._store.entries(connection)
             charge = next((found for found in entries if found.number == entry and found.what == "charged"), None)
             if charge is None or any(found.of == entry for found in entries):
-                raise PrivacyError("a charge is completed once", found=f"entry {entry}")
+                raise PrivacyError("a charge can be completed only once", found=f"entry {entry}")
             self._store.add(connection, Entry.following(
                 entries[-1], what="released", at=_now(), who=_who(), description=charge.description, stratum=charge.stratum,
                 neighbours=charge.neighbours, request=charge.request, of=entry, file_digest=hashlib.sha256(content).hexdigest()))
             self._store.add_file(connection, entry, content)
 
     def file(self, entry: int) -> bytes:
-        """The release file of a charge, as it was made."""
+        """The release file of a charge, exactly as it was made."""
         return self._checked_file(self.entries(), entry)
 
     def unfinished(self) -> list[Entry]:
-        """Charges whose release was never completed: the process ended between the charge and the file."""
+        """Charges whose release was never completed, because the process ended between the charge and the file."""
         entries = self.entries()
         done = {entry.of for entry in entries}
         return [entry for entry in entries if entry.what == "charged" and entry.number not in done]
 
     def verify(self, anchor: str | None = None) -> list[str]:
-        """In words, all that was changed after it was written, and charges beyond the total; an empty list is good news.
+        """Describe everything that was changed after it was written, and charges beyond the total; an empty list is good news.
 
-        ``anchor`` is the digest of an entry that was kept elsewhere: without one, nobody can see that the last ones are missing.
+        ``anchor`` is the digest of an entry, kept elsewhere. Without one, nobody can tell if the last entries are missing.
         """
         entries = self.entries()
         found = list(problems(entries))
         if anchor is not None and anchor not in (entry.digest for entry in entries):
-            found.append("the entry whose digest was kept elsewhere is not here: entries were removed or changed")
+            found.append("the entry whose digest was kept elsewhere is missing: entries were removed or changed")
         files = {entry.of: entry.file_digest for entry in entries if entry.what == "released" and entry.of is not None}
         for number, digest in files.items():
             content = self._store.file(number)
             if content is None or hashlib.sha256(content).hexdigest() != digest:
                 found.append(f"the file of entry {number} is not the one that was released")
         if not self._covers(_charges(entries)):
-            found.append("more was charged than the total budget")
+            found.append("the charges exceed the total budget")
         return found
 
     def export(self, path: str | os.PathLike[str]) -> Path:
@@ -210,17 +219,17 @@ class Ledger:
         return target
 
     def export_text(self) -> str:
-        """All entries as the text of a JSON file."""
+        """All entries, as the text of a JSON file."""
         document = {"format": "noisewise-ledger", "version": "1.0", "entries": [asdict(entry) for entry in self.entries()]}
         return json.dumps(document, indent=1) + "\n"
 
     def _checked_file(self, entries: Sequence[Entry], number: int) -> bytes:
         content = self._store.file(number)
         if content is None:
-            raise PrivacyError("there is no file of this entry", found=str(number),
-                               remedy="only a charge that was completed has one (noisewise ledger show)")
+            raise PrivacyError("this entry has no file", found=str(number),
+                               remedy="only a completed charge has one (noisewise ledger show)")
         if not any(entry.of == number and entry.file_digest == hashlib.sha256(content).hexdigest() for entry in entries):
-            raise BudgetError("a stored file that was changed is not handed out", found=f"the file of entry {number}",
+            raise BudgetError("the stored file was changed and is not returned", found=f"the file of entry {number}",
                               remedy="see noisewise ledger verify")
         return content
 
@@ -232,7 +241,7 @@ class Ledger:
         return max(found, key=lambda composition: composition.epsilon)
 
     def _running(self, charges: list[Charge]) -> list[float]:
-        """What the first, the first two, … cost together. Composing distributions takes long: of many, not all are computed."""
+        """The cost of the first charge, the first two, … together. Composing distributions is slow, so some are NaN."""
         every = max(1, len(charges) // 20) if self.rule == "planned" else 1
         return [self._together(charges[:count]).epsilon if (len(charges) - count) % every == 0 else math.nan
                 for count in range(1, len(charges) + 1)]
@@ -242,21 +251,21 @@ class Ledger:
         largest = self.remaining(charge[1].delta or None, charge[0])
         return BudgetError(
             f"the budget of this table is epsilon {self.epsilon} at delta {self.delta}, by the rule {self.rule}",
-            found=f"{now:.4g} is spent, and " + (f"with this release it would be {then:.4g}" if math.isfinite(then) else
-                                                 "a release with such a delta does not fit beside it"),
+            found=f"{now:.4g} is spent; " + (f"with this release it would be {then:.4g}" if math.isfinite(then) else
+                                             "a release with such a delta does not fit in the rest"),
             remedy=f"ask for an epsilon of at most {math.floor(largest * 1e4) / 1e4:g} with "
             + ("Gaussian noise" if charge[1].delta else "Laplace noise") if largest >= 1e-4
-            else "nothing is left for such a release; use what was released before",
+            else "nothing is left for such a release; use earlier releases",
         )
 
     @property
     def place(self) -> str:
-        """Where it is; of an address, without its password."""
+        """The path or address of the ledger, without a password."""
         return self._store.shown
 
     @property
     def name(self) -> str:
-        """Which table it is for."""
+        """Which table the ledger is for."""
         return self._store.entries()[0].description
 
     def __repr__(self) -> str:
@@ -276,7 +285,7 @@ def _charges(entries: Sequence[Entry]) -> list[Charge]:
 
 
 def _last(entries: Sequence[Entry], what: What, request: str) -> Entry | None:
-    """The last charge of the same request, or the last release of one."""
+    """The last charge, or the last release, of the same request."""
     return next((entry for entry in reversed(entries) if request and entry.what == what and entry.request == request), None)
 
 
@@ -287,7 +296,7 @@ def _completed(entries: Sequence[Entry], request: str) -> int | None:
 
 
 def _under_way(entries: Sequence[Entry], request: str) -> bool:
-    """Whether the same request was charged a moment ago: someone is probably drawing its noise now."""
+    """Whether the same request was charged a moment ago; someone is probably drawing its noise now."""
     last = _last(entries, "charged", request)
     if last is None:
         return False
@@ -296,21 +305,21 @@ def _under_way(entries: Sequence[Entry], request: str) -> bool:
 
 
 def _refuse_changed(entries: Sequence[Entry], total: Total) -> None:
-    """A ledger that was tampered with, or has been replaced since it was opened, is not written to."""
+    """Refuse to write to a ledger that was tampered with, or replaced since it was opened."""
     found = next(problems(entries), None)
     if found is None and Total.of(entries) != total:
-        found = "its total is another one than when it was opened"
+        found = "its total differs from when it was opened"
     if found is not None:
         raise BudgetError("a ledger that was changed cannot be charged", found=found, remedy="see noisewise ledger verify")
 
 
 def _refuse_other_neighbours(entries: Sequence[Entry], neighbours: str) -> None:
-    """Guarantees for a row and for a person, or for replacing and for adding, do not add up to anything."""
+    """Refuse mixed guarantees: those for a row and for a person, or for replacing and for adding, do not compose."""
     first = next((entry.neighbours for entry in entries if entry.what == "charged"), neighbours)
     if first != neighbours:
-        raise BudgetError("all releases of one ledger protect the same: adjacency and unit do not change",
-                          found=f"{neighbours or 'nothing stated'}, where the ledger has {first or 'nothing stated'}",
-                          remedy="declare adjacency and unit as before; they are for the table, not for one release")
+        raise BudgetError("all releases of one ledger must have the same adjacency and unit",
+                          found=f"{neighbours or 'nothing stated'}; the ledger has {first or 'nothing stated'}",
+                          remedy="declare adjacency and unit as before; they belong to the table, not to one release")
 
 
 def _now() -> str:
@@ -318,7 +327,7 @@ def _now() -> str:
 
 
 def _who() -> str:
-    """The name of the account: that of the process where the system tells, not what the environment claims."""
+    """The account name: that of the process where the system provides it, not what the environment claims."""
     try:
         import pwd
 

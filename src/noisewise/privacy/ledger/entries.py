@@ -1,7 +1,7 @@
-"""Entries of a ledger, each chained to the one before by a digest, so that a change of any of them shows.
+"""Entries of a ledger, each chained to the previous one by a digest, so that changing any of them shows.
 
-The digest of an entry covers its own fields and the digest before it. Whoever keeps the last digest elsewhere can prove that
-nothing up to there was changed, removed or put in later.
+The digest of an entry covers its own fields and the previous digest. Whoever keeps the last digest elsewhere can prove that
+nothing up to there was changed, removed or inserted later.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from noisewise.words import option
 What: TypeAlias = Literal["opened", "charged", "released"]
 KNOWN: Final[tuple[str, ...]] = get_args(What)
 FORMAT: Final = 1
-"""Of the entries; the first one states it. A ledger of a higher one is not used: it may hold spendings unknown here."""
+"""Format of the entries, stated by the first one. A ledger of a later format is refused: it may hold charges unknown here."""
 FIRST: Final = "0" * 64
-"""What stands before the first entry."""
+"""The digest before the first entry."""
 
 
 @dataclass(frozen=True)
 class Entry:
     """One line of a ledger.
 
-    ``opened`` states the total budget. ``charged`` is a spending: it counts whatever happens next. ``released`` says that the
-    file of an earlier charge (``of``) was made, and its digest. ``stratum`` says whom a charge is about: empty for everyone.
-    ``neighbours`` says between which tables it cannot be told apart: a row or a person, replaced or added.
+    ``opened`` states the total budget. ``charged`` is a charge; it counts whatever happens next. ``released`` says that the
+    file of an earlier charge (``of``) was made, and gives its digest. ``stratum`` says who a charge is about; empty for everyone.
+    ``neighbours`` names the tables it cannot tell apart: a row or a person, replaced or added.
     """
 
     number: int
@@ -54,7 +54,7 @@ class Entry:
     def following(cls, last: Entry | None, *, what: What, at: str, who: str, description: str, cost: dict[str, Any] | None = None,
                   stratum: Mapping[str, str] | None = None, neighbours: str = "", request: str = "", of: int | None = None,
                   file_digest: str = "") -> Entry:
-        """The next entry after another one, with its digest. Its time is never before that of the last: clocks are set back."""
+        """The next entry, with its digest. It is never dated before the last one, even if the clock was set back."""
         fields: dict[str, Any] = {
             "number": 1 if last is None else last.number + 1, "what": what, "at": at if last is None else max(at, last.at),
             "who": who, "description": description, "cost": cost, "stratum": dict(stratum or {}), "neighbours": neighbours,
@@ -62,6 +62,7 @@ class Entry:
         return cls(**fields, digest=cls(**fields, digest="").computed_digest())
 
     def computed_digest(self) -> str:
+        """The digest of the entry as it is now."""
         fields = {name: value for name, value in vars(self).items() if name != "digest"}
         return hashlib.sha256(json.dumps(fields, sort_keys=True, ensure_ascii=True).encode()).hexdigest()
 
@@ -69,49 +70,50 @@ class Entry:
     def spending(self) -> Cost:
         """The cost of a charge."""
         if self.what != "charged" or self.cost is None:
-            raise PrivacyError("a charge has a cost", found=f"entry {self.number} has none")
+            raise PrivacyError("a charge must have a cost", found=f"entry {self.number} has none")
         return Cost.from_dict(self.cost)
 
 
 @dataclass(frozen=True)
 class Total:
-    """What a ledger has to spend, and by which rule (`noisewise.privacy.accounting`)."""
+    """The total budget of a ledger and its rule (`noisewise.privacy.accounting`)."""
 
     epsilon: float
     delta: float
     rule: Rule
 
     def as_dict(self) -> dict[str, Any]:
+        """Plain data, as the first entry states it."""
         return {**asdict(self), "format": FORMAT}
 
     def __post_init__(self) -> None:
         good = is_number(self.epsilon) and is_number(self.delta) and 0 < self.epsilon < math.inf and 0 <= self.delta < 1
         if not good:
-            raise BudgetError("a total budget is a positive epsilon and a delta between 0 and 1",
+            raise BudgetError("a total budget must have a positive epsilon and a delta between 0 and 1",
                               found=f"epsilon {self.epsilon!r}, delta {self.delta!r}",
                               remedy="for example " + option("epsilon", 3) + " and " + option("delta", 1e-6))
         if self.rule not in RULES:
-            raise BudgetError("the rule of a ledger is not known", argument="rule", found=repr(self.rule), known=RULES)
+            raise BudgetError("unknown rule", argument="rule", found=repr(self.rule), known=RULES)
         object.__setattr__(self, "epsilon", float(self.epsilon))
         object.__setattr__(self, "delta", float(self.delta))
 
     @classmethod
     def of(cls, entries: Sequence[Entry]) -> Total:
-        """As the first entry states it."""
+        """The total, as the first entry states it."""
         stated = entries[0].cost if entries and entries[0].what == "opened" else None
         if not isinstance(stated, dict) or not isinstance(stated.get("format"), int):
-            raise PrivacyError("a ledger begins with its total budget", found="another beginning")
+            raise PrivacyError("a ledger must begin with its total budget", found="a different first entry")
         if stated["format"] > FORMAT:
-            raise PrivacyError(f"this noisewise uses ledgers of format {FORMAT}", found=f"format {stated['format']}",
+            raise PrivacyError(f"this noisewise reads ledgers of format {FORMAT}", found=f"format {stated['format']}",
                                remedy="upgrade noisewise")
         try:
             return cls(stated["epsilon"], stated["delta"], stated["rule"])
         except KeyError as error:
-            raise PrivacyError("a ledger begins with its total budget", found=f"no {error.args[0]}") from None
+            raise PrivacyError("a ledger must begin with its total budget", found=f"no {error.args[0]}") from None
 
 
 def problems(entries: Iterable[Entry]) -> Iterator[str]:
-    """In words, everything about a chain that is not as it was written."""
+    """Describe everything in a chain that differs from what was written."""
     before, number, at = FIRST, 0, ""
     for entry in entries:
         number += 1
@@ -119,11 +121,11 @@ def problems(entries: Iterable[Entry]) -> Iterator[str]:
             yield f"entry {number} is missing or out of place (found {entry.number})"
             number = entry.number
         if entry.before != before:
-            yield f"entry {entry.number} does not follow the one before it: an entry was changed, removed or put in"
+            yield f"entry {entry.number} does not follow the previous one: an entry was changed, removed or inserted"
         if entry.computed_digest() != entry.digest:
             yield f"entry {entry.number} was changed after it was written"
         if entry.what not in KNOWN:
-            yield f"entry {entry.number} is of a kind that is not known here: {entry.what}"
+            yield f"entry {entry.number} is of an unknown kind: {entry.what}"
         if entry.at < at:
-            yield f"entry {entry.number} is dated before the one before it: {entry.at}, after {at}"
+            yield f"entry {entry.number} is dated {entry.at}, before the previous one ({at})"
         before, at = entry.digest, max(at, entry.at)

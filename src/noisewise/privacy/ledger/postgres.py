@@ -1,16 +1,17 @@
-"""What is different where a ledger is in PostgreSQL; the statements are those of `store`."""
+"""What differs for a ledger in PostgreSQL; the statements are those of `store`."""
 
 from __future__ import annotations
 
-from typing import Any, Final
+from types import ModuleType
+from typing import Final
 
 from noisewise.errors import PrivacyError
 
 LOCK: Final = 727071
-"""The number of the lock that every writer holds: that of all noisewise ledgers in one database."""
+"""Number of the lock that every writer holds, shared by all noisewise ledgers in one database."""
 
 BEGIN: Final = (
-    "BEGIN ISOLATION LEVEL READ COMMITTED",  # so that what is read after the lock was waited for is not older than the lock
+    "BEGIN ISOLATION LEVEL READ COMMITTED",  # so that reads after waiting for the lock are not older than the lock
     "SET LOCAL synchronous_commit = on",
     f"SELECT pg_advisory_xact_lock({LOCK})",
 )
@@ -25,11 +26,11 @@ GUARDS: Final = (
 KEPT_OPTIONS: Final = ("application_name", "channel_binding", "connect_timeout", "dbname", "gssencmode", "host", "hostaddr",
                        "options", "passfile", "port", "require_auth", "service", "sslcert", "sslkey", "sslmode", "sslrootcert",
                        "target_session_attrs", "user")
-"""Options of an address that hold no secret: where the server is, and how safe the connection must be."""
+"""Options of an address that hold no secret: where the server is, and how secure the connection must be."""
 
 
 def without_password(address: str) -> str:
-    """The address as it may be shown: whatever stands before the last @ may be part of a password that was not encoded.
+    """The address as it may be shown. Anything before the last @ may belong to a password that was not encoded.
 
     >>> without_password("postgresql://ann:s/cr@t@server/ledgers?sslmode=require&password=x")
     'postgresql://ann@server/ledgers'
@@ -38,13 +39,13 @@ def without_password(address: str) -> str:
     """
     scheme, _, rest = address.partition("://")
     account, at, place = rest.rpartition("@")
-    if "?" in account:  # an @ among the options: what comes after it may be part of a password too
+    if "?" in account:  # an @ among the options: what follows it may also belong to a password
         return f"{scheme}://..."
     return f"{scheme}://{account.partition(':')[0]}{at}{place.partition('?')[0]}"
 
 
 def to_be_stored(address: str) -> str:
-    """The address as it may be stored, to be used with the password in PGPASSWORD or in a password file.
+    """The address as it may be stored, for use with a password in PGPASSWORD or a password file.
 
     >>> to_be_stored("postgresql://ann:secret@server/ledgers?sslmode=require&password=x")
     'postgresql://ann@server/ledgers?sslmode=require'
@@ -55,11 +56,11 @@ def to_be_stored(address: str) -> str:
     return f"{shown}?{kept}" if kept and not shown.endswith("://...") else shown
 
 
-def driver() -> Any:
+def driver() -> ModuleType:
     """The package psycopg."""
     try:
         import psycopg
     except ImportError:
-        raise PrivacyError("a ledger in PostgreSQL needs the package psycopg", found="it is not installed",
+        raise PrivacyError("a ledger in PostgreSQL needs the package psycopg", found="not installed",
                            remedy="install noisewise[postgres]") from None
     return psycopg

@@ -1,6 +1,6 @@
-"""The database of a ledger: SQLite in a file, or PostgreSQL for holders with many users; the same statements for both.
+"""The database of a ledger: SQLite in a file, or PostgreSQL for holders with many users; both use the same statements.
 
-Entries can only be added. Every addition is one transaction that holds the only write lock from its first read on, so that two
+Entries can only be added. Every addition is one transaction that holds the only write lock from its first read on, so two
 processes cannot both see the last of the budget. SQLite writes ahead to a log and waits for the disk (``synchronous=FULL``).
 """
 
@@ -11,11 +11,11 @@ import json
 import os
 import sqlite3
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, fields
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from noisewise.database_query import is_postgres
 from noisewise.errors import PrivacyError
@@ -36,7 +36,7 @@ _GUARDS: Final = tuple(
     f"CREATE TRIGGER IF NOT EXISTS {table}_{action} BEFORE {action} ON {table}"
     " BEGIN SELECT RAISE(ABORT, 'a ledger can only be added to'); END"
     for table in ("noisewise_entries", "noisewise_files") for action in ("update", "delete")
-) + tuple(  # INSERT OR REPLACE takes rows away without asking the triggers above
+) + tuple(  # INSERT OR REPLACE removes rows without firing the triggers above
     f"CREATE TRIGGER IF NOT EXISTS {table}_insert BEFORE INSERT ON {table} WHEN EXISTS (SELECT 1 FROM {table} WHERE {same})"
     " BEGIN SELECT RAISE(ABORT, 'a ledger can only be added to'); END"
     for table, same in (("noisewise_entries", "number = NEW.number OR before = NEW.before OR digest = NEW.digest"),
@@ -44,8 +44,25 @@ _GUARDS: Final = tuple(
 )
 
 
+class Cursor(Protocol):
+    """The result of a statement, by either driver."""
+
+    @property
+    def description(self) -> Any: ...
+    def fetchone(self) -> Any: ...
+    def fetchall(self) -> list[Any]: ...
+    def __iter__(self) -> Iterator[Any]: ...
+
+
+class Connection(Protocol):
+    """A connection of either driver."""
+
+    def execute(self, statement: str, values: Sequence[object] = ..., /) -> Cursor: ...
+    def close(self) -> None: ...
+
+
 class Store:
-    """Connections to one database; each use is a connection of its own, so that a store may be shared by threads."""
+    """Connections to one database. Each use opens its own connection, so threads may share a store."""
 
     def __init__(self, place: str | os.PathLike[str]) -> None:
         self.place = os.fspath(place)
@@ -55,16 +72,16 @@ class Store:
             raise PrivacyError("a ledger is a file, or the address of a PostgreSQL database", found=f"{self.place} is a folder",
                                remedy=f"for example {Path(self.place) / 'budget.db'}")
 
-    def __getstate__(self) -> dict[str, Any]:
-        """Without the password: a pickled ledger may be given to others, who have one of their own in PGPASSWORD."""
+    def __getstate__(self) -> dict[str, object]:
+        """Leave out the password: a pickled ledger may go to others, who have their own in PGPASSWORD."""
         return {**vars(self), "place": postgres.to_be_stored(self.place) if self.remote else self.place}
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Store:
-        """It is the same database: a copy within the process needs no other password."""
+    def __deepcopy__(self, memo: dict[int, object]) -> Store:
+        """It is the same database; a copy within the process needs no other password."""
         return self
 
     def exists(self) -> bool:
-        """Whether there is a ledger at this place; a file that holds something else is refused."""
+        """Whether there is a ledger here; refuses a file that holds something else."""
         if self.remote:
             with self._connected() as connection:
                 there = bool(connection.execute("SELECT to_regclass('noisewise_entries')").fetchone()[0])
@@ -78,18 +95,18 @@ class Store:
             if "noisewise_entries" in found:
                 self._refuse_unpublished(connection)
         if found and "noisewise_entries" not in found:
-            raise PrivacyError("this file is a database, but no ledger", found=self.shown, remedy="give another path")
+            raise PrivacyError("this file is a database but not a ledger", found=self.shown, remedy="give another path")
         return bool(found)
 
-    def _refuse_unpublished(self, connection: Any) -> None:
-        """A ledger of the version before 0.2 had other columns."""
+    def _refuse_unpublished(self, connection: Connection) -> None:
+        """Ledgers of versions before 0.2 had other columns."""
         columns = {column[0] for column in connection.execute("SELECT * FROM noisewise_entries LIMIT 0").description}
         if "partition" in columns and "stratum" not in columns:
             raise PrivacyError("this ledger was written before noisewise 0.2 was published, and no published version reads it",
-                               found=self.shown, remedy="keep it, and open a new one whose budget is what the old one has left")
+                               found=self.shown, remedy="keep it, and open a new one with the budget that the old one has left")
 
     def create(self, first: Entry) -> None:
-        """Make the tables and the first entry, at once; if another process was quicker, its first entry stays."""
+        """Create the tables and the first entry in one go; if another process was quicker, its first entry stays."""
         if not self.remote:
             self._begin_file()
         with self.writing() as connection:
@@ -101,8 +118,8 @@ class Store:
                 self.add(connection, first)
 
     @contextmanager
-    def writing(self) -> Iterator[Any]:
-        """A transaction that no other can write beside; it is on the disk when this ends, or it never happened."""
+    def writing(self) -> Iterator[Connection]:
+        """A transaction beside which nobody else can write. When it ends it is on disk, or it never happened."""
         if not self.remote:
             _refuse_second_name(self.place)
         with self._connected() as connection:
@@ -111,12 +128,12 @@ class Store:
             try:
                 yield connection
             except BaseException:
-                with contextlib.suppress(Exception):  # SQLite has done so itself when the disk is full
+                with contextlib.suppress(Exception):  # when the disk is full, SQLite has already rolled back
                     connection.execute("ROLLBACK")
                 raise
             connection.execute("COMMIT")
 
-    def entries(self, connection: Any | None = None) -> list[Entry]:
+    def entries(self, connection: Connection | None = None) -> list[Entry]:
         """All entries, in order."""
         if connection is None:
             with self._connected(read_only=True) as opened:
@@ -124,12 +141,14 @@ class Store:
         rows = connection.execute(f"SELECT {', '.join(COLUMNS)} FROM noisewise_entries ORDER BY number").fetchall()
         return [_entry(row) for row in rows]
 
-    def add(self, connection: Any, entry: Entry) -> None:
+    def add(self, connection: Connection, entry: Entry) -> None:
+        """Add an entry."""
         values = {**asdict(entry), "cost": None if entry.cost is None else json.dumps(entry.cost),
                   "stratum": json.dumps(entry.stratum, sort_keys=True)}
         self._insert(connection, "noisewise_entries", values)
 
-    def add_file(self, connection: Any, entry: int, content: bytes) -> None:
+    def add_file(self, connection: Connection, entry: int, content: bytes) -> None:
+        """Add the file of a charge."""
         self._insert(connection, "noisewise_files", {"entry": entry, "content": content})
 
     def file(self, entry: int) -> bytes | None:
@@ -138,12 +157,12 @@ class Store:
             row = connection.execute(f"SELECT content FROM noisewise_files WHERE entry = {int(entry)}").fetchone()
         return None if row is None else bytes(row[0])
 
-    def _insert(self, connection: Any, table: str, values: dict[str, Any]) -> None:
+    def _insert(self, connection: Connection, table: str, values: Mapping[str, object]) -> None:
         marks = ", ".join(["%s" if self.remote else "?"] * len(values))
         connection.execute(f"INSERT INTO {table} ({', '.join(values)}) VALUES ({marks})", tuple(values.values()))
 
     @contextmanager
-    def _connected(self, read_only: bool = False) -> Iterator[Any]:
+    def _connected(self, read_only: bool = False) -> Iterator[Connection]:
         kinds = (sqlite3.Error, *((postgres.driver().Error,) if self.remote else ()))
         try:
             connection = postgres.driver().connect(self.place, autocommit=True) if self.remote else _sqlite(self.place, read_only)
@@ -154,12 +173,12 @@ class Store:
         except kinds as error:
             words = type(error).__name__ if self.remote else str(error)  # a server's message could quote the address
             raise PrivacyError("the ledger's database cannot be used", found=f"{self.shown}: {words}",
-                               remedy="check that it is a ledger, its permissions and the disk; nothing was released") from error
+                               remedy="check that it is a ledger, its permissions, and the disk; nothing was released") from error
 
     def _begin_file(self) -> None:
-        """Make the file, and have it write ahead to a log, which is a lasting property of the file."""
+        """Create the file and switch it to write-ahead logging, which is a permanent property of the file."""
         if not Path(self.place).parent.is_dir():
-            raise PrivacyError("the folder of a ledger must exist", found=str(Path(self.place).parent), remedy="make it first")
+            raise PrivacyError("the folder of a ledger must exist", found=str(Path(self.place).parent), remedy="create it first")
         until = time.monotonic() + WAIT
         with contextlib.suppress(OSError):
             os.close(os.open(self.place, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o666))
@@ -168,23 +187,23 @@ class Store:
                 try:
                     connection.execute("PRAGMA journal_mode=WAL")
                     return
-                except sqlite3.OperationalError as error:  # here SQLite does not wait for others by itself
+                except sqlite3.OperationalError as error:  # here SQLite itself does not wait for others
                     if "locked" not in str(error) or time.monotonic() > until:
                         raise
                 time.sleep(0.02)
 
 
 def _refuse_second_name(place: str) -> None:
-    """SQLite keeps a log per name of a file: who writes by one name does not see what is spent by another."""
+    """Refuse hard links. SQLite keeps one log per file name, so a writer using one name misses what was spent under another."""
     path = Path(place)
     if path.exists() and path.stat().st_nlink > 1:
-        raise PrivacyError("the file of a ledger has one name", found=f"{place} is linked to from elsewhere (a hard link)",
-                           remedy="remove the other link, after a look at what was charged by it; a symbolic link does no harm")
+        raise PrivacyError("the file of a ledger must have only one name", found=f"{place} has another hard link",
+                           remedy="remove the other link after checking what was charged through it; symbolic links are fine")
 
 
 def _sqlite(place: str, read_only: bool) -> sqlite3.Connection:
     path = Path(place).resolve()
-    mode = "mode=rw"  # never made by looking
+    mode = "mode=rw"  # opening never creates the file
     if read_only and not (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)):
         log = path.with_name(path.name + "-wal")
         mode = "mode=ro" if log.exists() else "immutable=1"
@@ -198,13 +217,13 @@ def _sqlite(place: str, read_only: bool) -> sqlite3.Connection:
     return connection
 
 
-def _entry(row: tuple[Any, ...]) -> Entry:
+def _entry(row: Sequence[Any]) -> Entry:
     values = dict(zip(COLUMNS, row, strict=True))
     try:
         if not all(isinstance(values[name], str) for name in _TEXTS):
-            raise TypeError("a text is no text any more")
+            raise TypeError("a text column holds something else")
         values["cost"] = None if values["cost"] is None else json.loads(values["cost"])
         values["stratum"] = dict(json.loads(values["stratum"]))
     except (TypeError, ValueError) as error:
-        raise PrivacyError("an entry of the ledger cannot be read: it was changed", found=f"entry {values['number']}") from error
+        raise PrivacyError("an entry of the ledger was changed and cannot be read", found=f"entry {values['number']}") from error
     return Entry(**values)

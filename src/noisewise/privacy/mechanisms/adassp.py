@@ -1,19 +1,19 @@
 """The mechanism of an `adassp` release, from the literature: two Gaussian pieces that share one budget.
 
 A third of (epsilon, delta) goes to the smallest eigenvalue of the predictors' Gram matrix S, two thirds go to (S, z) together
-(Alparslan, Yıldırım and Birbil 2023, appendix C.2, after Wang 2018). Each piece is calibrated on its own; the guarantee of
+(Alparslan, Yıldırım and Birbil 2023, appendix C.2, after Wang 2018). Each piece is calibrated separately; the guarantee of
 both is the sum of their epsilons and of their deltas (basic composition).
 
-A numerical eigenvalue carries an error that grows with the number of rows, so that no public number bounds it. Here floats only
-guess; whole numbers decide: a matrix is positive definite if and only if its leading minors are positive, and fraction-free
-elimination gives them exactly. What noise is added to is therefore a function whose sensitivity has a proof (A3 of adassp.md).
+The error of a numerical eigenvalue grows with the number of rows, so no public number bounds it. Here floats only guess and
+integers decide: a matrix is positive definite if and only if its leading minors are positive, and fraction-free
+elimination computes them exactly. So noise is added to a function whose sensitivity is proved (A3 of adassp.md).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 import numpy as np
 
@@ -33,7 +33,7 @@ LARGEST_SIZE: Final = 100
 
 @dataclass(frozen=True)
 class NoisySums:
-    """What leaves the mechanism: the noisy S, z and smallest eigenvalue of S, whole multiples of the grid step."""
+    """The output of the mechanism: noisy S, z and smallest eigenvalue of S, as multiples of the grid step."""
 
     matrix: NDArray[np.float64]
     moments: NDArray[np.float64]
@@ -59,7 +59,7 @@ class AdasspMechanism:
 
     @classmethod
     def calibrate(cls, sensitivity: AdasspSensitivity, epsilon: float, delta: float | None) -> AdasspMechanism:
-        """The least noise that guarantees (epsilon, delta), split as one third to two thirds."""
+        """The least noise that guarantees (epsilon, delta), split one third to two thirds."""
         delta = needed_delta(delta, "an adassp release adds Gaussian noise and needs")
         check_epsilon(epsilon)
         check_delta(delta)
@@ -69,35 +69,35 @@ class AdasspMechanism:
                    eigenvalue=SymmetricGaussian.calibrate(sensitivity.eigenvalue, *third))
 
     def perturb(self, grid_matrix: NDArray[np.int64], smallest: int | None = None) -> NoisySums:
-        """Noise for the Gram matrix of (1, u, y), in multiples of the grid step. The sum of y² is never used.
+        """Add noise to the Gram matrix of (1, u, y), in multiples of the grid step. The sum of y² is never used.
 
-        ``smallest`` is what `smallest_eigenvalue` gives for it: a holder has it computed before the budget is charged.
+        ``smallest`` is the result of `smallest_eigenvalue`, which a holder computes before charging the budget.
         """
         exact = self.smallest_eigenvalue(grid_matrix) if smallest is None else smallest
         statistic = grid_matrix.copy()
-        statistic[-1, -1] = 0  # a public number in its place: neither it nor its noise leaves this function
+        statistic[-1, -1] = 0  # replaced by a public number; neither it nor its noise leaves this function
         noisy = self.sums.perturb(statistic)
         eigenvalue = self.eigenvalue.perturb(np.array([[exact]], dtype=np.int64))
         return NoisySums(noisy[:-1, :-1].copy(), noisy[:-1, -1].copy(), float(eigenvalue[0, 0]))
 
     @staticmethod
     def smallest_eigenvalue(grid_matrix: NDArray[np.int64]) -> int:
-        """The exact statistic of the second piece: confidential until noise is added. It takes seconds for many columns."""
+        """The exact statistic of the second piece, confidential until noise is added. Takes seconds for many columns."""
         return integer_below_smallest_eigenvalue(grid_matrix[:-1, :-1])
 
     def statement(self, unit: str | None = None) -> str:
-        """The guarantee in words; `unit` names the unit column, if there is one."""
+        """The guarantee in words; `unit` names the unit column, if any."""
         whole = replace(self.sums, epsilon=self.epsilon, delta=self.delta).statement(unit)
         return (f"{whole} It is the sum of two guarantees (basic composition): a third of epsilon and delta for the smallest "
                 "eigenvalue of the predictors' matrix, two thirds for the sums of products.")
 
     def cost(self) -> Cost:
-        """What both pieces cost together, in a form that composes."""
+        """The cost of both pieces together, in a form that composes."""
         return Cost(self.epsilon, self.delta, self.eigenvalue.cost().pieces + self.sums.cost().pieces)
 
 
 def third_of(budget: float) -> float:
-    """A third, rounded down: three times it, computed exactly, is at most the whole.
+    """A third, rounded down, so that three times it, computed exactly, is at most the whole.
 
     >>> 3 * Fraction(third_of(1.0)) <= 1
     True
@@ -106,7 +106,7 @@ def third_of(budget: float) -> float:
 
 
 def integer_below_smallest_eigenvalue(matrix: NDArray[np.int64]) -> int:
-    """The largest integer that is below the smallest eigenvalue.
+    """The largest integer below the smallest eigenvalue.
 
     >>> integer_below_smallest_eigenvalue(np.array([[5, 1], [1, 5]]))
     3
@@ -127,21 +127,21 @@ def integer_below_smallest_eigenvalue(matrix: NDArray[np.int64]) -> int:
 
 
 def _guess(matrix: NDArray[np.int64]) -> int:
-    """Where to begin; a failure of the numerical method, which nobody may notice, only makes the search longer."""
+    """Where to start the search. If the numerical method fails, the search only takes longer; nobody can notice."""
     try:
         return int(np.floor(np.linalg.eigvalsh(matrix.astype(np.float64))[0]))
     except (np.linalg.LinAlgError, ValueError, OverflowError):
         return 0
 
 
-def _minus(matrix: NDArray[Any], shift: int) -> NDArray[Any]:
+def _minus(matrix: NDArray[np.object_], shift: int) -> NDArray[np.object_]:
     shifted = matrix.copy()
     np.fill_diagonal(shifted, np.diagonal(matrix) - shift)
     return shifted
 
 
-def _positive_definite(matrix: NDArray[Any]) -> bool:
-    """Sylvester's criterion. By Bareiss' elimination the k-th pivot is the k-th leading minor, and each division is exact."""
+def _positive_definite(matrix: NDArray[np.object_]) -> bool:
+    """Sylvester's criterion. In Bareiss' elimination the k-th pivot is the k-th leading minor, and each division is exact."""
     before = 1
     for column in range(len(matrix)):
         pivot = matrix[column, column]

@@ -1,4 +1,4 @@
-"""Mechanisms for a Gram matrix: Gaussian noise, Laplace noise, and the choice among all that there are."""
+"""Mechanisms for a Gram matrix: Gaussian noise, Laplace noise, and the choice among all available ones."""
 
 from __future__ import annotations
 
@@ -65,16 +65,16 @@ class SymmetricGaussian:
         return _noisy(grid_matrix, gaussian_integers, diagonal, off_diagonal, self.sensitivity)
 
     def entry_sd(self) -> tuple[float, float, float]:
-        """Standard deviations of a diagonal entry, of one off the diagonal, and of the corner (0.0 if public)."""
+        """Standard deviations of a diagonal entry, an off-diagonal entry, and the corner (0.0 if public)."""
         off_diagonal = sqrt_round_up(Fraction(self.sd) ** 2 / 2)
         return self.sd, off_diagonal, 0.0 if self.sensitivity.corner_is_public else self.sd
 
     def statement(self, unit: str | None = None) -> str:
-        """The guarantee in one sentence; `unit` names the unit column, if there is one."""
+        """The guarantee in one sentence; `unit` names the unit column, if any."""
         return statement(self.sensitivity, self.epsilon, self.delta, "Gaussian noise", unit)
 
     def cost(self) -> Cost:
-        """What it costs, in a form that composes."""
+        """The cost, in a form that composes."""
         return gaussian_cost(self.sd, self.sensitivity.frobenius, self.epsilon, self.delta)
 
 
@@ -84,7 +84,7 @@ class SymmetricLaplace:
 
     Attributes:
         sensitivity: what the noise was calibrated to (its L1 norm).
-        epsilon: the guarantee; delta is not spent, whatever was offered.
+        epsilon: the guarantee; no delta is spent, even if one was offered.
         scale: scale of the noise, in units of the statistic; its sd is sqrt(2) times that.
     """
 
@@ -107,16 +107,16 @@ class SymmetricLaplace:
         return _noisy(grid_matrix, laplace_integers, self.scale, self.scale, self.sensitivity)
 
     def entry_sd(self) -> tuple[float, float, float]:
-        """Standard deviations of a diagonal entry, of one off the diagonal, and of the corner (0.0 if public)."""
+        """Standard deviations of a diagonal entry, an off-diagonal entry, and the corner (0.0 if public)."""
         sd = math.sqrt(2) * self.scale
         return sd, sd, 0.0 if self.sensitivity.corner_is_public else sd
 
     def statement(self, unit: str | None = None) -> str:
-        """The guarantee in one sentence; `unit` names the unit column, if there is one."""
+        """The guarantee in one sentence; `unit` names the unit column, if any."""
         return statement(self.sensitivity, self.epsilon, self.delta, "Laplace noise", unit)
 
     def cost(self) -> Cost:
-        """What it costs, in a form that composes."""
+        """The cost, in a form that composes."""
         return Cost.laplace(laplace_multiplier(self.scale, STATISTIC_GRID, self.sensitivity.l1), self.epsilon)
 
 
@@ -135,21 +135,21 @@ def _noisy(matrix: NDArray[np.int64], draw: Draw, on_diagonal: float, off_diagon
 SymmetricMechanism = SymmetricGaussian | SymmetricLaplace | SymmetricWishart
 MECHANISMS: Final = ("gaussian", "laplace", "wishart", "wishart-paper")
 LITERATURE: Final = ("wishart", "wishart-paper")
-"""Those of them that are there to be compared with."""
+"""Those included for comparison with the literature."""
 
 
 def choose_mechanism(sensitivity: GramSensitivity, epsilon: float, delta: float | None,
                      mechanism: str | None) -> SymmetricMechanism:
-    """The mechanism for a request: Gaussian if there is a delta and Laplace otherwise, unless it is named.
+    """Choose the mechanism: the named one, or else Gaussian with a delta and Laplace without.
 
     "laplace" with a delta is allowed; it guarantees pure epsilon and spends none of the delta.
     """
     if mechanism not in (None, *MECHANISMS):
-        raise PrivacyError("a gram release has no such mechanism", argument="mechanism", found=repr(mechanism), known=MECHANISMS,
+        raise PrivacyError("unknown mechanism for a gram release", argument="mechanism", found=repr(mechanism), known=MECHANISMS,
                            remedy=leave_out("mechanism") + ": gaussian is used with a delta and laplace without")
     if mechanism not in (None, "laplace"):
         noise = "Gaussian" if mechanism == "gaussian" else "Wishart"
-        delta = needed_delta(delta, f"{noise} noise cannot give a pure epsilon guarantee: it needs", ", or take laplace")
+        delta = needed_delta(delta, f"{noise} noise cannot guarantee pure epsilon; it needs", ", or use laplace")
     if delta is None:
         return SymmetricLaplace.calibrate(sensitivity, epsilon)
     if mechanism == "laplace":

@@ -1,4 +1,4 @@
-"""What mechanisms share: the guarantee in words, what Gaussian noise costs, and noise that fits the grid."""
+"""What mechanisms share: the guarantee in words, the cost of Gaussian noise, and checks that noise fits the grid."""
 
 from __future__ import annotations
 
@@ -19,30 +19,30 @@ if TYPE_CHECKING:
 
 def statement(of: Neighbours, epsilon: float, delta: float, noise: str, unit: str | None = None,
               result: str = "any result of this release") -> str:
-    """The guarantee in one sentence; `unit` names the unit column, if there is one."""
+    """The guarantee in one sentence; `unit` names the unit column, if any."""
     further = " and a further delta" if delta else ""
     return (f"{of.words(unit)} changes the probability of {result} by at most a factor exp(epsilon){further}, with epsilon = "
             f"{_exactly(epsilon)} and delta = {_exactly(delta)} ({of.adjacency}, {noise}).")
 
 
 def _exactly(value: float) -> str:
-    """A number without rounding: a statement may not promise more than was spent."""
+    """A number without rounding: a statement must not promise more than was spent."""
     return repr(value).removesuffix(".0")
 
 
 def gaussian_cost(sd: float, sensitivity: float, epsilon: float, delta: float) -> Cost:
-    """What Gaussian noise costs, in a form that composes: ``sd`` as it is drawn on the grid."""
+    """The cost of Gaussian noise, in a form that composes; ``sd`` as drawn on the grid."""
     return Cost.gaussian(gaussian_multiplier(sd, STATISTIC_GRID, sensitivity), epsilon, delta)
 
 
 def fitting(scale: float, step: float = STATISTIC_GRID) -> float:
-    """The scale; refused if a grid of this step cannot hold such noise, before anything is read or charged."""
+    """The scale itself; refused if a grid of this step cannot hold such noise, before anything is read or charged."""
     check_scale(scale / step)
     return scale
 
 
 def check_symmetric(matrix: NDArray[np.int64], use: str) -> None:
-    """Refuse what is no exact statistic on its grid; ``use`` says what is done with it."""
+    """Refuse anything but an exact statistic on its grid; ``use`` says what it is for."""
     square = isinstance(matrix, np.ndarray) and matrix.ndim == 2 and matrix.shape[0] == matrix.shape[1] > 0
     if not (square and matrix.dtype == np.int64 and np.array_equal(matrix, matrix.T)):
         raise PrivacyError(f"{use} a symmetric matrix of 64-bit integers", found=array_in_words(matrix),

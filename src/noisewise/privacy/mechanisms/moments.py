@@ -1,7 +1,7 @@
 """The mechanism of a `moments` release: Gaussian noise whose size differs from block to block.
 
 A block of weight c has noise of standard deviation s/√c on its monomials times the roots of their multinomial coefficients. In
-the coordinates that the weights define it is one isotropic Gaussian mechanism (M6 of moments.md).
+the coordinates that the weights define, this is one isotropic Gaussian mechanism (M6 of moments.md).
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class MomentsMechanism:
         sds, predictors = self.block_sds(), self.sensitivity.predictors
         sizes = {name: MomentBlock.named(name).size(predictors) for name in sds}
         if {name: len(values) for name, values in sums.items()} != sizes:
-            raise PrivacyError("noise is added to all sums of the blocks that it was calibrated for",
+            raise PrivacyError("the sums must be those of the blocks that the noise was calibrated for",
                                found=repr({name: len(values) for name, values in sums.items()}), remedy=f"give {sizes}")
         noisy = {}
         for name, sd in sds.items():
@@ -79,10 +79,10 @@ class MomentsMechanism:
         return noisy
 
     def statement(self, unit: str | None = None) -> str:
-        """The guarantee in one sentence; `unit` names the unit column, if there is one."""
+        """The guarantee in one sentence; `unit` names the unit column, if any."""
         return statement(self.sensitivity, self.epsilon, self.delta, "Gaussian noise", unit)
 
     def cost(self) -> Cost:
-        """What it costs, in a form that composes: by M6 noise on the grid is as private as N(0, sigma²) for the weighted sums."""
+        """The cost, in a form that composes. By M6, noise on the grid is as private as N(0, sigma²) for the weighted sums."""
         multiplier = round_down(Fraction(self.sigma) / Fraction(self.sensitivity.norm))
         return Cost.gaussian(multiplier, self.epsilon, self.delta)

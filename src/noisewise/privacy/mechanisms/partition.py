@@ -1,4 +1,4 @@
-"""The mechanism of a `partition` release: noise on sums over parts, and selections of limits that nobody knows (partition.md)."""
+"""The mechanism of a `partition` release: noise on sums over parts, and selection of undeclared limits (partition.md)."""
 
 from __future__ import annotations
 
@@ -33,20 +33,20 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 STEPS: Final = round(1 / STATISTIC_GRID)
-"""A value between 0 and 1 is a whole number of so many steps."""
+"""A value between 0 and 1 is a whole number of these steps."""
 MECHANISMS: Final = ("k-norm", "gaussian")
 
 
 @dataclass(frozen=True, kw_only=True)
 class PartitionMechanism:
-    """Noise for K sums over parts, after selections that have budgets of their own.
+    """Noise for K sums over parts, after selections with their own budgets.
 
     Attributes:
-        sensitivity: of the sums.
-        epsilon, delta: the guarantee of all together.
+        sensitivity: sensitivity of the sums.
+        epsilon, delta: the guarantee of everything together.
         selections: the epsilon of each selection of a limit.
-        noise_epsilon: what is left for the sums.
-        scale: of the noise on a sum of values between 0 and 1: its standard deviation if gaussian, see P4 for k-norm.
+        noise_epsilon: the epsilon left for the sums.
+        scale: noise scale of a sum of values between 0 and 1: its standard deviation if gaussian, see P4 for k-norm.
         name: "k-norm" or "gaussian".
     """
 
@@ -61,19 +61,19 @@ class PartitionMechanism:
     @classmethod
     def calibrate(cls, sensitivity: PartitionSensitivity, epsilon: float, delta: float | None, mechanism: str | None = None,
                   shares: tuple[float, ...] = ()) -> PartitionMechanism:
-        """The least noise for this guarantee; ``shares`` of epsilon go to selections."""
+        """The least noise for this guarantee; the ``shares`` of epsilon go to selections."""
         name = mechanism or ("k-norm" if delta is None else "gaussian")
         if name == "laplace" and sensitivity.numbers == 1:
-            name = "k-norm"  # they are the same for one number
+            name = "k-norm"  # the two are the same for one number
         if name not in MECHANISMS:
-            raise PrivacyError("a partition release has no such mechanism", argument="mechanism", found=repr(mechanism),
+            raise PrivacyError("unknown mechanism for a partition release", argument="mechanism", found=repr(mechanism),
                                known=MECHANISMS, remedy="for one number k-norm is laplace; " + leave_out("mechanism")
                                + ": gaussian is used with a delta and k-norm without")
         if name == "gaussian":
-            delta = needed_delta(delta, "Gaussian noise cannot give a pure epsilon guarantee: it needs", ", or take k-norm")
+            delta = needed_delta(delta, "Gaussian noise cannot guarantee pure epsilon; it needs", ", or use k-norm")
         check_epsilon(epsilon)
         if delta is not None:
-            check_delta(delta)  # k-norm spends none of it, whatever was offered
+            check_delta(delta)  # k-norm spends none of it
         selections, rest = _divided(float(epsilon), shares)
         if name == "gaussian":
             assert delta is not None
@@ -85,27 +85,27 @@ class PartitionMechanism:
                    selections=selections, noise_epsilon=rest, scale=scale, name=name)
 
     def perturb(self, sums: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Add noise to the sums, in steps of the grid."""
+        """Add noise to the sums, in grid steps."""
         if len(sums) != self.sensitivity.numbers:
-            raise PrivacyError("noise is added to all sums that it was calibrated for", found=f"{len(sums)} sums",
+            raise PrivacyError("noise must be added to all sums that it was calibrated for", found=f"{len(sums)} sums",
                                remedy=f"give {self.sensitivity.numbers}")
         draw = gaussian_integers if self.name == "gaussian" else cube_integers
         return np.asarray(draw(sums, self.scale / STATISTIC_GRID) * STATISTIC_GRID, dtype=np.float64)
 
     def select(self, which: int, values: NDArray[np.float64], grid: Grid) -> float:
-        """The median of the parts' values among public candidates, by the selection's share of epsilon (P5)."""
+        """Select the median of the parts' values among public candidates, with this selection's share of epsilon (P5)."""
         beyond = len(values) - np.searchsorted(np.sort(values), grid, side="right")
         scores = rank_scores(beyond.astype(np.int64), len(values), len(values) // 2)
         people = BoundSensitivity(adjacency=self.sensitivity.adjacency, unit_is_row=self.sensitivity.unit_is_row)
         return float(grid[Selection.calibrate(people, self.selections[which]).choose(scores)])
 
     def statement(self, unit: str | None = None) -> str:
-        """The guarantee in one sentence; `unit` names the unit column, if there is one."""
+        """The guarantee in one sentence; `unit` names the unit column, if any."""
         noise = "Gaussian noise" if self.name == "gaussian" else "K-norm noise"
         return statement(self.sensitivity, self.epsilon, self.delta, noise, unit)
 
     def cost(self) -> Cost:
-        """What it costs, in a form that composes."""
+        """The cost, in a form that composes."""
         if self.name == "gaussian":
             pieces = gaussian_cost(self.scale, self.sensitivity.norm, self.noise_epsilon, self.delta).pieces
         elif self.sensitivity.numbers == 1:
@@ -117,11 +117,11 @@ class PartitionMechanism:
 
 
 def _divided(epsilon: float, shares: tuple[float, ...]) -> tuple[tuple[float, ...], float]:
-    """Epsilon in parts for selections, and the rest, rounded down: all together are at most epsilon, computed exactly."""
+    """Split epsilon into parts for selections and a rest, rounded down so that all together, exactly, are at most epsilon."""
     parts = tuple(round_down(Fraction(epsilon) * Fraction(share)) for share in shares)
     rest = round_down(Fraction(epsilon) - sum(map(Fraction, parts)))
     if not (rest > 0 and all(part > 0 and math.isfinite(part) for part in parts)):
         raise PrivacyError("the shares of epsilon for selections must leave something for the numbers themselves",
                            found=", ".join(map(repr, shares)),
-                           remedy="give smaller shares, declare bounds of the quantiles, or ask fewer of them")
+                           remedy="give smaller shares, declare bounds for the quantiles, or ask for fewer quantiles")
     return parts, rest

@@ -1,6 +1,6 @@
-"""The mechanism of a release of kind rows: noise in every cell of every row (R1 to R6 of sensitivity/rows.md).
+"""The mechanism of a rows release: noise in every cell of every row (R1 to R6 of sensitivity/rows.md).
 
-It is calibrated from the schema, the shares of the columns and (epsilon, delta) before the data are looked at.
+It is calibrated from the schema, the shares of the columns and (epsilon, delta) before looking at the data.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 MECHANISMS: Final = ("gaussian", "laplace")
 ONE_ROW: Final = Neighbours(adjacency="replace-one", unit_is_row=True)
-"""Whom the guarantee is about; no other neighbours have a proof."""
+"""What the guarantee protects; no other neighbours have a proof."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,13 +50,13 @@ class RowsMechanism:
     """Noise for each column.
 
     Attributes:
-        epsilon, delta: the guarantee, of all columns and copies together.
-        copies: how often every row is published, each time with new noise.
+        epsilon, delta: the guarantee of all columns and copies together.
+        copies: how often every row is published, each time with fresh noise.
         shares: each column's exact share of the budget; they add up to 1.
-        distribution: of the noise on numbers, "laplace" or "gaussian".
-        scales: of each numeric column, in scaled units: Laplace's scale, or a standard deviation.
-        levels: how many each category has.
-        keep: the probability that a category's cell keeps its level, in units of 2**-53.
+        distribution: distribution of the noise on numbers, "laplace" or "gaussian".
+        scales: noise scale of each numeric column, in scaled units: the Laplace scale, or a standard deviation.
+        levels: number of levels of each categorical column.
+        keep: the probability that a categorical cell keeps its level, in units of 2**-53.
     """
 
     epsilon: float
@@ -69,15 +69,16 @@ class RowsMechanism:
     keep: Mapping[str, int]
 
     def keep_probability(self, name: str) -> float:
-        """The probability itself: exact, because it has 53 bits."""
+        """The probability itself, which is exact because it has 53 bits."""
         return float(math.ldexp(self.keep[name], -KEEP_BITS))
 
     @property
     def name(self) -> str:
+        """The name of the mechanism, as the release states it."""
         return self.distribution if self.scales else "randomised-response"
 
     def perturb(self, numbers: NDArray[np.int64], codes: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Noisy rows, (rows, copies, columns): numbers (columns, rows) in units of the grid, then the codes of categories."""
+        """Noisy rows, (rows, copies, columns): numbers (columns, rows) in units of the grid, then codes of levels."""
         _check_cells(numbers, len(self.scales), round(1 / CELL_GRID))
         _check_cells(codes, len(self.levels))
         count, rows = self.copies, numbers.shape[1]
@@ -89,13 +90,13 @@ class RowsMechanism:
         return np.ascontiguousarray(np.stack(noisy).reshape(len(noisy), count, rows).transpose(2, 1, 0))
 
     def statement(self, unit: str | None = None) -> str:
-        """The guarantee in one sentence; `unit` is there for likeness."""
+        """The guarantee in one sentence; `unit` is accepted for uniformity and ignored."""
         kinds = [f"{self.distribution.capitalize()} noise" if self.scales else "", "randomised response" if self.levels else ""]
         noise = ", ".join(filter(None, kinds))
         return statement(ONE_ROW, self.epsilon, self.delta, noise)
 
     def cost(self) -> Cost:
-        """R6. What it costs, in a form that composes: one piece for all numbers, one for each category."""
+        """R6. The cost, in a form that composes: one piece for all numbers, one for each categorical column."""
         pieces = [Piece("approximate", (round_up(self.shares[name] * Fraction(self.epsilon)), 0.0)) for name in self.levels]
         if self.scales and self.distribution == "laplace":
             beside_grid = sum((self.copies * (Fraction(CELL_GRID) / Fraction(scale)) ** 2 / 4 for scale in self.scales.values()),
@@ -107,7 +108,7 @@ class RowsMechanism:
         return Cost(self.epsilon, self.delta, tuple(pieces))
 
     def _gaussian_multiplier(self) -> float:
-        """R3 and C5: one over the distance of the worst neighbours, for the continuous noise behind that on the grid."""
+        """R3 and C5. One over the distance of the worst neighbours, for the continuous noise behind the noise on the grid."""
         allowance = 2 * LATTICE_VARIANCE * Fraction(CELL_GRID) ** 2
         squared = sum((self.copies * CELL_RANGE**2 / (Fraction(sd) ** 2 - allowance) for sd in self.scales.values()), Fraction(0))
         return round_down(1 / Fraction(sqrt_round_up(squared)))
@@ -117,7 +118,7 @@ def calibrate(
     columns: Mapping[str, int | None], *, epsilon: float, delta: float | None, mechanism: str | None, copies: int,
     weights: Mapping[str, Fraction],
 ) -> RowsMechanism:
-    """The least noise that guarantees (epsilon, delta): ``columns`` are names and numbers of levels, None for a number.
+    """The least noise that guarantees (epsilon, delta). ``columns`` maps names to numbers of levels, None for a number.
 
     >>> equal = {"age": Fraction(1), "ward": Fraction(1)}
     >>> made = calibrate({"age": None, "ward": 2}, epsilon=2.0, delta=None, mechanism=None, copies=1, weights=equal)
@@ -147,18 +148,18 @@ def calibrate(
 
 def _distribution(numbers: list[str], delta: float | None, mechanism: str | None) -> str:
     if mechanism not in (None, *MECHANISMS) and (numbers or mechanism != "randomised-response"):
-        raise PrivacyError("a rows release has no such mechanism", argument="mechanism", found=repr(mechanism), known=MECHANISMS,
+        raise PrivacyError("unknown mechanism for a rows release", argument="mechanism", found=repr(mechanism), known=MECHANISMS,
                            remedy=leave_out("mechanism") + ": gaussian is used with a delta and laplace without")
     if delta is not None:
         check_delta(delta)
     if mechanism == "gaussian" and (delta is None or not numbers):
-        raise PrivacyError("Gaussian noise is for numbers, and it needs a delta", argument="delta", found=option("delta", delta),
-                           remedy=SMALL_DELTA + ", or " + leave_out("mechanism"))
+        raise PrivacyError("Gaussian noise is for numeric columns and needs a delta", argument="delta",
+                           found=option("delta", delta), remedy=SMALL_DELTA + ", or " + leave_out("mechanism"))
     return "gaussian" if delta is not None and mechanism != "laplace" and numbers else "laplace"
 
 
 def _gaussian_sds(shares: Mapping[str, Fraction], epsilon: Fraction, delta: float, copies: int) -> dict[str, float]:
-    """R3. The numbers have their part of epsilon, and share the squared distance that it allows."""
+    """R3. The numeric columns get their part of epsilon, and share the squared distance that it allows."""
     own = sum(shares.values(), Fraction(0))
     allowed = Fraction(analytic_gaussian_sigma(round_down(own * epsilon), delta, 1.0))
     sds = {name: widen_for_grid(sqrt_round_up(copies * CELL_RANGE**2 * allowed**2 * own / share), CELL_GRID)

@@ -34,29 +34,29 @@ if TYPE_CHECKING:
     Mask = NDArray[np.bool_]
 
 SPECIAL_FUNCTIONS: Final = 1e-10
-"""V6. An allowance for the relative error of the incomplete gamma function; the tests measure it."""
+"""V6. Allowance for the relative error of the incomplete gamma function; the tests measure it."""
 FEWEST_EXTRA: Final = 2
 """With k ≥ q + 2 the densities are log-concave and the formulas hold."""
 LARGEST_EXTRA: Final = 2**18
-"""Far beyond it, from about a million on, SciPy's incomplete gamma function loses digits in its tails."""
+"""Far above this, from about a million, SciPy's incomplete gamma function loses digits in its tails."""
 ROWS: Final = 1500
 COLUMNS: Final = 240
 """The grid of the upper sums: cells for the chi-square and for the normal variable."""
 NEGLIGIBLE: Final = 1e-6
-"""The share of delta that is left for the tails beyond the grid, on each of its three sides."""
+"""Share of delta left for the tails beyond the grid, on each of its three sides."""
 SAMPLING_SHARE: Final = Fraction(1, 1024)
-"""V7. The share of delta that is kept for the distance between the noise that is drawn and a Wishart matrix."""
+"""V7. Share of delta kept for the distance between the noise drawn and a Wishart matrix."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SymmetricWishart:
-    """Noise N − E N, N ~ Wishart(degrees, scale·I): what is released is the Gram matrix of the rows and of `degrees` random ones.
+    """Noise N − E N, N ~ Wishart(degrees, scale·I): the release is the Gram matrix of the rows and `degrees` random ones.
 
     Attributes:
         sensitivity: what the noise was calibrated to (its largest eigenvalue, which is the scale).
         epsilon, delta: the guarantee.
         degrees: the degrees of freedom k.
-        name: "wishart" for the least k that is private, "wishart-paper" for that of paper 004.
+        name: "wishart" for the smallest private k, "wishart-paper" for the k of paper 004.
     """
 
     distribution: ClassVar[str] = "wishart"
@@ -69,7 +69,7 @@ class SymmetricWishart:
 
     @classmethod
     def calibrate(cls, sensitivity: GramSensitivity, epsilon: float, delta: float, name: str = "wishart") -> SymmetricWishart:
-        """The fewest degrees of freedom that guarantee (epsilon, delta), or, by name, those of the paper if they do."""
+        """The fewest degrees of freedom that guarantee (epsilon, delta), or by name those of the paper, if they suffice."""
         _check_wishart(sensitivity)
         check_delta(delta)
         size, replaced = sensitivity.size, sensitivity.adjacency == "replace-one"
@@ -91,7 +91,7 @@ class SymmetricWishart:
     def perturb(self, statistic: NDArray[np.object_], step: float) -> NDArray[np.float64]:
         """Add noise to an exact symmetric matrix of whole multiples of `step`; only then round to the grid.
 
-        The sum must not have been rounded to the grid before: that would give the change of a row more than two eigenvalues.
+        The sum must not have been rounded to the grid before: then a changed row would give more than two eigenvalues.
         """
         _check_exact(statistic, self.sensitivity.size)
         size = len(statistic)
@@ -102,26 +102,26 @@ class SymmetricWishart:
             mean = self.degrees if row == column else 0
             noisy = statistic[row, column] * unit + scale * (Fraction(noise[row, column], NORMAL_VARIANCE) - mean)
             matrix[row, column] = matrix[column, row] = math.floor(noisy + Fraction(1, 2)) * STATISTIC_GRID
-        if self.sensitivity.corner_is_public:  # V8: instead of its noisy value, which is thrown away
+        if self.sensitivity.corner_is_public:  # V8: replaces its noisy value, which is discarded
             matrix[0, 0] = float(statistic[0, 0] * Fraction(step))
         return matrix
 
     def entry_sd(self) -> tuple[float, float, float]:
-        """Standard deviations of a diagonal entry, of one off the diagonal, and of the corner (0.0 if public)."""
+        """Standard deviations of a diagonal entry, an off-diagonal entry, and the corner (0.0 if public)."""
         variance = self.degrees * Fraction(self.scale) ** 2
         diagonal, off_diagonal = sqrt_round_up(2 * variance), sqrt_round_up(variance)
         return diagonal, off_diagonal, 0.0 if self.sensitivity.corner_is_public else diagonal
 
     def statement(self, unit: str | None = None) -> str:
-        """The guarantee in one sentence; `unit` names the unit column, if there is one."""
+        """The guarantee in one sentence; `unit` names the unit column, if any."""
         return statement(self.sensitivity, self.epsilon, self.delta, "Wishart noise", unit)
 
     def cost(self) -> Cost:
-        """What it costs: the law of its loss is known for one release only, so that (epsilon, delta) is all that composes."""
+        """The cost: the distribution of its loss is known for one release only, so only (epsilon, delta) composes."""
         return Cost.approximate(self.epsilon, self.delta)
 
     def _check_sampling(self) -> None:
-        """V7. The noise that is drawn is so close to Wishart noise that the share of delta kept for it is enough."""
+        """V7. Check that the noise drawn is close enough to Wishart noise for the share of delta kept for it."""
         size = self.sensitivity.size
         reach = Fraction(size * (size + 1) * self.degrees, 2**91) * (2 * Fraction(self.scale) / Fraction(STATISTIC_GRID) + 1)
         smallest = (1 + math.exp(min(self.epsilon, 700.0))) * float(reach / SAMPLING_SHARE)
@@ -129,39 +129,39 @@ class SymmetricWishart:
             enough = f"a delta of at least {smallest:.1e}" if smallest < 1 else "a smaller epsilon"
             raise PrivacyError("delta must be large enough for the precision of Wishart noise", argument="delta",
                                found=option("epsilon", self.epsilon) + ", " + option("delta", self.delta),
-                               remedy=f"give {enough}, or take the mechanism gaussian")
+                               remedy=f"give {enough}, or use the mechanism gaussian")
 
 
 def _check_wishart(sensitivity: GramSensitivity) -> None:
     if not (math.isfinite(sensitivity.spectral) and sensitivity.size >= 2):
-        raise PrivacyError("Wishart noise is proved private only where a unit is one row of a Gram matrix that was not averaged",
+        raise PrivacyError("Wishart noise is proved private only where a unit is one row of a Gram matrix without averaging",
                            found=f"a unit of at most {sensitivity.max_rows} rows" if sensitivity.max_rows > 1 else
-                           "another statistic", remedy="take the mechanism gaussian")
+                           "another statistic", remedy="use the mechanism gaussian")
 
 
 def _checked_paper_degrees(size: int, epsilon: float, delta: float, needed: int) -> int:
     degrees = paper_degrees(size, epsilon, delta)
-    if degrees < needed:  # V3: more degrees of freedom are never less private, so from `needed` on they suffice
-        raise PrivacyError("the degrees of freedom of paper 004 must give the guarantee",
-                           found=f"{degrees}, where {needed} are needed",
-                           remedy="take the mechanism wishart, which has as many as it needs")
+    if degrees < needed:  # V3: more degrees of freedom are never less private, so `needed` or more suffice
+        raise PrivacyError("the degrees of freedom of paper 004 do not give the guarantee",
+                           found=f"{degrees}; {needed} are needed",
+                           remedy="use the mechanism wishart, which takes as many as it needs")
     return degrees
 
 
 def _check_exact(matrix: NDArray[np.object_], size: int) -> None:
-    """Unlike other noise, Wishart noise is for a matrix of one size: with more columns it would need more degrees of freedom."""
+    """Wishart noise, unlike other noise, is for a matrix of one size: more columns would need more degrees of freedom."""
     fits = isinstance(matrix, np.ndarray) and matrix.shape == (size, size)
     exact = fits and matrix.dtype == object and all(isinstance(entry, int) for entry in matrix.ravel().tolist())
     if not (exact and (matrix == matrix.T).all()):
-        raise PrivacyError("Wishart noise is added to a symmetric matrix of Python's whole numbers, "
-                           f"{size} by {size} as it was calibrated for", found=array_in_words(matrix),
-                           remedy="give the exact sum, not one that was put on a grid")
+        raise PrivacyError("Wishart noise is added to a symmetric matrix of Python integers, "
+                           f"{size} by {size} as calibrated", found=array_in_words(matrix),
+                           remedy="give the exact sum, before it is put on a grid")
 
 
 def smallest_degrees(size: int, epsilon: float, delta: float, *, replaced: bool) -> int:
-    """The least k for which Wishart noise is (epsilon, delta) private for a matrix of `size` columns.
+    """The smallest k for which Wishart noise is (epsilon, delta) private for a matrix of `size` columns.
 
-    `replaced`: neighbours differ by a replaced row, not by one that is added or removed.
+    `replaced`: neighbours differ by a replaced row, rather than an added or removed one.
 
     >>> smallest_degrees(10, 1.0, math.exp(-10), replaced=False)
     37
@@ -172,7 +172,7 @@ def smallest_degrees(size: int, epsilon: float, delta: float, *, replaced: bool)
 
 
 def paper_degrees(size: int, epsilon: float, delta: float) -> int:
-    """The k of paper 004, section 4, after Sheffet (2019): far more than is needed.
+    """The k of paper 004, section 4, after Sheffet (2019): far more than needed.
 
     >>> paper_degrees(10, 1.0, math.exp(-10))
     328
@@ -181,13 +181,13 @@ def paper_degrees(size: int, epsilon: float, delta: float) -> int:
     check_delta(delta)
     degrees = size + 28 * math.log(4 / delta) / float(epsilon) / float(epsilon)  # the square of a tiny epsilon would be zero
     if not degrees < 2.0**53:
-        raise PrivacyError("the degrees of freedom must be a number that can be counted", found="more than 2**53",
-                           remedy="give a larger epsilon, or take the mechanism gaussian")
+        raise PrivacyError("the degrees of freedom are out of range", found="more than 2**53",
+                           remedy="give a larger epsilon, or use the mechanism gaussian")
     return math.floor(degrees)
 
 
 def delta_if_added(extra: int, epsilon: float) -> float:
-    """V2. The delta of add-remove neighbours, rounded up: exact but for the allowance for special functions.
+    """V2. The delta of add-remove neighbours, rounded up: exact except for the allowance for special functions.
 
     >>> delta_if_added(37 - 10, 1.0) < math.exp(-10) < delta_if_added(36 - 10, 1.0)
     True
@@ -201,7 +201,7 @@ def delta_if_added(extra: int, epsilon: float) -> float:
 def delta_if_replaced(extra: int, epsilon: float, tail: float, rows: int = ROWS, columns: int = COLUMNS) -> float:
     """V4, V5. An upper bound on the delta of replace-one neighbours, whatever the two rows are.
 
-    `tail`: the probability that is left beyond the grid on each of its three sides, a small share of the delta that is wanted.
+    `tail`: the probability left beyond the grid on each of its three sides, a small share of the intended delta.
     """
     from scipy.special import gammainc, gammaincc, gammainccinv, gammaincinv, ndtr, ndtri
 
@@ -220,7 +220,7 @@ def delta_if_replaced(extra: int, epsilon: float, tail: float, rows: int = ROWS,
 
 
 def _delta_of_new_row(variance: Array, normal: Array, epsilon: float, extra: int) -> Array:
-    """V4(b). Given the variables of the fibre: the largest delta over the length of the row that leaves; falls in `variance`."""
+    """V4(b). Given the variables of the fibre: the largest delta over lengths of the removed row; decreases in `variance`."""
     shape = _shape(extra)
     with np.errstate(all="ignore"):
         share = normal**2 / (variance - 1)
@@ -230,7 +230,7 @@ def _delta_of_new_row(variance: Array, normal: Array, epsilon: float, extra: int
 
 
 def _delta_of_old_row(variance: Array, normal: Array, epsilon: float, extra: int) -> Array:
-    """V4(a). Given the variables of the fibre: the largest delta over the length of the row that comes; grows in `variance`."""
+    """V4(a). Given the variables of the fibre: the largest delta over lengths of the new row; increases in `variance`."""
     shape = _shape(extra)
     share = normal**2 / (variance + 1)
     epsilon_left = epsilon + (shape - 1) * np.log1p(1 / variance) + share / 2 - 0.5
@@ -261,7 +261,7 @@ def shifted_down(epsilon: Array, shift: Array, shape: float) -> Array:
 
 
 def _difference(epsilon: Array, first: NDArray[Any], second: NDArray[Any], everywhere: Mask) -> Array:
-    """first − second, rounded up; `everywhere`: the best event always happens. What cannot be computed counts in full."""
+    """first − second, rounded up; `everywhere`: the best event always happens. What cannot be computed counts as 1."""
     second = np.where(np.isfinite(second), second, 0.0)
     found = first * (1 + SPECIAL_FUNCTIONS) - second * (1 - SPECIAL_FUNCTIONS)
     stick = np.clip(np.where(everywhere, -np.expm1(np.minimum(epsilon, 0.0)), found), 0.0, 1.0)
@@ -275,16 +275,16 @@ def _shape(extra: int) -> float:
 
 @lru_cache(maxsize=256)
 def _smallest_extra(epsilon: float, delta: float, replaced: bool) -> int:
-    """Each number is judged by its own bound, so that the one that is returned is private however it was found."""
+    """Each candidate is judged by its own bound, so the returned one is private however the search went."""
     if not replaced:
         return _least(lambda extra: delta_if_added(extra, epsilon) <= delta, FEWEST_EXTRA)
     tail = NEGLIGIBLE * delta
     about = _least(lambda extra: delta_if_replaced(extra, epsilon, tail, ROWS // 8, COLUMNS // 6) <= delta, FEWEST_EXTRA)
-    return _least(lambda extra: delta_if_replaced(extra, epsilon, tail) <= delta, about)  # a coarse grid asks for too much
+    return _least(lambda extra: delta_if_replaced(extra, epsilon, tail) <= delta, about)  # the coarse grid asks for too much
 
 
 def _least(private: Callable[[int], bool], start: int) -> int:
-    """The least number that is private; more always are if it is (V3). From a guess on, steps are doubled, then halved."""
+    """The smallest private number; all larger ones are private too (V3). From a guess, double the steps, then bisect."""
     step = max(1, start // 64)
     low = high = start
     if private(start):
@@ -293,8 +293,8 @@ def _least(private: Callable[[int], bool], start: int) -> int:
     else:
         while not private(high := min(low + step, LARGEST_EXTRA)):
             if high == LARGEST_EXTRA:
-                raise PrivacyError("Wishart noise would need more degrees of freedom than can be computed with",
-                                   found=f"more than {LARGEST_EXTRA}", remedy="take the mechanism gaussian: its noise is smaller")
+                raise PrivacyError("Wishart noise would need too many degrees of freedom",
+                                   found=f"more than {LARGEST_EXTRA}", remedy="use the mechanism gaussian: its noise is smaller")
             low, step = high, 2 * step
     while high - low > 1:
         middle = (low + high) // 2

@@ -20,8 +20,8 @@ class AdasspSensitivity:
     """The most that one privacy unit can change the two pieces of an `adassp` release, both on the grid.
 
     Attributes:
-        sums: of (S, z) together, as the symmetric matrix [[S, z], [zᵀ, 0]]; its Frobenius norm counts z twice.
-        eigenvalue: of the smallest eigenvalue of S, a single number.
+        sums: sensitivity of (S, z) as the symmetric matrix [[S, z], [zᵀ, 0]]; its Frobenius norm counts z twice.
+        eigenvalue: sensitivity of the smallest eigenvalue of S, a single number.
     """
 
     sums: GramSensitivity
@@ -34,16 +34,16 @@ def adassp_sensitivity(*, scalars: int, blocks: int, predictors: int, norm_bound
 
     Args:
         scalars: number of columns of u with values anywhere in [-1, 1].
-        blocks: number of groups of columns of u of which at most one is not zero in a row, its value being in [-1, 1].
-        predictors: number of columns of a, the constant included.
-        norm_bound: bound on the norm of (u, y), if rows were clipped to one that is smaller than what the box implies.
+        blocks: number of groups of columns of u of which at most one is nonzero in a row, with a value in [-1, 1].
+        predictors: number of columns of a, including the constant.
+        norm_bound: bound on the norm of (u, y), if rows were clipped to one smaller than the box implies.
         adjacency, max_rows, unit_is_row: as for `gram_sensitivity`.
 
     >>> s = adassp_sensitivity(scalars=2, blocks=0, predictors=3, norm_bound=None, adjacency="replace-one")
     >>> round(s.sums.frobenius / 2**0.5, 3), round(s.eigenvalue.frobenius, 3)
     (4.0, 3.0)
     """
-    whole = gram_sensitivity(  # A1: of the Gram matrix of (1, u, y), whose last entry is not released
+    whole = gram_sensitivity(  # A1: for the Gram matrix of (1, u, y), whose last entry is not released
         scalars=scalars + 1, blocks=blocks, size=predictors + 1, radius=norm_bound if norm_bound is not None else 1.0,
         norm_clipped=norm_bound is not None, adjacency=adjacency, max_rows=max_rows, unit_is_row=unit_is_row)
     box, step = Fraction(scalars + blocks), Fraction(STATISTIC_GRID)

@@ -1,7 +1,7 @@
 """Sensitivity of the Gram matrix of averaged rows (paper 002, Appendix B.1). The proofs are in averaged.md, beside this file.
 
-The paper says that averaging leaves the sensitivity as it was. It does not: one row's change is multiplied by the sum of the
-other rows of its group, so for rows that are not very short the sensitivity grows, to nearly 4r² instead of √2(1 + r²).
+The paper says that averaging leaves the sensitivity unchanged. It does not: one row's change is multiplied by the sum of the
+other rows of its group, so unless rows are very short the sensitivity grows, to nearly 4r² instead of √2(1 + r²).
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ def averaged_sensitivity(*, group: int, scalars: int, blocks: int, size: int, ra
     Args:
         group: number k of rows in a group, at least 2; one group may have fewer.
         scalars, blocks, size, radius, norm_clipped: as for `gram_sensitivity`.
-        indicators: how many of the blocks hold no negative value, as the indicators of a category do.
+        indicators: how many of the blocks hold no negative value, like the indicators of a category.
 
-    The result is for Gaussian noise only: its L1 norm is infinite, so that no Laplace noise can be calibrated to it.
+    The result is for Gaussian noise only: its L1 norm is infinite, so Laplace noise cannot be calibrated to it.
 
     >>> s = averaged_sensitivity(group=2, scalars=1, blocks=0, size=2, radius=1.0, norm_clipped=False)
     >>> round(s.frobenius ** 2, 2), s.l1
@@ -33,7 +33,7 @@ def averaged_sensitivity(*, group: int, scalars: int, blocks: int, size: int, ra
     """
     check_group(group)
     if not 0 <= indicators <= blocks:
-        raise PrivacyError("blocks of indicators are some of the blocks", found=f"{indicators} of {blocks}",
+        raise PrivacyError("indicators must be between 0 and the number of blocks", found=f"{indicators} of {blocks}",
                            remedy="count the released columns again")
     # A group of one row is an ordinary row; this call also checks the shape and includes the grid.
     alone = gram_sensitivity(scalars=scalars, blocks=blocks, size=size, radius=radius, norm_clipped=norm_clipped,
@@ -49,10 +49,10 @@ def averaged_sensitivity(*, group: int, scalars: int, blocks: int, size: int, ra
 
 
 def check_group(group: object) -> None:
-    """Refuse what cannot be the size of a group to average."""
+    """Refuse anything that cannot be the size of a group to average."""
     if not is_whole(group, 2):
-        raise PrivacyError("rows are averaged in groups of two or more", found=repr(group),
-                           remedy="give a whole number, for example 10, or leave averaging out")
+        raise PrivacyError("average must be a whole number >= 2", found=repr(group),
+                           remedy="for example 10, or leave averaging out")
 
 
 def _squared_change(group: int, radius_squared: Fraction, apart_squared: Fraction) -> Fraction:

@@ -1,6 +1,6 @@
 """Scores of candidates for a bound of a column, and how much one privacy unit can change them.
 
-The proofs are in bounds.md, beside this file. Everything here is in whole numbers, and exact.
+The proofs are in bounds.md, beside this file. Everything here is in integers, and exact.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class BoundSensitivity(Neighbours):
 
 
 def target(cells: int, tail: Fraction, fewest: int) -> int:
-    """How many cells are to lie beyond the bound: a share of them, but not fewer than the noise can hide.
+    """How many cells should lie beyond the bound: a share of them, but at least as many as the noise can hide.
 
     >>> target(10_000, Fraction(1, 100), 20), target(1000, Fraction(1, 100), 20)
     (100, 20)
@@ -36,7 +36,7 @@ def target(cells: int, tail: Fraction, fewest: int) -> int:
 
 
 def rank_scores(beyond: Counts, cells: int, wanted: int) -> Counts:
-    """The score of each candidate, in the order outwards; ``beyond`` counts the cells that lie strictly beyond each.
+    """The score of each candidate, ordered outwards; ``beyond`` counts the cells strictly beyond each.
 
     Zero is best: the first candidate that leaves at most ``wanted`` cells outside.
 

@@ -1,6 +1,6 @@
 """Sensitivity of the Gram matrix of rows a = (1, u). The proofs are in gram.md, beside this file; "P1" ... name them.
 
-Everything is computed in exact rational numbers; a result is rounded once or twice, and always up.
+Everything is computed in exact rational numbers; a result is rounded once or twice, always up.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from noisewise.schema.basis import STATISTIC_GRID
 
 @dataclass(frozen=True, kw_only=True)
 class GramSensitivity(Neighbours):
-    """The most that one privacy unit can change a Gram matrix that was floored to the grid.
+    """The most that one privacy unit can change a Gram matrix floored to the grid.
 
     Attributes:
         frobenius: bound on the Frobenius norm of the change.
-        l1: bound on the sum of the absolute changes of the upper triangle, diagonal included.
+        l1: bound on the sum of the absolute changes of the upper triangle, including the diagonal.
         corner_is_public: whether the corner (the number of rows) is the same for all neighbours.
         size: number of columns of the matrix; 0 where no mechanism needs it.
-        spectral: bound on the eigenvalues of the change, in absolute value, of the exact matrix that was *not* floored, if the
-            unit is one row; infinite where there is none that a mechanism could use.
+        spectral: bound on the absolute eigenvalues of the change of the exact matrix, *not* floored, if the unit is one row;
+            infinite where no mechanism could use one.
     """
 
     frobenius: float
@@ -42,13 +42,13 @@ def gram_sensitivity(*, scalars: int, blocks: int, size: int, radius: float, nor
 
     Args:
         scalars: number of columns of u with values anywhere in [-1, 1].
-        blocks: number of groups of columns of which at most one is not zero in a row, its value being in [-1, 1].
-        size: number of columns of a, the constant included.
-        radius: bound on the Euclidean norm of u. It is used only if rows were clipped to it.
+        blocks: number of groups of columns of which at most one is nonzero in a row, with a value in [-1, 1].
+        size: number of columns of a, including the constant.
+        radius: bound on the Euclidean norm of u; used only if rows were clipped to it.
         norm_clipped: whether `radius` was enforced on the rows; otherwise the norm follows from the box.
         adjacency: "replace-one" or "add-remove".
-        max_rows: the most rows that a unit may have; 1 if the unit is a row.
-        unit_is_row: False if the unit is a column's value. The number of rows is then not public.
+        max_rows: the most rows a unit may have; 1 if the unit is a row.
+        unit_is_row: False if the unit is a value of a column; then the number of rows is not public.
 
     >>> s = gram_sensitivity(scalars=2, blocks=0, size=3, radius=2**0.5, norm_clipped=False, adjacency="add-remove")
     >>> round(s.frobenius, 3), round(s.l1, 3), s.corner_is_public
@@ -67,7 +67,7 @@ def gram_sensitivity(*, scalars: int, blocks: int, size: int, radius: float, nor
         row = added
     elif unit_is_row:
         row = replaced
-    else:  # P5: a unit may be replaced by one with fewer rows, so that rows are replaced, added or removed.
+    else:  # P5: a unit may be replaced by one with fewer rows, so rows are replaced, added or removed.
         row = max(added[0], replaced[0]), max(added[1], replaced[1])
 
     step = Fraction(STATISTIC_GRID)  # P6: flooring adds less than one step to the change of each entry.
@@ -124,7 +124,7 @@ def _l1_replace_one(scalars: int, blocks: int, radius_squared: Fraction) -> Frac
     """P4. The smallest of the bound from the box and the two from the norm."""
     box = blocks * (blocks + 3) + _largest_scalar_change(scalars, blocks)
     triangle = 2 * (_l1_add_remove(scalars, blocks, radius_squared) - 1)
-    # W of P4(c): entries that can change; those off the diagonal count one half.
+    # W of P4(c): entries that can change; off-diagonal ones count one half.
     weight = (Fraction(3 * (scalars + 2 * blocks), 2) + Fraction(scalars * (scalars - 1), 4) + scalars * blocks
               + Fraction(blocks * (blocks - 1), 2))
     cauchy = Fraction(sqrt_round_up(weight * _frobenius_replace_one_squared(radius_squared)))
@@ -156,5 +156,5 @@ def _largest_scalar_change(scalars: int, blocks: int) -> Fraction:
 
 def _check_shape(scalars: int, blocks: int, size: int) -> None:
     if scalars < 0 or blocks < 0 or size < 1 + scalars + blocks:
-        raise PrivacyError("a row has a constant, one column per scalar and at least one column per block",
+        raise PrivacyError("a row must have a constant, one column per scalar and at least one column per block",
                            found=f"scalars={scalars}, blocks={blocks}, size={size}", remedy="count the released columns again")

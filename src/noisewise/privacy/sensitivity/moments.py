@@ -1,7 +1,7 @@
 """Sensitivity of a `moments` release. The proofs are in moments.md, beside this file; "M1" ... name them.
 
-The release holds blocks of sums over rows (x, y): of all monomials of degree k in x, alone or times y. Everything is computed in
-exact rational numbers; a result is rounded once or twice, and always up.
+The release holds blocks of sums over rows (x, y): sums of all monomials of degree k in x, alone or times y. Everything is
+computed in exact rational numbers; a result is rounded once or twice, always up.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ MONOMIAL_ERROR = Fraction(1, 2**19)
 """M5. A monomial of order 3 or more in a row's rounded values is summed with at most this error."""
 
 TOLERANCE = Fraction(1, 2**32)
-"""M2. How far the bound on the maximum may be above it, relative to the bound on all terms."""
+"""M2. How far the bound may exceed the maximum, relative to the bound on all terms."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class MomentsSensitivity(Neighbours):
-    """The most that one privacy unit can change a `moments` release that was floored to the grid.
+    """The most that one privacy unit can change a `moments` release floored to the grid.
 
     Attributes:
-        norm: bound on the Euclidean norm of the change, each block's monomials being multiplied by the root of their multinomial
+        norm: bound on the Euclidean norm of the change, with each block's monomials multiplied by the root of their multinomial
             coefficient and of the block's weight.
         weights: the weight of each block by its name.
         predictors: number of columns of x.
@@ -46,11 +46,11 @@ def moments_sensitivity(*, weights: Mapping[str, float], scalars: int, groups: i
     """Bound the effect of one privacy unit on the blocks of a `moments` release.
 
     Args:
-        weights: of each block, by its name; the number of rows, if it is released with noise, is the block "n".
+        weights: weight of each block, by name; the number of rows, if released with noise, is the block "n".
         scalars: number of columns of x with values anywhere in [-1, 1].
-        groups: number of groups of columns of x of which at most one is not zero in a row, its value being in [-1, 1].
+        groups: number of groups of columns of x of which at most one is nonzero in a row, with a value in [-1, 1].
         predictors: number of columns of x.
-        norm_bound: bound on the norm of x, if it was clipped to one that is smaller than what the box implies.
+        norm_bound: bound on the norm of x, if it was clipped to one smaller than the box implies.
         adjacency, max_rows, unit_is_row: as for `gram_sensitivity`.
 
     >>> found = moments_sensitivity(weights={"xx": 1, "yx": 1}, scalars=1, groups=0, predictors=1, norm_bound=None,
@@ -102,8 +102,8 @@ def replaced_square(alone: Sequence[Fraction], with_response: Sequence[Fraction]
 def largest_value(polynomial: Sequence[Fraction], reach: Fraction, tolerance: Fraction) -> Fraction:
     """M2. At least the maximum of a polynomial (by ascending powers) on [-reach, reach], and at most `tolerance` above it.
 
-    In the Bernstein basis of an interval the largest coefficient is at least the maximum there, and the first and the last are
-    values. Intervals are halved until the former is close to the best of the latter.
+    In the Bernstein basis of an interval the largest coefficient is at least the maximum there, and the first and last
+    coefficients are values. Intervals are halved until the largest coefficient is close to the best value.
 
     >>> round(float(largest_value([Fraction(0), Fraction(2), Fraction(-1)], Fraction(5), Fraction(1, 10**6))), 5)
     1.0
@@ -146,7 +146,7 @@ def _halved(coefficients: list[Fraction]) -> tuple[list[Fraction], list[Fraction
 
 
 def _grid_square(weights: Mapping[str, float], predictors: int, max_rows: int) -> Fraction:
-    """M5. The squared norm of what rounding and flooring can add; multinomial coefficients of degree k sum to predictors**k."""
+    """M5. The squared norm that rounding and flooring can add; multinomial coefficients of degree k sum to predictors**k."""
     total = Fraction(0)
     for name, weight in weights.items():
         block = MomentBlock.named(name)
@@ -164,7 +164,7 @@ def _check(weights: Mapping[str, float], adjacency: str, max_rows: int, unit_is_
     check_unit(max_rows, unit_is_row)
     public = adjacency == "replace-one" and unit_is_row
     if not weights or ("n" in weights) == public or not all(0 < weight < math.inf for weight in weights.values()):
-        raise PrivacyError("a sensitivity needs positive weights, one of them for the number of rows unless that is public",
+        raise PrivacyError("weights must be positive, with one for the number of rows unless that is public",
                            found=f"{dict(weights)!r}, {adjacency}", remedy="see checked_blocks")
     if norm_bound is not None:
         checked_norm_bound(norm_bound)

@@ -12,12 +12,12 @@ from noisewise.schema.schema import ADJACENCIES
 
 @dataclass(frozen=True, kw_only=True)
 class Neighbours:
-    """What one privacy unit is, and what happens to it.
+    """What one privacy unit is, and how neighbouring tables differ in it.
 
     Attributes:
         adjacency: "replace-one" or "add-remove".
         unit_is_row: whether the privacy unit is a row, or the rows that share a value of a unit column.
-        max_rows: the most rows that a unit may have.
+        max_rows: the most rows a unit may have.
     """
 
     adjacency: str
@@ -25,7 +25,7 @@ class Neighbours:
     max_rows: int = 1
 
     def words(self, unit: str | None) -> str:
-        """How a sentence about them begins; `unit` names the unit column, if there is one."""
+        """The beginning of a sentence about them; `unit` names the unit column, if any."""
         if self.unit_is_row:
             who = "any one row"
         else:
@@ -37,19 +37,22 @@ class Neighbours:
 
 
 def check_adjacency(adjacency: str) -> None:
+    """Refuse an unknown adjacency."""
     if adjacency not in ADJACENCIES:
         raise PrivacyError("adjacency must be replace-one or add-remove", found=repr(adjacency),
                            remedy='declare adjacency = "replace-one" (n is public) or "add-remove" (n is private)')
 
 
 def check_unit(max_rows: int, unit_is_row: bool) -> None:
+    """Refuse an impossible maximum of rows per unit."""
     if max_rows < 1 or (unit_is_row and max_rows != 1):
-        raise PrivacyError("a unit has a maximum of at least one row, and exactly one if the unit is the row",
+        raise PrivacyError("max_rows must be >= 1, and exactly 1 if the unit is the row",
                            found=f"max_rows={max_rows}, unit_is_row={unit_is_row}",
                            remedy='declare unit = "row", or a unit column with max_rows >= 1')
 
 
 def checked_norm_bound(value: float) -> Fraction:
+    """The norm bound as an exact number; refused unless positive and finite."""
     if not (math.isfinite(value) and value > 0):
-        raise PrivacyError("the norm bound must be positive and finite", found=repr(value), remedy="declare a positive number")
+        raise PrivacyError("norm_bound must be positive and finite", found=repr(value), remedy="declare a positive number")
     return Fraction(value)

@@ -13,17 +13,17 @@ from noisewise.privacy.sensitivity.neighbours import Neighbours
 
 @dataclass(frozen=True, kw_only=True)
 class PartitionSensitivity(Neighbours):
-    """The most that one privacy unit can change K sums over parts of values from 0 to 1 (P3): the same for all neighbours.
+    """The most that one privacy unit can change K sums over parts of values from 0 to 1 (P3); the same for all neighbours.
 
     Attributes:
-        numbers: K, how many sums there are.
+        numbers: K, the number of sums.
     """
 
     numbers: int
 
     @property
     def largest(self) -> float:
-        """In each sum (the L-infinity norm)."""
+        """The most that each sum can change (the L-infinity norm)."""
         return 1.0
 
     @property

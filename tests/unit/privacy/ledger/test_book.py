@@ -90,7 +90,7 @@ def test_what_the_budget_does_not_cover_is_refused_before_noise_and_advice_can_b
 ) -> None:
     ledger = pure_ledger(tmp_path, epsilon=1.5)
     release(ledger)
-    with pytest.raises(BudgetError, match="1 is spent, and with this release it would be 2") as refused:
+    with pytest.raises(BudgetError, match="1 is spent.* 2") as refused:
         release(ledger, edition="2")
     assert drawn == ["noise"] and len(ledger.entries()) == 3
     assert "0.5 with Laplace noise" in str(refused.value.remedy) or "0.4" in str(refused.value.remedy)
@@ -188,7 +188,7 @@ def test_too_many_parts_add_up_rather_than_be_forgotten() -> None:
 def test_a_ledger_protects_one_kind_of_neighbour(tmp_path: Path, other: dict[str, Any], drawn: list[str]) -> None:
     ledger = pure_ledger(tmp_path)
     release(ledger)
-    with pytest.raises(BudgetError, match="protect the same"):
+    with pytest.raises(BudgetError, match="adjacency and unit"):
         nw.release({**ROWS, "person": ROWS["age"]}, schema(**other), epsilon=0.1, ledger=ledger, run=QUIET)
     assert drawn == ["noise"]
 
@@ -216,7 +216,7 @@ def test_a_charge_without_a_file_counts_and_is_told(tmp_path: Path, monkeypatch:
         with pytest.raises(ZeroDivisionError):
             release(ledger)
     assert [entry.number for entry in ledger.unfinished()] == [2] and ledger.spent().epsilon == 1.0
-    with pytest.raises(PrivacyError, match="no file of this entry"):
+    with pytest.raises(PrivacyError, match="no file"):
         ledger.file(2)
     ledger.patience = 0.0
     release(ledger)
@@ -273,7 +273,7 @@ def test_a_charge_is_completed_once(tmp_path: Path) -> None:
     number = charge(ledger)
     ledger.complete(number, b"x")
     for wrong in (number, 1, 77):
-        with pytest.raises(PrivacyError, match="completed once"):
+        with pytest.raises(PrivacyError, match="completed only once"):
             ledger.complete(wrong, b"y")
 
 

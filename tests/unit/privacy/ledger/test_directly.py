@@ -44,7 +44,7 @@ def test_other_neighbours_are_refused(tmp_path: Path) -> None:
     for _ in range(2):
         charge(ledger, 0.1, neighbours="replace-one, row")
     assert [known.neighbours for known in ledger.entries()] == ["", "replace-one, row", "replace-one, row"]
-    with pytest.raises(BudgetError, match="protect the same"):
+    with pytest.raises(BudgetError, match="adjacency and unit"):
         charge(ledger, 0.1, neighbours="add-remove, row")
 
 
@@ -74,7 +74,7 @@ def test_files_that_were_exchanged_are_not_handed_out(tmp_path: Path) -> None:
     numbers = list(stored)
     ledger._store.file = lambda number: stored[numbers[1 - numbers.index(number)]]  # type: ignore[method-assign]
     for number in numbers:
-        with pytest.raises(BudgetError, match="not handed out"):
+        with pytest.raises(BudgetError, match="not returned"):
             ledger.file(number)
 
 
@@ -101,9 +101,9 @@ def test_a_ledger_begins_with_its_total() -> None:
     wrong = [{name: value for name, value in stated.items() if name != left_out} for left_out in stated]
     costs = [None, *wrong, {**stated, "format": "1"}]
     for entries in ([], [replace(opened, what="charged")], *([replace(opened, cost=cost)] for cost in costs)):
-        with pytest.raises(PrivacyError, match="begins with its total"):
+        with pytest.raises(PrivacyError, match="total budget"):
             Total.of(entries)
-    with pytest.raises(PrivacyError, match="uses ledgers of format 1"):
+    with pytest.raises(PrivacyError, match="format 1"):
         Total.of([replace(opened, cost={**stated, "format": 2})])
 
 
@@ -113,8 +113,8 @@ def test_an_entry_that_is_dated_before_another_shows() -> None:
     early = replace(second, at="2026-01-01")
     early = replace(early, digest=early.computed_digest())
     assert list(problems([first, second])) == []
-    assert [words for words in problems([first, early]) if "is dated before" in words] == [
-        "entry 2 is dated before the one before it: 2026-01-01, after 2026-01-02"]
+    assert [words for words in problems([first, early]) if "is dated" in words] == [
+        "entry 2 is dated 2026-01-01, before the previous one (2026-01-02)"]
 
 
 def test_a_digest_covers_every_other_field() -> None:
@@ -150,9 +150,9 @@ def test_every_other_fault_of_a_chain_shows_in_words() -> None:
     assert list(problems([first, replace(second, who="you"), third])) == ["entry 2 was changed after it was written"]
     assert list(problems([first, third])) == [
         "entry 2 is missing or out of place (found 3)",
-        "entry 3 does not follow the one before it: an entry was changed, removed or put in"]
+        "entry 3 does not follow the previous one: an entry was changed, removed or inserted"]
     unknown = entry(first, what="erased")
-    assert list(problems([first, unknown])) == ["entry 2 is of a kind that is not known here: erased"]
+    assert list(problems([first, unknown])) == ["entry 2 is of an unknown kind: erased"]
 
 
 def test_a_digest_that_was_kept_elsewhere_is_looked_for(tmp_path: Path) -> None:
@@ -160,7 +160,7 @@ def test_a_digest_that_was_kept_elsewhere_is_looked_for(tmp_path: Path) -> None:
     charge(ledger, 0.1)
     for known in ledger.entries():
         assert ledger.verify(known.digest) == []
-    assert ["is not here" in words for words in ledger.verify("0" * 64)] == [True]
+    assert ["kept elsewhere" in words for words in ledger.verify("0" * 64)] == [True]
 
 
 def test_what_remains_is_what_can_be_charged(tmp_path: Path) -> None:
@@ -179,7 +179,7 @@ def test_only_a_charge_with_a_cost_is_a_spending() -> None:
     cost = {"epsilon": 1.0, "delta": 0.0, "pieces": [["laplace", 1.0]]}
     assert entry(cost=cost).spending == Cost.laplace(1.0, 1.0)
     for other in (entry(), entry(what="opened", cost=cost), entry(what="released", cost=cost)):
-        with pytest.raises(PrivacyError, match="a charge has a cost"):
+        with pytest.raises(PrivacyError, match="entry 1"):
             _ = other.spending
 
 

@@ -60,7 +60,7 @@ def test_folders_other_files_and_missing_places_are_refused_and_left_alone(tmp_p
     connection.execute("CREATE TABLE patients (name TEXT)")
     connection.commit()
     connection.close()
-    for place, words in ((tmp_path, "is a folder"), (text, "cannot be used"), (other, "no ledger"),
+    for place, words in ((tmp_path, "is a folder"), (text, "cannot be used"), (other, "not a ledger"),
                          (tmp_path / "not" / "there.db", "must exist")):
         before = {path: path.read_bytes() for path in (text, other)}
         with pytest.raises(PrivacyError, match=words):
@@ -76,7 +76,7 @@ def test_a_ledger_of_the_unpublished_version_is_named_as_such(tmp_path: Path) ->
     connection.close()
     before = old.read_bytes()
     for limits in ({}, {"epsilon": 1}):
-        with pytest.raises(PrivacyError, match=r"before noisewise 0.2 was published.*budget\.db.*what the old one has left"):
+        with pytest.raises(PrivacyError, match=r"before noisewise 0.2 was published.*budget\.db.*open a new one"):
             Ledger.open(old, **limits)
     assert old.read_bytes() == before
 
@@ -151,7 +151,7 @@ def test_a_ledger_that_was_replaced_since_it_was_opened_is_not_charged(tmp_path:
     ledger = pure_ledger(tmp_path, epsilon=3.0)
     (tmp_path / "budget.db").unlink()
     pure_ledger(tmp_path, epsilon=1.0)
-    with pytest.raises(BudgetError, match="another one than when it was opened"):
+    with pytest.raises(BudgetError, match="when it was opened"):
         charge(ledger, 0.1)
 
 
@@ -162,7 +162,7 @@ TAMPERING = {
     "middle": ("DELETE FROM noisewise_entries WHERE number = 2", "entry 2 is missing"),
     "file": ("UPDATE noisewise_files SET content = x'00'", "file of entry 2"),
     "no file": ("DELETE FROM noisewise_files", "file of entry 2"),
-    "kind": ("UPDATE noisewise_entries SET what = 'gift' WHERE number = 2", "not known here: gift"),
+    "kind": ("UPDATE noisewise_entries SET what = 'gift' WHERE number = 2", "unknown kind: gift"),
     "part": ("UPDATE noisewise_entries SET stratum = '{\"year\": \"2020\"}' WHERE number = 2", "entry 2 was changed"),
     "total": ("UPDATE noisewise_entries SET cost = replace(cost, '3.0', '30.0') WHERE number = 1", "entry 1 was changed"),
 }
@@ -177,7 +177,7 @@ def test_changes_show_and_the_ledger_is_closed(tmp_path: Path, case: str) -> Non
     tamper(tmp_path / "budget.db", statement)
     assert any(words in found for found in ledger.verify())
     if "file" in case:
-        with pytest.raises(PrivacyError, match="changed is not handed out|no file of this entry"):
+        with pytest.raises(PrivacyError, match="changed and is not returned|no file"):
             release(ledger)
     else:
         with pytest.raises(BudgetError, match="was changed cannot be charged"):
@@ -230,7 +230,7 @@ def test_more_than_the_total_shows(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     with monkeypatch.context() as careless:
         careless.setattr(Ledger, "_covers", lambda *_: True)
         charge(ledger, 5.0)
-    assert ledger.verify() == ["more was charged than the total budget"]
+    assert ledger.verify() == ["the charges exceed the total budget"]
 
 
 def test_a_ledger_of_a_newer_version_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -312,7 +312,7 @@ def test_a_chain_begins_with_nothing_before_it() -> None:
     [first, second] = chain(2)
     assert first.before == FIRST and second.before == first.digest
     assert Entry(**asdict(first)).computed_digest() == first.digest
-    with pytest.raises(PrivacyError, match="begins with"):
+    with pytest.raises(PrivacyError, match="total budget"):
         Total.of([first])
-    with pytest.raises(PrivacyError, match="a charge has a cost"):
+    with pytest.raises(PrivacyError, match="entry 1"):
         _ = replace(first, cost=None).spending

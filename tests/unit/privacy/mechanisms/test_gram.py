@@ -45,7 +45,7 @@ def test_laplace_spends_no_delta_even_if_one_is_offered() -> None:
     [
         (1.0, None, "gaussian", "needs a delta"),
         (1.0, 1e-6, "cauchy", "known are gaussian, laplace, wishart, wishart-paper"),
-        (1.0, None, "wishart", "Wishart noise cannot give a pure epsilon guarantee"),
+        (1.0, None, "wishart", "needs a delta"),
         (0.0, 1e-6, None, "epsilon must be positive"),
         (-1.0, None, None, "epsilon must be positive"),
         (1.0, 1.0, None, "delta must lie"),
@@ -99,7 +99,7 @@ def test_statistic_must_be_symmetric_and_on_the_grid(matrix: Any, delta: float |
 
 
 def test_noise_that_does_not_fit_the_grid_is_refused() -> None:
-    with pytest.raises(PrivacyError, match="must fit the 64-bit grid"):
+    with pytest.raises(PrivacyError, match="64-bit grid"):
         choose_mechanism(sensitivity(), 1e-15, None, None).perturb(np.zeros((5, 5), dtype=np.int64))
 
 
@@ -140,9 +140,9 @@ def test_wishart_noise_has_the_structure_of_gaussian_noise() -> None:
 
 def test_the_degrees_of_the_paper_are_refused_where_they_are_too_few() -> None:
     """28 log(4/delta)/epsilon² falls to nothing for a large epsilon; what is needed does not."""
-    with pytest.raises(PrivacyError, match="paper 004 must give the guarantee") as refused:
+    with pytest.raises(PrivacyError, match="paper 004") as refused:
         choose_mechanism(sensitivity(), 10.0, 1e-6, "wishart-paper")
-    assert "where 2" in str(refused.value.found)
+    assert "; 2" in str(refused.value.found)
 
 
 def test_wishart_noise_is_refused_where_nothing_is_proved() -> None:
@@ -180,7 +180,7 @@ def test_wishart_noise_is_for_a_matrix_of_one_size() -> None:
     wishart = choose_mechanism(sensitivity(), 1.0, 1e-6, "wishart")
     assert isinstance(wishart, SymmetricWishart)
     for size in (4, 6):
-        with pytest.raises(PrivacyError, match="5 by 5 as it was calibrated for"):
+        with pytest.raises(PrivacyError, match="5 by 5"):
             wishart.perturb(np.zeros((size, size), dtype=int).astype(object), 2.0**-40)
 
 

@@ -145,7 +145,7 @@ def test_noise_is_for_all_sums_of_its_own_blocks() -> None:
     sums = {name: np.zeros(size, dtype=np.int64) for name, size in (("x", 2), ("xx", 3), ("y", 1), ("yx", 2))}
     assert {name: len(values) for name, values in mechanism.perturb(sums).items()} == {"x": 2, "xx": 3, "y": 1, "yx": 2}
     for wrong in ({**sums, "x": sums["xx"]}, {name: sums[name] for name in ("x", "xx", "y")}, {**sums, "xxx": sums["x"]}):
-        with pytest.raises(PrivacyError, match="all sums of the blocks"):
+        with pytest.raises(PrivacyError, match="blocks"):
             mechanism.perturb(wrong)
 
 

@@ -107,10 +107,10 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "mechanism": ({"mechanism": "wishart", "delta": 1e-6}, "known are gaussian, laplace"),
     "gaussian without delta": ({"mechanism": "gaussian"}, "needs a delta"),
     "delta": ({"delta": 1.0}, "delta must lie"),
-    "unknown share": ({"shares": {"height": 2}}, "names of declared columns"),
+    "unknown share": ({"shares": {"height": 2}}, "shares.*'height'"),
     "negative share": ({"shares": {"age": -1}}, "a share is a positive number"),
     "add-remove": ({"schema": Schema.from_dict({"adjacency": "add-remove", "columns": COLUMNS})},
-                   'only under replace-one.*kind gram'),
+                   'only under replace-one.*gram'),
     "unit column": ({"schema": Schema.from_dict({"adjacency": "replace-one", "columns": COLUMNS,
                                                  "unit": {"column": "person", "max_rows": 2}})}, "only under replace-one"),
     "unknown bounds": ({"schema": Schema.from_dict({"adjacency": "replace-one", "columns": {"x": {"bounds": "unknown"}}})},
@@ -120,9 +120,9 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "a column named copy": ({"copies": 2, "schema": Schema.from_dict({"adjacency": "replace-one",
                                                                       "columns": {"copy": {"bounds": [0, 1]}}})}, "rename it"),
     "huge bounds": ({"schema": Schema.from_dict({"adjacency": "replace-one", "columns": {"x": {"bounds": [0, 1e300]}}})},
-                    "a double can hold"),
+                    "column 'x'"),
     "gaussian noise on levels": ({"delta": 1e-6, "mechanism": "gaussian", "schema": Schema.from_dict(
-        {"adjacency": "replace-one", "columns": {"ward": COLUMNS["ward"]}})}, "Gaussian noise is for numbers"),
+        {"adjacency": "replace-one", "columns": {"ward": COLUMNS["ward"]}})}, "Gaussian noise"),
 }
 
 

@@ -225,7 +225,7 @@ def test_less_privacy_needs_fewer_degrees(epsilon: float, delta: float, factor: 
 
 
 def test_what_cannot_be_drawn_is_refused() -> None:
-    with pytest.raises(PrivacyError, match="more degrees of freedom than can be computed with"):
+    with pytest.raises(PrivacyError, match="degrees of freedom"):
         smallest_degrees(5, 1e-6, 1e-6, replaced=False)
     for tiny in (1e-9, 1e-200):
         with pytest.raises(PrivacyError, match="more than 2"):

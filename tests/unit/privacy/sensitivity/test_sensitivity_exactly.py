@@ -212,5 +212,5 @@ def test_moments_of_no_rows_or_with_any_weight_that_is_none_are_refused(changes:
     shape: dict[str, Any] = {"weights": {"n": 1.0, "xx": 1.0}, "scalars": 1, "groups": 0, "predictors": 1, "norm_bound": None,
                              "adjacency": "replace-one", "unit_is_row": False, "max_rows": 2}
     moments_sensitivity(**shape)
-    with pytest.raises(PrivacyError, match="a sensitivity needs|at least one row"):
+    with pytest.raises(PrivacyError, match="weights|max_rows"):
         moments_sensitivity(**{**shape, **changes})
