@@ -1,6 +1,6 @@
-"""A density with its gradient, by autograd or by JAX, its mode and the curvature there.
+"""A density with its gradient, its mode and the curvature there.
 
-Together a normal approximation, and the coordinates in which NUTS is at ease.
+They make a normal approximation, and NUTS samples in coordinates that they define.
 """
 
 from __future__ import annotations
@@ -20,21 +20,6 @@ ValueAndGradient = Callable[[Array], tuple[float, Array]]
 
 STEP = 1e-3
 """Step of the central differences, in units of standard deviations along each axis: error of order 1e-6."""
-
-
-def autograd_density(log_density: Callable[..., Any], data: Mapping[str, Any]) -> ValueAndGradient:
-    """The density and its gradient without JAX."""
-    import autograd
-    import autograd.numpy
-
-    function = autograd.value_and_grad(lambda x: log_density(x, data, autograd.numpy))
-
-    def evaluate(x: Array) -> tuple[float, Array]:
-        with np.errstate(all="ignore"):  # far-away points of a line search may overflow; the caller looks at the value
-            value, gradient = function(x)
-        return float(value), gradient
-
-    return evaluate
 
 
 def jax_density(log_density: Callable[..., Any], data: Mapping[str, Any]) -> ValueAndGradient:
