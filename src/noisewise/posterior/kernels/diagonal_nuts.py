@@ -69,9 +69,9 @@ def sample_diagonal(log_density: LogDensity, data: Mapping[str, Any], point: Arr
 
 
 GUESS_WORTH: Final = 10.0
-"""A guessed variance counts for as much as so many independent draws."""
+"""A guessed variance weighs as much as this many independent draws."""
 CORRELATED: Final = 4.0
-"""So many draws of the warm-up count for one independent draw."""
+"""This many warm-up draws weigh as much as one independent draw."""
 
 
 def _corrected(guess: Array, visited: Array) -> Array:
@@ -83,13 +83,13 @@ def _corrected(guess: Array, visited: Array) -> Array:
 
 
 def _called(step: Any, arguments: tuple[Any, ...]) -> Any:
-    with double_precision():  # its context is the thread's own
+    with double_precision():  # the setting is per thread
         return as_numpy(step(*arguments))
 
 
 @cache
 def stepper(log_density: LogDensity) -> Any:
-    """The one compiled function: ``CHUNK`` transitions of a chain, with or without adapting the step size."""
+    """Compile ``CHUNK`` transitions of a chain, with or without adapting the step size."""
     import jax
     import jax.numpy as jnp
     from blackjax.adaptation.step_size import DualAveragingAdaptationState, dual_averaging_adaptation

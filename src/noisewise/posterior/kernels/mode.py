@@ -59,12 +59,12 @@ class Mode:
 
 
 def doubts_about(converged: bool) -> tuple[str, ...]:
-    """What is to be said of a fit around a mode that was, or was not, found."""
+    """The caveats of a fit around a mode, depending on whether the search converged."""
     return () if converged else ("the search for the posterior's mode did not settle",)
 
 
 def find_mode(log_density: ValueAndGradient, start: Array, start_scale: Array, rounds: int = 6) -> Mode:
-    """Alternate between whitening by the curvature and L-BFGS until a round no longer moves the point."""
+    """Alternate between whitening by the curvature and L-BFGS until the gradient is small."""
     from scipy.optimize import minimize
 
     point = start
@@ -89,7 +89,7 @@ def find_mode(log_density: ValueAndGradient, start: Array, start_scale: Array, r
 
 
 def _whiten(log_density: ValueAndGradient, point: Array, scale: Array) -> Array:
-    """A better square root of the inverse curvature, from central differences of the gradient along the old one."""
+    """Improve a square root of the inverse curvature, by central differences of the gradient along its columns."""
     steps = STEP * scale.T
     differences = np.array([log_density(point - step)[1] - log_density(point + step)[1] for step in steps])
     curvature = differences @ scale / (2 * STEP)

@@ -31,9 +31,9 @@ TARGET_ACCEPTANCE = 0.95
 """Where σ is hardly told from 0 the curvature varies several-fold; longer steps are unstable there and end in divergences."""
 MAX_DOUBLINGS = 8
 MANY = 200
-"""From so many parameters on, the product with a square matrix is the longest part of a step, and worth avoiding."""
+"""From this many parameters on, multiplying by a square matrix dominates the cost of a step and is worth avoiding."""
 APART = 2
-"""Where steps are that cheap only every second draw is kept: else some of so many parameters have a large R-hat by chance."""
+"""Keep every second draw where steps are that cheap; otherwise some of the many parameters get a large R-hat by chance."""
 LOOSE = 3.0
 """Curvatures that differ from 1 by no more than this factor are white enough."""
 
@@ -48,7 +48,7 @@ class NutsDraws:
 
 def sample_nuts(log_density: LogDensity, data: Mapping[str, Any], mode: Mode, *, seed: int, chains: int, draws: int,
                 warmup: int = 300, tick: Tick = nobody) -> NutsDraws:
-    """Sample from ``log_density(x, data, jax.numpy)``; ``tick(done, total)`` is told how far it is."""
+    """Sample from ``log_density(x, data, jax.numpy)`` and report progress to ``tick(done, total)``."""
     with double_precision():
         size = len(mode.point)
         positions: Any = np.random.default_rng(seed).normal(size=(chains, size))
@@ -60,7 +60,7 @@ def sample_nuts(log_density: LogDensity, data: Mapping[str, Any], mode: Mode, *,
         kept, diverging = [], []
         for index, adapting in enumerate(rounds):
             arguments = positions, adaptation, np.int64(seed), np.int64(index), np.bool_(adapting), *rest
-            # As NumPy arrays again, or the second call would be compiled anew for arguments that lie on a device.
+            # Convert to NumPy: the second call would be compiled again for arguments on a device.
             found = program_of(log_density, "nuts", lambda: stepper(log_density), arguments)(*arguments)
             positions, adaptation, (visited, diverged) = as_numpy(found)
             if not adapting:
@@ -75,7 +75,7 @@ def sample_nuts(log_density: LogDensity, data: Mapping[str, Any], mode: Mode, *,
 def first_step_sizes(chains: int | tuple[int, ...], size: float) -> tuple[Any, ...]:
     """The state in which dual averaging begins (Hoffman and Gelman 2014, section 3.2.1), for each chain.
 
-    In NumPy and without BlackJAX: a stored program needs no more.
+    In NumPy, so that a stored program runs without importing BlackJAX.
     """
     logarithm = np.full(chains, np.log(size))
     step, averages = np.ones(chains, dtype=np.int64), np.zeros(chains)
@@ -84,7 +84,7 @@ def first_step_sizes(chains: int | tuple[int, ...], size: float) -> tuple[Any, .
 
 @cache
 def stepper(log_density: LogDensity) -> Any:
-    """The one compiled function: ``CHUNK`` transitions of every chain, with or without adapting the step size."""
+    """Compile ``CHUNK`` transitions of every chain, with or without adapting the step size."""
     import jax
     from blackjax.adaptation.step_size import DualAveragingAdaptationState, dual_averaging_adaptation
     from blackjax.mcmc import hmc, nuts
@@ -119,7 +119,7 @@ def stepper(log_density: LogDensity) -> Any:
 
 
 def short_root(scale: Array) -> Array:
-    """Standard deviations alone, if those of many parameters whiten nearly as well as the matrix does, else the matrix."""
+    """Return only standard deviations if there are many parameters and these whiten nearly as well as the matrix."""
     if len(scale) < MANY:
         return scale
     inverse = np.linalg.inv(scale)

@@ -16,7 +16,7 @@ SMALL = 20
 
 
 def written_out(size: int, copies: int) -> bool:
-    """Whether matrices of this size, of which so many are handled side by side, do without LAPACK."""
+    """Whether to avoid LAPACK for ``copies`` matrices of this size side by side."""
     return 0 < size <= (SMALL if copies >= MANY else TINY)
 
 

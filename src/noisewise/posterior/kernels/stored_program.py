@@ -29,6 +29,7 @@ from noisewise.whole_file import whole_file
 
 if TYPE_CHECKING:
     from jax.export import Exported
+    from jax.stages import Wrapped
 
 CHECKSUM_BYTES = 32
 PACKAGE = Path(__file__).parents[2]
@@ -36,7 +37,7 @@ ROOMS = ("posterior", "literature")
 IMPORTED = time.time()
 """Sources modified later may differ from the code that this process runs."""
 
-Build: TypeAlias = Callable[[], Program]
+Build: TypeAlias = "Callable[[], Wrapped]"
 Arguments: TypeAlias = tuple[object, ...]
 
 _loaded: dict[str, Program] = {}

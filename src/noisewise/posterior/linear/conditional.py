@@ -43,13 +43,13 @@ from noisewise.posterior.linear.densities import (
 from noisewise.posterior.prior import ResolvedPrior
 
 FEW: Final = 13
-"""Up to so many columns of predictors, the constant among them, the two parts of h are used jointly."""
+"""Use both parts of h jointly up to this many predictor columns, including the constant."""
 ROUNDING: Final = 1e-11
-"""What is so much smaller than the diagonal is no entry of a matrix but rounding."""
+"""Entries below this fraction of the diagonal are rounding errors."""
 
 
 def _short(matrix: Array) -> Array:
-    """A diagonal matrix as its diagonal: a product with it takes d steps and not d²."""
+    """Replace a diagonal matrix by its diagonal, so that a product takes d steps instead of d²."""
     diagonal = np.diag(matrix)
     rest = np.max(np.abs(matrix - np.diag(diagonal)), initial=0.0)
     return diagonal.copy() if rest <= ROUNDING * np.max(np.abs(diagonal), initial=0.0) else matrix
@@ -66,7 +66,7 @@ def _turned_prior(slope: Array, offset: Array) -> tuple[Array, Array]:
 
 @dataclass(frozen=True)
 class ConditionalModel(LinearModel):
-    """A regression on one or several releases, which may have weights."""
+    """A regression on one or several releases, optionally weighted."""
 
     weights: Array | None = None
 
@@ -143,7 +143,7 @@ class ConditionalModel(LinearModel):
 
 def weighted_model(contributions: Contributions, coordinates: Coordinates, prior: ResolvedPrior
                    ) -> ConditionalModel:
-    """The model of all holders together, weighed by what a first fit says they are worth if they differ in noise per row."""
+    """Model all holders together; if their noise per row differs, take their weights from a first fit."""
     weights = holder_weights(contributions, variance=0.1, norm2=1.5, spread=0.3)
     model = ConditionalModel.of(contributions, coordinates, prior, weights)
     if weights is None:

@@ -67,7 +67,7 @@ class Coordinates:
 
     @property
     def arrays(self) -> dict[str, Array]:
-        """What `in_user_units` needs."""
+        """The arrays that `in_user_units` takes."""
         return {"slope": self.slope, "offset": self.offset, "half_width": np.array(self.half_width)}
 
 

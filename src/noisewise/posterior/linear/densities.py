@@ -200,15 +200,15 @@ def _dense_with_gradient(x: Array, data: Mapping[str, Array]) -> tuple[float, Ar
     return float(value), _whole_gradient(x, h, alpha, alpha2, -(directions.T @ by_c), by_variance, data)
 
 
-def _whole_gradient(x: Array, h: Array, alpha: Array, alpha2: Array, by_g: Array, by_variance: Array, data: Mapping[str, Array]
-                    ) -> Array:
+def _whole_gradient(x: Array, h: Traced, alpha: Traced, alpha2: Traced, by_g: Traced, by_variance: Traced,
+                    data: Mapping[str, Array]) -> Array:
     """The gradient in (g, ±σ): that of the covariance, as given, plus those of H and of the prior."""
     g = x[:-1]
     by_h = alpha2 * g - alpha
     standard = times(data["prior_slope"], g) + data["prior_offset"]
     slope = by_g - times(data["gram"].T, by_h) + alpha2 * (data["cross"] + h) - times(data["prior_slope"].T, standard)
     by_variance = by_variance + alpha2 * data["rows"] - 0.5 / data["prior_sigma2"]
-    return np.append(slope, 2.0 * x[-1] * by_variance)
+    return np.append(np.asarray(slope), 2.0 * x[-1] * np.asarray(by_variance))
 
 
 def _moments(g: Traced, variance: Traced, data: Mapping[str, Traced]) -> tuple[Traced, Traced]:
