@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from noisewise.errors import FitError
 from noisewise.posterior.glm.families import FAMILIES as GLM_FAMILIES
@@ -27,7 +27,7 @@ class Asked:
     """What `fit` was asked for, checked as far as the kind of release does not matter."""
 
     formula: str
-    release: Any
+    release: Release
     family: str
     method: str
     site: str | None

@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -51,7 +51,7 @@ class Job:
     model: ConditionalModel | LatentModel | GlmModel
 
     @property
-    def shape(self) -> tuple[Any, ...]:
+    def shape(self) -> tuple[object, ...]:
         """Jobs of the same shape can be sampled side by side."""
         sizes = tuple(sorted((key, value.shape) for key, value in self.model.data.items()))
         return self.model.log_density, getattr(self.model, "exact_rows", None), sizes
@@ -181,7 +181,7 @@ class Regression:
 
 def _lots(jobs: list[Job]) -> list[list[int]]:
     """Indices of jobs that are sampled side by side."""
-    by_shape: dict[tuple[Any, ...], list[int]] = {}
+    by_shape: dict[tuple[object, ...], list[int]] = {}
     for index, job in enumerate(jobs):
         by_shape.setdefault(job.shape, []).append(index)
     lots = []

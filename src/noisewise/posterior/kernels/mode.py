@@ -8,21 +8,23 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import TypeAlias
 
 import numpy as np
 
-from noisewise.arrays import Array
-from noisewise.posterior.kernels.jax_setup import double_precision
+from noisewise.arrays import Array, Namespace, Traced
+from noisewise.posterior.kernels.jax_setup import Program, double_precision
 
-ValueAndGradient = Callable[[Array], tuple[float, Array]]
+LogDensity: TypeAlias = Callable[[Traced, Mapping[str, Traced], Namespace], Traced]
+"""A log density of parameters and arrays, computed with ``numpy`` or ``jax.numpy``."""
+ValueAndGradient: TypeAlias = Callable[[Array], tuple[float, Array]]
 """NumPy in, NumPy out."""
 
 STEP = 1e-3
 """Step of the central differences, in units of standard deviations along each axis: error of order 1e-6."""
 
 
-def jax_density(log_density: Callable[..., Any], data: Mapping[str, Any]) -> ValueAndGradient:
+def jax_density(log_density: LogDensity, data: Mapping[str, Traced]) -> ValueAndGradient:
     """The density and its gradient, compiled by JAX with the data as arguments."""
     with double_precision():
         import jax.numpy as jnp
@@ -38,7 +40,7 @@ def jax_density(log_density: Callable[..., Any], data: Mapping[str, Any]) -> Val
 
 
 @cache
-def _compiled(log_density: Callable[..., Any]) -> Any:
+def _compiled(log_density: LogDensity) -> Program:
     import jax
     import jax.numpy as jnp
 

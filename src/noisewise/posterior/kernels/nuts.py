@@ -8,22 +8,26 @@ side, each step would wait for the longest tree.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, partial
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from noisewise.arrays import Array
-from noisewise.posterior.kernels.jax_setup import as_numpy, double_precision
-from noisewise.posterior.kernels.mode import Mode
+from noisewise.arrays import Array, Traced
+from noisewise.posterior.kernels.jax_setup import Tree, as_numpy, double_precision
+from noisewise.posterior.kernels.mode import LogDensity, Mode
 from noisewise.posterior.kernels.stored_program import program_of
 from noisewise.progress import Tick
 from noisewise.run import nobody
 
-LogDensity = Callable[..., Any]
+if TYPE_CHECKING:
+    import jax
+    from jax.stages import Wrapped
+
+Numbers = TypeVar("Numbers", Array, "jax.Array")
 
 CHUNK = 100
 """Draws per compiled call: the progress bar moves and Ctrl-C works between calls."""
@@ -46,13 +50,13 @@ class NutsDraws:
     diverging: npt.NDArray[np.bool_]
 
 
-def sample_nuts(log_density: LogDensity, data: Mapping[str, Any], mode: Mode, *, seed: int, chains: int, draws: int,
+def sample_nuts(log_density: LogDensity, data: Mapping[str, Traced], mode: Mode, *, seed: int, chains: int, draws: int,
                 warmup: int = 300, tick: Tick = nobody) -> NutsDraws:
     """Sample from ``log_density(x, data, jax.numpy)`` and report progress to ``tick(done, total)``."""
     with double_precision():
         size = len(mode.point)
-        positions: Any = np.random.default_rng(seed).normal(size=(chains, size))
-        adaptation: Any = first_step_sizes(chains, 0.5 * size**-0.25)
+        positions = np.random.default_rng(seed).normal(size=(chains, size))
+        adaptation = first_step_sizes(chains, 0.5 * size**-0.25)
         root = short_root(mode.scale)
         rest = mode.point, root, dict(data)
         apart = APART if root.ndim == 1 else 1
@@ -72,7 +76,7 @@ def sample_nuts(log_density: LogDensity, data: Mapping[str, Any], mode: Mode, *,
     return NutsDraws(mode.point + stretched(root, standard), diverged_draws)
 
 
-def first_step_sizes(chains: int | tuple[int, ...], size: float) -> tuple[Any, ...]:
+def first_step_sizes(chains: int | tuple[int, ...], size: float) -> tuple[npt.NDArray[Any], ...]:
     """The state in which dual averaging begins (Hoffman and Gelman 2014, section 3.2.1), for each chain.
 
     In NumPy, so that a stored program runs without importing BlackJAX.
@@ -83,7 +87,7 @@ def first_step_sizes(chains: int | tuple[int, ...], size: float) -> tuple[Any, .
 
 
 @cache
-def stepper(log_density: LogDensity) -> Any:
+def stepper(log_density: LogDensity) -> Wrapped:
     """Compile ``CHUNK`` transitions of every chain, with or without adapting the step size."""
     import jax
     from blackjax.adaptation.step_size import DualAveragingAdaptationState, dual_averaging_adaptation
@@ -93,14 +97,15 @@ def stepper(log_density: LogDensity) -> Any:
     _, update, final = dual_averaging_adaptation(TARGET_ACCEPTANCE)
 
     @jax.jit
-    def run(positions: Any, adaptations: Any, seed: Any, index: Any, adapting: Any, point: Any, scale: Any, data: Any) -> Any:
+    def run(positions: jax.Array, adaptations: tuple[jax.Array, ...], seed: jax.Array, index: jax.Array, adapting: jax.Array,
+            point: jax.Array, scale: jax.Array, data: Mapping[str, jax.Array]) -> Tree:
         density = partial(whitened, log_density, point=point, scale=scale, data=data)
         unit = jax.numpy.ones(len(point))
 
-        def one_chain(inputs: Any) -> Any:
+        def one_chain(inputs: Tree) -> Tree:
             position, adaptation, chain_key = inputs
 
-            def one_step(inner: Any, step_key: Any) -> Any:
+            def one_step(inner: Tree, step_key: jax.Array) -> tuple[Tree, Tree]:
                 current, adapted = inner
                 size = jax.numpy.where(adapting, jax.numpy.exp(adapted.log_step_size), final(adapted))
                 current, info = kernel(step_key, current, density, size, unit, MAX_DOUBLINGS)
@@ -128,12 +133,14 @@ def short_root(scale: Array) -> Array:
     return deviations if 1 / LOOSE < curvatures[-1] and curvatures[0] < LOOSE else scale
 
 
-def stretched(scale: Any, z: Any) -> Any:
+def stretched(scale: Numbers, z: Numbers) -> Numbers:
     """The product with a square matrix, or with a diagonal one that is given as a vector; of a batch of vectors too."""
-    return scale * z if scale.ndim == 1 else z @ scale.T
+    product: Numbers = scale * z if scale.ndim == 1 else z @ scale.T
+    return product
 
 
-def whitened(log_density: LogDensity, z: Any, *, point: Any, scale: Any, data: Any) -> Any:
+def whitened(log_density: LogDensity, z: jax.Array, *, point: jax.Array, scale: jax.Array, data: Mapping[str, jax.Array]
+             ) -> Traced:
     """The density in coordinates in which it is nearly standard normal."""
     import jax.numpy as jnp
 

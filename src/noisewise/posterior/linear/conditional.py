@@ -30,8 +30,7 @@ from noisewise.posterior.contributions import (
     weighted_sum,
     weighted_variances,
 )
-from noisewise.posterior.kernels.mode import ValueAndGradient, find_mode
-from noisewise.posterior.kernels.nuts import LogDensity
+from noisewise.posterior.kernels.mode import LogDensity, ValueAndGradient, find_mode
 from noisewise.posterior.linear.coordinates import Coordinates, LinearModel
 from noisewise.posterior.linear.densities import (
     dense_with_gradient,

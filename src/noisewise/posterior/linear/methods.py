@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -49,7 +49,7 @@ def _flat(request: Request, model: ConditionalModel) -> Sampled:
     return Sampled(model.coordinates.to_user(result.draws), result.diverging, mode.doubts + hidden_doubts(model))
 
 
-def _nuts(request: Request, model: Any, mode: Mode) -> NutsDraws:
+def _nuts(request: Request, model: ConditionalModel | LatentModel, mode: Mode) -> NutsDraws:
     return sample_nuts(model.log_density, model.data, mode, seed=request.seed, chains=request.chains, draws=request.draws,
                        tick=request.tick)
 
