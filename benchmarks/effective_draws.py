@@ -37,7 +37,7 @@ from noisewise.literature.normal_features import FeaturePrior, model_arrays
 from noisewise.literature.normal_x import NORMAL_X, gibbs_arrays
 from noisewise.literature.normal_x_nuts import normal_x_mode, sample_normal_x
 from noisewise.literature.statistics import HolderStatistics, InverseGamma, LinearProblem
-from noisewise.posterior.kernels.mode import autograd_density, find_mode
+from noisewise.posterior.kernels.mode import find_mode
 from noisewise.posterior.kernels.nuts import sample_nuts
 from noisewise.posterior.linear.conditional import ConditionalModel
 from noisewise.posterior.linear.coordinates import Coordinates
@@ -114,7 +114,7 @@ def normal_x_nuts(setting: Setting, seed: int, draws: int) -> Array:
 
 def conditional(setting: Setting, seed: int, draws: int) -> Array:
     model = ConditionalModel.of([setting.part], setting.coordinates, setting.prior)
-    mode = find_mode(autograd_density(model.log_density, model.data), *model.start())
+    mode = find_mode(model.density_with_gradient, *model.start())
     found = sample_nuts(model.log_density, model.data, mode, seed=seed, chains=CHAINS, draws=min(draws, 1000))
     return model.coordinates.to_user(found.draws)
 

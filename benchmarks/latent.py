@@ -27,7 +27,7 @@ from studies.coverage import default_prior
 from studies.tables import Setting, SimulatedPart, exact_matrices, simulated_noise
 
 from noisewise.posterior.kernels.jax_setup import double_precision
-from noisewise.posterior.kernels.mode import autograd_density, find_mode, jax_density
+from noisewise.posterior.kernels.mode import find_mode, jax_density
 from noisewise.posterior.kernels.nuts import sample_nuts
 from noisewise.posterior.linear.conditional import weighted_model
 from noisewise.posterior.linear.latent import LatentModel
@@ -47,7 +47,7 @@ def made_part(d: int, seed: int) -> SimulatedPart:
 
 def flat(part: SimulatedPart, d: int, draws: int = DRAWS, warmup: int = WARMUP) -> Array:
     model = weighted_model([part], *default_prior(d))
-    mode = find_mode(autograd_density(model.log_density, model.data), *model.start())
+    mode = find_mode(model.density_with_gradient, *model.start())
     found = sample_nuts(model.log_density, model.data, mode, seed=1, chains=CHAINS, draws=draws, warmup=warmup)
     return model.coordinates.to_user(found.draws)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from noisewise.errors import FitError
 from noisewise.posterior.glm.families import FAMILIES as GLM_FAMILIES
@@ -27,7 +27,7 @@ class Asked:
     """What `fit` was asked for, checked as far as the kind of release does not matter."""
 
     formula: str
-    release: Any
+    release: Release
     family: str
     method: str
     site: str | None
@@ -60,7 +60,7 @@ def check_family(family: str) -> None:
 
 
 def check_glm(family: str, method: str, site: str | None = None) -> None:
-    """What there is for linear regression only."""
+    """Refuse options that only linear regression has."""
     if method != DEFAULT_METHOD:
         raise FitError(f"a {family} regression has one method", argument="method", found=f"method {method!r}",
                        remedy=leave_out("method"))
@@ -71,7 +71,7 @@ def check_glm(family: str, method: str, site: str | None = None) -> None:
 
 def assemble(formula: str, method: str, release: Release, design: Design, prior: PriorSummary | None,
              sampled: Sampled, *, seed: int, seconds: float, family: str = GAUSSIAN) -> Posterior:
-    """Draws with everything that is to be known about them."""
+    """Combine draws with the information about their fit."""
     chains, draws, _ = sampled.samples.shape
     divergences = 0 if sampled.diverging is None else int(sampled.diverging.sum())
     info = FitInfo(method, family, formula, seed, chains, draws, divergences, release.holders, seconds, sampled.doubts,

@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -51,8 +51,8 @@ class Job:
     model: ConditionalModel | LatentModel | GlmModel
 
     @property
-    def shape(self) -> tuple[Any, ...]:
-        """Jobs with the same one can be sampled side by side."""
+    def shape(self) -> tuple[object, ...]:
+        """Jobs of the same shape can be sampled side by side."""
         sizes = tuple(sorted((key, value.shape) for key, value in self.model.data.items()))
         return self.model.log_density, getattr(self.model, "exact_rows", None), sizes
 
@@ -63,7 +63,7 @@ class Job:
 
     @property
     def most(self) -> int:
-        """So many like it are sampled side by side."""
+        """How many of its shape are sampled side by side, at most."""
         if self.latent:
             return LATENT_LOT
         if isinstance(self.model, GlmModel):
@@ -72,9 +72,9 @@ class Job:
 
 
 LOT: Final = 1024
-"""At most so many regressions side by side: memory is bounded by it."""
+"""Maximum number of regressions side by side, to bound memory."""
 ACCELERATOR_LOT: Final = 16 * LOT
-"""On a GPU, which is as fast with thousands side by side as with some hundred."""
+"""The maximum on a GPU, where thousands side by side take no longer than a few hundred."""
 LATENT_LOT: Final = 256
 WIDE_LOT: Final = 8
 """Of regressions with so many columns that LAPACK has to factorise: see ``kernels.small_linear``."""
@@ -181,7 +181,7 @@ class Regression:
 
 def _lots(jobs: list[Job]) -> list[list[int]]:
     """Indices of jobs that are sampled side by side."""
-    by_shape: dict[tuple[Any, ...], list[int]] = {}
+    by_shape: dict[tuple[object, ...], list[int]] = {}
     for index, job in enumerate(jobs):
         by_shape.setdefault(job.shape, []).append(index)
     lots = []
@@ -200,7 +200,7 @@ def _sample(jobs: list[Job], seed: int, chains: int, draws: int, own_seeds: list
     """What each job has given, and its largest R-hat."""
     models = [job.model for job in jobs]
     data = {key: np.stack([model.data[key] for model in models]) for key in models[0].data}
-    if "copies" in data:  # so many matrices are factorised side by side
+    if "copies" in data:  # the number of matrices factorised side by side
         data["copies"] = np.zeros((len(models), len(models) * chains))
     pairs = [model.start() for model in models]
     shown = _shown(models)

@@ -12,7 +12,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
@@ -88,12 +87,12 @@ class ResolvedPrior:
     sd: Array
     sigma: float
 
-    def in_coordinates(self, coordinates: Coordinates) -> dict[str, Any]:
+    def in_coordinates(self, coordinates: Coordinates) -> dict[str, Array]:
         """The arrays of a density: ``prior_slope @ g + prior_offset`` is standard normal, σ² / ``prior_sigma2`` a squared one."""
         return {
             "prior_slope": (self.functionals @ coordinates.slope) / self.sd[:, None],
             "prior_offset": (self.functionals @ coordinates.offset - self.mean) / self.sd,
-            "prior_sigma2": (self.sigma / coordinates.half_width) ** 2,
+            "prior_sigma2": np.array((self.sigma / coordinates.half_width) ** 2),
         }
 
     @classmethod

@@ -18,7 +18,7 @@ from tests.unit.results import made_consortium
 import noisewise as nw
 import noisewise.posterior.linear.methods as methods_module
 from noisewise.errors import ConvergenceWarning, FitError, FormulaError, IncompatibleReleasesError
-from noisewise.posterior.kernels.mode import autograd_density, find_mode
+from noisewise.posterior.kernels.mode import find_mode
 from noisewise.posterior.linear.conditional import ConditionalModel
 from noisewise.posterior.linear.coordinates import Coordinates
 from noisewise.posterior.linear.methods import _normality_doubts
@@ -357,7 +357,7 @@ def test_a_normal_approximation_says_where_it_should_not_be_used() -> None:
         part = MadePart(table.T @ table + (square + square.T) / 2, rows, EntryNoise("gaussian", sd, sd / 2**0.5, 0.0))
         prior = ResolvedPrior(np.eye(13), np.zeros(13), np.full(13, 2.5), 0.5)
         model = ConditionalModel.of([part], Coordinates.from_arrays(np.eye(14)[:, :13], np.eye(14)[-1], 1.0), prior)
-        mode = find_mode(autograd_density(model.log_density, model.data), *model.start())
+        mode = find_mode(model.density_with_gradient, *model.start())
         doubts.append(_normality_doubts(model, mode, seed=1))
     assert "not close to a normal one" in doubts[0][0] and not doubts[1]
 

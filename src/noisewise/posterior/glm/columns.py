@@ -15,11 +15,11 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
-from noisewise.arrays import Array
+from noisewise.arrays import Array, Namespace, Traced
 from noisewise.schema import Basis, Categorical
 
 MOST_CELLS: Final = 256
@@ -92,12 +92,12 @@ def quadratic(first: Array, second: Array | None = None) -> Array:
 class Distribution(NamedTuple):
     """A distribution of rows a = (1, b, z) at given parameters."""
 
-    probabilities: Any
-    means: Any
-    covariance: Any
-    log_prior: Any
+    probabilities: Traced
+    means: Traced
+    covariance: Traced
+    log_prior: Traced
 
-    def second_moments(self) -> Any:
+    def second_moments(self) -> Traced:
         """E[aaᵀ]."""
         return (self.means.T * self.probabilities) @ self.means + self.covariance
 
@@ -108,7 +108,7 @@ DEVIATION_CENTRE: Final = 0.3
 DEVIATION_SPREAD: Final = 1.0
 
 
-def distribution(x: Any, data: Mapping[str, Any], xp: Any) -> tuple[Distribution, Any]:
+def distribution(x: Traced, data: Mapping[str, Traced], xp: Namespace) -> tuple[Distribution, Traced]:
     """From parameters (cells, m, B, log deviations, directions of the rows of a correlation matrix's root) and what follows them.
 
     The priors, in units of the declared half widths: m and B normal with scale ½; logarithms of standard deviations normal around
@@ -140,7 +140,7 @@ def distribution(x: Any, data: Mapping[str, Any], xp: Any) -> tuple[Distribution
     return Distribution(weights / xp.sum(weights), means, covariance, log_prior), x[ends[-1]:]
 
 
-def distribution_and_rows(x: Any, data: Mapping[str, Any], xp: Any) -> tuple[Distribution, Any, Any]:
+def distribution_and_rows(x: Traced, data: Mapping[str, Traced], xp: Namespace) -> tuple[Distribution, Traced, Traced]:
     """The same with the number of rows, whose logarithm is the last parameter where it is noisy, and the log prior of both."""
     columns, rest = distribution(x, data, xp)
     rows, log_prior = data["rows"], columns.log_prior

@@ -18,24 +18,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from noisewise.arrays import Array
+from noisewise.arrays import Array, Namespace, Traced
 from noisewise.posterior.glm.columns import distribution_and_rows
 from noisewise.posterior.glm.expectations import Expectations, from_powers, response_moments, scaled_moments
 from noisewise.posterior.glm.families import Family
 from noisewise.posterior.glm.prior import coefficients
+from noisewise.posterior.kernels.mode import LogDensity
 from noisewise.posterior.kernels.small_linear import cholesky, solve_lower
 
 
-def _of_family(density: Callable[[Family, Any, Mapping[str, Any], Any], Any]) -> Callable[[Family], Any]:
+def _of_family(density: Callable[[Family, Traced, Mapping[str, Traced], Namespace], Traced]) -> Callable[[Family], LogDensity]:
     """The log posterior density of each family: always the same function for the same one, with a name of its own."""
 
     @cache
-    def of(family: Family) -> Any:
-        def log_density(x: Any, data: Mapping[str, Any], xp: Any) -> Any:
+    def of(family: Family) -> LogDensity:
+        def log_density(x: Traced, data: Mapping[str, Traced], xp: Namespace) -> Traced:
             return density(family, x, data, xp)
 
         log_density.__module__, log_density.__qualname__ = __name__, f"{density.__name__}[{family.name}]"
@@ -45,7 +46,7 @@ def _of_family(density: Callable[[Family, Any, Mapping[str, Any], Any], Any]) ->
 
 
 @_of_family
-def latent_density(family: Family, x: Any, data: Mapping[str, Any], xp: Any) -> Any:
+def latent_density(family: Family, x: Traced, data: Mapping[str, Traced], xp: Namespace) -> Traced:
     """Of the effects, the parameters of the columns' distribution and, where it is noisy, the logarithm of the number of rows."""
     terms = data["features"].shape[1]
     columns, rows, log_prior = distribution_and_rows(x[terms:], data, xp)
@@ -56,11 +57,12 @@ def latent_density(family: Family, x: Any, data: Mapping[str, Any], xp: Any) -> 
     log_moments = -0.5 * xp.sum((data["gram"] - rows * moments) ** 2 * data["gram_precision"])
     scatter = data["rows_ratio"] * rows * covariance + xp.diag(data["cross_variance"])
     log_response = log_normal(data["cross"] - rows * mean, scatter, data["copies"].shape[0], xp)
-    return log_prior + log_prior_beta + log_moments + log_response
+    result: Traced = log_prior + log_prior_beta + log_moments + log_response
+    return result
 
 
 @_of_family
-def flat_density(family: Family, x: Any, data: Mapping[str, Any], xp: Any) -> Any:
+def flat_density(family: Family, x: Traced, data: Mapping[str, Traced], xp: Namespace) -> Traced:
     """Of the effects alone."""
     moments, rows = data["moments"], data["rows"]
     beta, log_prior = coefficients(x, moments, data, xp)
@@ -74,14 +76,15 @@ def flat_density(family: Family, x: Any, data: Mapping[str, Any], xp: Any) -> An
     return log_prior + log_normal(data["cross"] - rows * mean, data["rows_ratio"] * rows * covariance + noise, 1, xp)
 
 
-def log_normal(residual: Any, covariance: Any, copies: int, xp: Any) -> Any:
+def log_normal(residual: Traced, covariance: Traced, copies: int, xp: Namespace) -> Traced:
     """The log density of a normal vector with mean 0."""
     lower = cholesky(covariance, copies=copies)
     standard = solve_lower(lower, residual, copies=copies)
-    return -0.5 * xp.sum(standard**2) - xp.sum(xp.log(xp.diagonal(lower)))
+    result: Traced = -0.5 * xp.sum(standard**2) - xp.sum(xp.log(xp.diagonal(lower)))
+    return result
 
 
-def passed_on(law: Expectations, powers: Any, theta: Any, variances: Any, xp: Any) -> Any:
+def passed_on(law: Expectations, powers: Traced, theta: Traced, variances: Traced, xp: Namespace) -> Traced:
     """The covariance of n E[y a] that comes from the noise of the released matrix; ``powers`` are E[f ξᵏ]."""
     centre, tau = law.means[0], law.tau
     mu = centre @ theta
@@ -102,21 +105,22 @@ def passed_on(law: Expectations, powers: Any, theta: Any, variances: Any, xp: An
 class Map(NamedTuple):
     """The matrix scale · I + left · rightᵀ, of which products are cheap."""
 
-    scale: Any
-    left: Any
-    right: Any
+    scale: Traced
+    left: Traced
+    right: Traced
 
 
-def _mapped(a: Map, matrix: Any, b: Map) -> Any:
+def _mapped(a: Map, matrix: Traced, b: Map) -> Traced:
     """A matrix Bᵀ."""
     half = a.scale * matrix + a.left @ (a.right.T @ matrix)
     return b.scale * half + (half @ b.right) @ b.left.T
 
 
-def _noise_products(variances: Any, p: Any, q: Any, xp: Any) -> Any:
+def _noise_products(variances: Traced, p: Traced, q: Traced, xp: Namespace) -> Traced:
     """Cov(Ep, Eq) of a symmetric E whose entries are independent with the given variances."""
     pairs = variances * xp.outer(q, p)
-    return pairs - xp.diag(xp.diagonal(pairs)) + xp.diag(variances @ (p * q))
+    result: Traced = pairs - xp.diag(xp.diagonal(pairs)) + xp.diag(variances @ (p * q))
+    return result
 
 
 def possible_moments(moments: Array) -> Array:

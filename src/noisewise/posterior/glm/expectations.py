@@ -23,10 +23,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
+from noisewise.arrays import Namespace, Traced
 from noisewise.posterior.glm.families import Family
 from noisewise.posterior.kernels.small_linear import cholesky, solve_lower
 
@@ -40,58 +41,62 @@ LEAST: Final = 1e-3
 class Expectations:
     """The law of (η, a) at given parameters; functions of η are given by their values at ``eta`` (cells, nodes)."""
 
-    eta: Any
-    weights: Any
+    eta: Traced
+    weights: Traced
     """Of the cells and nodes."""
-    means: Any
+    means: Traced
     """Of a in every cell (cells, columns)."""
-    direction: Any
+    direction: Traced
     """v."""
-    covariance: Any
+    covariance: Traced
     """C: that of a in a cell; zero for the constant and for categories."""
 
     @classmethod
-    def of(cls, theta: Any, probabilities: Any, means: Any, covariance: Any, xp: Any) -> Expectations:
+    def of(cls, theta: Traced, probabilities: Traced, means: Traced, covariance: Traced, xp: Namespace) -> Expectations:
         spread = covariance @ theta
         tau = xp.sqrt(theta @ spread + LEAST**2)
         eta = (means @ theta)[:, None] + tau * NODES
         return cls(eta, probabilities[:, None] * WEIGHTS, means, spread / tau, covariance)
 
     @property
-    def centres(self) -> Any:
+    def centres(self) -> Traced:
         """The mean of η in every cell."""
         return self.eta[:, len(NODES) // 2]
 
     @property
-    def tau(self) -> Any:
+    def tau(self) -> Traced:
         """The standard deviation of η in a cell."""
-        return (self.eta[0, -1] - self.eta[0, 0]) / (NODES[-1] - NODES[0])
+        result: Traced = (self.eta[0, -1] - self.eta[0, 0]) / (NODES[-1] - NODES[0])
+        return result
 
-    def of_function(self, values: Any, xp: Any) -> Any:
+    def of_function(self, values: Traced, xp: Namespace) -> Traced:
         """E g(η)."""
-        return xp.sum(self.weights * values)
+        result: Traced = xp.sum(self.weights * values)
+        return result
 
-    def powers(self, values: Any, highest: int) -> Any:
+    def powers(self, values: Traced, highest: int) -> Traced:
         """G_k for k up to ``highest`` (cells, powers)."""
         return (self.weights * values) @ POWERS[:, :highest + 1]
 
-    def with_row(self, values: Any, xp: Any) -> Any:
+    def with_row(self, values: Traced, xp: Namespace) -> Traced:
         """E[g(η) a]."""
         return self.row_from(self.powers(values, 1), xp)
 
-    def row_from(self, powers: Any, xp: Any) -> Any:
+    def row_from(self, powers: Traced, xp: Namespace) -> Traced:
         """E[g(η) a] from G₀ and G₁."""
-        return powers[:, 0] @ self.means + xp.sum(powers[:, 1]) * self.direction
+        result: Traced = powers[:, 0] @ self.means + xp.sum(powers[:, 1]) * self.direction
+        return result
 
-    def square_from(self, powers: Any, xp: Any) -> Any:
+    def square_from(self, powers: Traced, xp: Namespace) -> Traced:
         """E[g(η) aaᵀ] from G₀, G₁ and G₂."""
         zeroth, first, second = powers[:, 0], powers[:, 1], powers[:, 2]
         cross = xp.outer(first @ self.means, self.direction)
         along = xp.sum(second - zeroth) * xp.outer(self.direction, self.direction)
-        return (self.means.T * zeroth) @ self.means + cross + cross.T + along + xp.sum(zeroth) * self.covariance
+        result: Traced = (self.means.T * zeroth) @ self.means + cross + cross.T + along + xp.sum(zeroth) * self.covariance
+        return result
 
 
-def response_moments(family: Family, law: Expectations, data: Mapping[str, Any], xp: Any) -> tuple[Any, Any]:
+def response_moments(family: Family, law: Expectations, data: Mapping[str, Traced], xp: Namespace) -> tuple[Traced, Traced]:
     """Per row: E[y a], and the covariance of Σ y a given the columns' moments; y in the units of the release.
 
     In a cell η is linear in ξ, so that only G₀ … G₃ of f and G₀ … G₂ of v + f² are integrals; the rest is algebra with them and
@@ -101,8 +106,9 @@ def response_moments(family: Family, law: Expectations, data: Mapping[str, Any],
     return from_powers(law, law.powers(mean, 3), law.powers(square, 2), data, xp)
 
 
-def from_powers(law: Expectations, mean: Any, square: Any, data: Mapping[str, Any], xp: Any) -> tuple[Any, Any]:
-    """The same from the integrals."""
+def from_powers(law: Expectations, mean: Traced, square: Traced, data: Mapping[str, Traced], xp: Namespace
+                ) -> tuple[Traced, Traced]:
+    """Do the same from the integrals."""
     shares = xp.sum(law.weights, axis=1)
     centre = shares @ law.centres
     away = law.centres - centre
@@ -115,7 +121,7 @@ def from_powers(law: Expectations, mean: Any, square: Any, data: Mapping[str, An
     return law.row_from(mean, xp), law.square_from(spread, xp) - known
 
 
-def _projected(law: Expectations, rest: Any, shares: Any, data: Mapping[str, Any], xp: Any) -> Any:
+def _projected(law: Expectations, rest: Traced, shares: Traced, data: Mapping[str, Traced], xp: Namespace) -> Traced:
     """E[Π(ρa) Π(ρa)ᵀ] from the integrals of ρ."""
     v, cells, copies = law.direction, data["cells"], data["copies"].shape[0]
     zeroth, first = rest[:, 0], rest[:, 1]
@@ -136,25 +142,27 @@ def _projected(law: Expectations, rest: Any, shares: Any, data: Mapping[str, Any
 
     b, k = second @ law.means + xp.sum(third) * v, xp.sum(first)
     cross = k * xp.outer(b, v)
-    return result + 0.5 * xp.outer(b, b) + cross + cross.T + k**2 * (xp.outer(v, v) + law.covariance)
+    value: Traced = result + 0.5 * xp.outer(b, b) + cross + cross.T + k**2 * (xp.outer(v, v) + law.covariance)
+    return value
 
 
 FLAT: Final = 1e-6
 """Added to mean squares that may be 0: those of functions of cells that differ in empty cells only."""
 
 
-def _within(integrals: Any, shares: Any, functions: Any | None, copies: int, xp: Any) -> Any:
+def _within(integrals: Traced, shares: Traced, functions: Traced | None, copies: int, xp: Namespace) -> Traced:
     """Coefficients of functions of the cell, given as P(cell) times their values, in an orthonormal basis of ``functions``.
 
     Without ``functions``: in one of all functions.
     """
     if functions is None:
-        return integrals / xp.sqrt(shares + 1e-300)[:, None]
+        result: Traced = integrals / xp.sqrt(shares + 1e-300)[:, None]
+        return result
     lower = cholesky((functions.T * shares) @ functions + FLAT * xp.eye(functions.shape[1]), copies=copies)
     return solve_lower(lower, functions.T @ integrals, copies=copies)
 
 
-def scaled_moments(family: Family, law: Expectations, data: Mapping[str, Any], xp: Any) -> tuple[Any, Any]:
+def scaled_moments(family: Family, law: Expectations, data: Mapping[str, Traced], xp: Namespace) -> tuple[Traced, Traced]:
     """f(η) and v(η) + f(η)² in the units of the release."""
     centre, half = data["response_centre"], data["response_half"]
     mean, square = family.moments(law.eta, data, xp)

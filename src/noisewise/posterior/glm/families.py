@@ -14,16 +14,21 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from math import sqrt
-from typing import Any, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 import numpy as np
+
+from noisewise.arrays import Array, Namespace, Traced
+
+if TYPE_CHECKING:
+    import jax
 
 BLOCK: Final = 16
 LEAST_ETA: Final = -60.0
 LARGEST_ETA: Final = 30.0
 """Beyond it every count is cut off."""
 
-Moments = Callable[[Any, Mapping[str, Any], Any], tuple[Any, Any]]
+Moments: TypeAlias = Callable[[Traced, Mapping[str, Traced], Namespace], tuple[Traced, Traced]]
 """``(eta, constants, xp)``: mean and mean square of the response given the linear predictor, elementwise."""
 
 
@@ -38,7 +43,7 @@ class Family:
     name: str
     response: Literal["two levels", "count"]
     moments: Moments
-    constants: Callable[[float], dict[str, Any]]
+    constants: Callable[[float], dict[str, Array]]
     """Arrays that the moments need, from the largest declared response."""
     intercept_sd: float
     """Prior standard deviation of the linear predictor in the middle of the predictors."""
@@ -46,25 +51,26 @@ class Family:
     """Prior standard deviation of a coefficient times its predictor's standard deviation."""
 
 
-def _logistic(eta: Any, constants: Mapping[str, Any], xp: Any) -> tuple[Any, Any]:
+def _logistic(eta: Traced, constants: Mapping[str, Traced], xp: Namespace) -> tuple[Traced, Traced]:
     """P(second level) = 1 / (1 + exp(−η)): for y = ±1 the mean is tanh(η/2), and the square is 1."""
     return xp.tanh(0.5 * eta), xp.ones_like(eta)
 
 
-def _probit(eta: Any, constants: Mapping[str, Any], xp: Any) -> tuple[Any, Any]:
+def _probit(eta: Traced, constants: Mapping[str, Traced], xp: Namespace) -> tuple[Traced, Traced]:
     """P(second level) = Φ(η), the normal distribution function: for y = ±1 the mean is erf(η/√2)."""
     from jax.scipy.special import erf
 
     return erf(eta / sqrt(2.0)), xp.ones_like(eta)
 
 
-def _counts(largest: float) -> dict[str, Any]:
+def _counts(largest: float) -> dict[str, Array]:
     """The counts below the largest one, in full blocks."""
     size = int(largest)
-    return {"largest": largest, "counts": np.arange(size if size <= BLOCK else -(-size // BLOCK) * BLOCK, dtype=float)}
+    counts = np.arange(size if size <= BLOCK else -(-size // BLOCK) * BLOCK, dtype=float)
+    return {"largest": np.array(float(largest)), "counts": counts}
 
 
-def _poisson(eta: Any, data: Mapping[str, Any], xp: Any) -> tuple[Any, Any]:
+def _poisson(eta: Traced, data: Mapping[str, Traced], xp: Namespace) -> tuple[Traced, Traced]:
     largest, counts = data["largest"], data["counts"]
     below = xp.stack([largest - counts, largest**2 - counts**2])
     missing = _sums()(xp.asarray(eta), xp.maximum(below, 0.0), counts)
@@ -72,19 +78,19 @@ def _poisson(eta: Any, data: Mapping[str, Any], xp: Any) -> tuple[Any, Any]:
 
 
 @cache
-def _sums() -> Any:
+def _sums() -> Callable[[Traced, Traced, Traced], jax.Array]:
     """``sums(eta, coefficients, counts)[i]`` = Σ_j coefficients[i, j] p_j."""
     import jax
     import jax.numpy as jnp
     from jax.scipy.special import gammaln
 
     @jax.custom_jvp
-    def sums(eta: Any, coefficients: Any, counts: Any) -> Any:
+    def sums(eta: Traced, coefficients: Traced, counts: Traced) -> jax.Array:
         kinds, size = coefficients.shape
         eta = jnp.clip(eta, LEAST_ETA, LARGEST_ETA)
         rate = jnp.exp(eta)
 
-        def add(totals: Any, block: Any) -> Any:
+        def add(totals: list[jax.Array], block: tuple[jax.Array, jax.Array]) -> tuple[list[jax.Array], None]:
             first, c = block
             probability = jnp.exp(first * eta - rate - gammaln(first + 1.0))
             for place in range(c.shape[1]):
@@ -92,12 +98,12 @@ def _sums() -> Any:
                 probability = probability * (rate / (first + place + 1.0))
             return totals, None
 
-        blocks = counts[::BLOCK], jnp.moveaxis(coefficients.reshape(kinds, -1, min(size, BLOCK)), 1, 0)
+        blocks = jnp.asarray(counts[::BLOCK]), jnp.moveaxis(coefficients.reshape(kinds, -1, min(size, BLOCK)), 1, 0)
         totals, _ = jax.lax.scan(add, [jnp.zeros_like(eta)] * kinds, blocks)
         return jnp.stack(totals)
 
     @sums.defjvp
-    def _(primals: Any, tangents: Any) -> Any:
+    def _(primals: tuple[jax.Array, ...], tangents: tuple[jax.Array, ...]) -> tuple[jax.Array, jax.Array]:
         eta, coefficients, counts = primals
         kinds = len(coefficients)
         after = jnp.concatenate([coefficients[:, 1:], jnp.zeros((kinds, 1))], axis=1)

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
-from noisewise.arrays import Array, Flags
+from noisewise.arrays import Array, Flags, Traced
 from noisewise.posterior.glm.columns import Layout, distribution, start
 from noisewise.posterior.glm.densities import flat_density, latent_density, possible_moments
 from noisewise.posterior.glm.families import Family
 from noisewise.posterior.glm.prior import INTERCEPT, coefficients, effect_scales, prior_data
 from noisewise.posterior.glm.statistics import Response, Statistics, read_response
-from noisewise.posterior.kernels.jax_setup import double_precision
-from noisewise.posterior.kernels.mode import doubts_about, find_mode, jax_density
+from noisewise.posterior.kernels.jax_setup import Program, double_precision
+from noisewise.posterior.kernels.mode import LogDensity, doubts_about, find_mode, jax_density
 from noisewise.posterior.kernels.nuts import sample_nuts
 from noisewise.posterior.prior import Prior
 from noisewise.posterior.request import Sampled
@@ -27,7 +27,7 @@ from noisewise.run import nobody
 from noisewise.schema import Design
 
 MOST_LATENT: Final = 13
-"""Up to so many columns their distribution is sampled too."""
+"""Sample the distribution of the columns too, up to this many."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class GlmModel:
                    _doubts(release, found, latent) + _doubts_about_columns(design, layout))
 
     @property
-    def log_density(self) -> Any:
+    def log_density(self) -> LogDensity:
         return latent_density(self.family) if self.latent else flat_density(self.family)
 
     def start(self) -> tuple[Array, Array]:
@@ -105,11 +105,11 @@ class GlmModel:
 
 
 @cache
-def _to_user(latent: bool) -> Any:
+def _to_user(latent: bool) -> Program:
     import jax
     import jax.numpy as jnp
 
-    def one(x: Any, data: Any) -> Any:
+    def one(x: jax.Array, data: Mapping[str, jax.Array]) -> Traced:
         terms = data["features"].shape[1]
         moments = distribution(x[terms:], data, jnp)[0].second_moments() if latent else data["moments"]
         return coefficients(x[:terms], moments, data, jnp)[0]
@@ -117,12 +117,12 @@ def _to_user(latent: bool) -> Any:
     return jax.jit(jax.vmap(one, in_axes=(0, None)))
 
 
-def model_data(found: Statistics, design: Design, layout: Layout, family: Family, response: Response) -> dict[str, Any]:
+def model_data(found: Statistics, design: Design, layout: Layout, family: Family, response: Response) -> dict[str, Array]:
     """The arrays of a density, but for those of the prior."""
     with np.errstate(divide="ignore"):
         precision = 1.0 / (found.gram_variance * (1.0 + (1.0 - np.eye(len(found.gram)))))  # both triangles are summed over
     precision[0, 0] = 0.0  # the number of rows has a term of its own
-    return {
+    data: dict[str, Array | float] = {
         "gram": np.where(np.isfinite(found.gram_variance), found.gram, 0.0),
         "gram_precision": precision,
         "gram_variance": found.gram_variance,
@@ -140,6 +140,7 @@ def model_data(found: Statistics, design: Design, layout: Layout, family: Family
         **layout.data(),
         **family.constants(response.largest),
     }
+    return {key: np.asarray(value, dtype=float) for key, value in data.items()}
 
 
 def _doubts(release: Release, found: Statistics, latent: bool) -> tuple[str, ...]:

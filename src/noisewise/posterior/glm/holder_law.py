@@ -15,16 +15,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
-from noisewise.arrays import Array
+from noisewise.arrays import Array, Namespace, Traced
 from noisewise.posterior.glm.columns import Layout, distribution_and_rows, start
 from noisewise.posterior.glm.densities import possible_moments
 from noisewise.posterior.glm.expectations import Expectations, response_moments, scaled_moments
 from noisewise.posterior.glm.families import Family
-from noisewise.posterior.kernels.jax_setup import double_precision
+from noisewise.posterior.kernels.jax_setup import Program, double_precision
 from noisewise.posterior.kernels.mode import find_mode, jax_density
 
 
@@ -33,13 +33,13 @@ class HolderLaw:
     """ψ with a root of its covariance; ``data`` as for a fit to this holder alone."""
 
     family: Family
-    data: Mapping[str, Any]
+    data: Mapping[str, Array]
     latent: bool
     point: Array
     root: Array
 
     @classmethod
-    def of(cls, family: Family, layout: Layout, data: Mapping[str, Any], latent: bool) -> HolderLaw:
+    def of(cls, family: Family, layout: Layout, data: Mapping[str, Array], latent: bool) -> HolderLaw:
         if not latent:
             moments = possible_moments(data["gram"] / data["rows"]) * data["rows"]
             upper = np.triu_indices(len(moments))
@@ -70,13 +70,14 @@ class HolderLaw:
         return np.asarray(covariance), float(rows), Expectations(*map(np.asarray, law))
 
 
-def columns_density(x: Any, data: Mapping[str, Any], xp: Any) -> Any:
+def columns_density(x: Traced, data: Mapping[str, Traced], xp: Namespace) -> Traced:
     """The log posterior density of the columns' distribution given their released moments alone."""
     columns, rows, log_prior = distribution_and_rows(x, data, xp)
-    return log_prior - 0.5 * xp.sum((data["gram"] - rows * columns.second_moments()) ** 2 * data["gram_precision"])
+    result: Traced = log_prior - 0.5 * xp.sum((data["gram"] - rows * columns.second_moments()) ** 2 * data["gram_precision"])
+    return result
 
 
-def _law(point: Any, beta: Any, data: Mapping[str, Any], latent: bool, xp: Any) -> tuple[Expectations, Any]:
+def _law(point: Traced, beta: Traced, data: Mapping[str, Traced], latent: bool, xp: Namespace) -> tuple[Expectations, Traced]:
     theta = data["features"] @ beta
     if latent:
         columns, rows, _ = distribution_and_rows(point, data, xp)
@@ -89,20 +90,20 @@ def _law(point: Any, beta: Any, data: Mapping[str, Any], latent: bool, xp: Any) 
 
 
 @cache
-def _compiled(family: Family, latent: bool) -> tuple[Any, Any, Any]:
+def _compiled(family: Family, latent: bool) -> tuple[Program, Program, Program]:
     """F at many draws, its derivatives, and what `HolderLaw.scatter` gives."""
     import jax
     import jax.numpy as jnp
 
-    def implied(point: Any, beta: Any, data: Any) -> Any:
+    def implied(point: jax.Array, beta: jax.Array, data: Mapping[str, jax.Array]) -> Traced:
         law, rows = _law(point, beta, data, latent, jnp)
         mean, square = scaled_moments(family, law, data, jnp)
         return rows * jnp.append(law.with_row(mean, jnp), law.of_function(square, jnp))
 
-    def derivatives(point: Any, beta: Any, data: Any) -> Any:
+    def derivatives(point: jax.Array, beta: jax.Array, data: Mapping[str, jax.Array]) -> tuple[jax.Array, jax.Array]:
         return jax.jacfwd(implied, argnums=1)(point, beta, data), jax.jacrev(implied, argnums=0)(point, beta, data)
 
-    def scatter(point: Any, beta: Any, data: Any) -> Any:
+    def scatter(point: jax.Array, beta: jax.Array, data: Mapping[str, jax.Array]) -> tuple[Traced, ...]:
         law, rows = _law(point, beta, data, latent, jnp)
         covariance = rows * response_moments(family, law, data, jnp)[1]
         return covariance, rows, law.eta, law.weights, law.means, law.direction, law.covariance
@@ -128,7 +129,7 @@ FLAT: Final = 1e-6
 """Added to the mean square of η's quadratic polynomial: 0 if η has two values only."""
 
 
-def dispersion(law: Expectations, theta: Array, data: Mapping[str, Any]) -> Dispersion:
+def dispersion(law: Expectations, theta: Array, data: Mapping[str, Traced]) -> Dispersion:
     """Of counts that are cut off at the declared maximum; everything as NumPy arrays."""
     half = float(data["response_half"])
     raw_mean, v, third, fourth = _central_moments(np.asarray(law.eta), int(data["largest"]))
@@ -152,7 +153,7 @@ def dispersion(law: Expectations, theta: Array, data: Mapping[str, Any]) -> Disp
         covariance = covariance - known * law.with_row(rest * polynomial, np)
     linear = slope / width * theta
     linear[0] += level - slope * centre / width
-    return Dispersion(linear, float(law.of_function(v, np)), float(variance), np.asarray(covariance))
+    return Dispersion(np.asarray(linear), float(law.of_function(v, np)), float(variance), np.asarray(covariance))
 
 
 def _central_moments(eta: Array, largest: int) -> tuple[Array, Array, Array, Array]:

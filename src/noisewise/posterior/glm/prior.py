@@ -10,11 +10,11 @@ their declared half widths.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
-from noisewise.arrays import Array, Flags
+from noisewise.arrays import Array, Flags, Namespace, Traced
 from noisewise.errors import FitError
 from noisewise.posterior.glm.families import Family
 from noisewise.posterior.prior import Prior, given_prior
@@ -30,7 +30,7 @@ LEAST_OF_NUMBERS: Final = 0.005
 """Of a term's range: it counts as varying at least so much."""
 
 
-def coefficients(x: Any, moments: Any, data: Mapping[str, Any], xp: Any) -> tuple[Any, Any]:
+def coefficients(x: Traced, moments: Traced, data: Mapping[str, Traced], xp: Namespace) -> tuple[Traced, Traced]:
     """β in the user's units from the sampled effects, and the log prior density of the effects."""
     features = data["features"]
     means = moments[0] @ features
@@ -53,14 +53,15 @@ def coefficients(x: Any, moments: Any, data: Mapping[str, Any], xp: Any) -> tupl
     return beta, log_prior + log_jacobian
 
 
-def effect_scales(features: Any, moments: Any, least: Any, xp: Any) -> Any:
+def effect_scales(features: Traced, moments: Traced, least: Traced, xp: Namespace) -> Traced:
     """How much each term varies: the root of its variance plus the square of a least scale.
 
     The least scale matters for a level that hardly ever occurs: without it the noise could not tell its coefficient from ±∞.
     """
     means = moments[0] @ features
     variances = xp.sum(features * (moments @ features), axis=0) - means**2
-    return xp.sqrt(xp.maximum(variances, 0.0) + least**2)
+    result: Traced = xp.sqrt(xp.maximum(variances, 0.0) + least**2)
+    return result
 
 
 def prior_data(design: Design, family: Family, prior: Prior | None) -> dict[str, Array]:

@@ -17,19 +17,28 @@ the gradient is written out. With Y = K⁻¹Z and ⟨dA, ·⟩ the inner product
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from noisewise.arrays import Namespace, Traced
+
+if TYPE_CHECKING:
+    import jax
+
+CltDensity: TypeAlias = "Callable[[Traced, Traced, Traced, Traced], jax.Array]"
+
 
 @cache
-def clt_log_density() -> Any:
-    """The function ``(A, rows, noise, matrix) -> log density``, differentiable in A and rows (built when JAX is needed)."""
+def clt_log_density() -> CltDensity:
+    """Return the function ``(A, rows, noise, matrix) -> log density``, differentiable in A and rows. Imports JAX."""
     import jax
     import jax.numpy as jnp
+    from jax import Array
 
-    def parts(a: Any, rows: Any, noise: Any, matrix: Any) -> Any:
+    def parts(a: Array, rows: Array, noise: Array, matrix: Array) -> tuple[Array, ...]:
         eigenvalues, q = jnp.linalg.eigh(a)
         products = eigenvalues[:, None] * eigenvalues[None, :]
         d = 2.0 * rows * products + noise
@@ -42,16 +51,16 @@ def clt_log_density() -> Any:
         return eigenvalues, q, products, d, r, p, z, y, scalar, g
 
     @jax.custom_vjp
-    def log_density(a: Any, rows: Any, noise: Any, matrix: Any) -> Any:
+    def log_density(a: Array, rows: Array, noise: Array, matrix: Array) -> Array:
         return forward(a, rows, noise, matrix)[0]
 
-    def forward(a: Any, rows: Any, noise: Any, matrix: Any) -> Any:
+    def forward(a: Array, rows: Array, noise: Array, matrix: Array) -> tuple[Array, tuple[Array, ...]]:
         _, _, _, d, r, p, _, _, scalar, g = parts(a, rows, noise, matrix)
         quadratic = jnp.sum(r * p) + scalar**2 / (2.0 * rows * noise * g)
         log_determinant = 0.5 * (jnp.sum(jnp.log(d)) + jnp.sum(jnp.log(jnp.diagonal(d)))) + jnp.log(noise * g)
         return -0.5 * (quadratic + log_determinant), (a, rows, noise, matrix)
 
-    def backward(saved: Any, cotangent: Any) -> Any:
+    def backward(saved: tuple[Array, ...], cotangent: Array) -> tuple[Array, ...]:
         a, rows, noise, matrix = saved
         eigenvalues, q, products, d, _, p, z, y, scalar, g = parts(a, rows, noise, matrix)
         py = (p * eigenvalues) @ y
@@ -79,10 +88,11 @@ def clt_log_density() -> Any:
     return log_density
 
 
-def dense_covariance(a: Any, rows: Any, xp: Any) -> Any:
-    """rows · Cov(aaᵀ) over the entries i ≤ j, as a matrix: O(d⁴) numbers, for noise that is not symmetric Gaussian."""
+def dense_covariance(a: Traced, rows: Traced, xp: Namespace) -> Traced:
+    """rows · Cov(aaᵀ) over the entries i ≤ j, as a matrix of O(d⁴) numbers, for noise that is not symmetric Gaussian."""
     i, j = np.triu_indices(a.shape[0])
     mean = a[0]
     covariance = a[i][:, i] * a[j][:, j] + a[i][:, j] * a[j][:, i]
     means = mean[i] * mean[j]
-    return rows * (covariance - 2.0 * xp.outer(means, means))
+    result: Traced = rows * (covariance - 2.0 * xp.outer(means, means))
+    return result

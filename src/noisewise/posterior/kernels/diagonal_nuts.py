@@ -12,16 +12,21 @@ import os
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from noisewise.arrays import Array
-from noisewise.posterior.kernels.jax_setup import as_numpy, double_precision
-from noisewise.posterior.kernels.nuts import LogDensity, NutsDraws, first_step_sizes
+from noisewise.arrays import Array, Traced
+from noisewise.posterior.kernels.jax_setup import Program, Tree, as_numpy, double_precision
+from noisewise.posterior.kernels.mode import LogDensity
+from noisewise.posterior.kernels.nuts import NutsDraws, first_step_sizes
 from noisewise.posterior.kernels.stored_program import program_of
 from noisewise.progress import Tick
 from noisewise.run import nobody
+
+if TYPE_CHECKING:
+    import jax
+    from jax.stages import Wrapped
 
 CHUNK: Final = 50
 """Transitions per compiled call: the progress bar moves and Ctrl-C works between calls."""
@@ -32,7 +37,7 @@ MAX_DOUBLINGS: Final = 8
 FIRST_STEP: Final = 0.5
 
 
-def sample_diagonal(log_density: LogDensity, data: Mapping[str, Any], point: Array, scale: Array, *, seed: int, chains: int,
+def sample_diagonal(log_density: LogDensity, data: Mapping[str, Traced], point: Array, scale: Array, *, seed: int, chains: int,
                     draws: int, warmup: int = 300, acceptance: float = ACCEPTANCE,
                     shown: Callable[[Array], Array] | None = None, tick: Tick = nobody) -> NutsDraws:
     """Sample from ``log_density(x, data, jax.numpy)``, near ``point`` with about the standard deviations ``scale``.
@@ -43,7 +48,7 @@ def sample_diagonal(log_density: LogDensity, data: Mapping[str, Any], point: Arr
     arrays = dict(data)
     guess, deviations = scale**2, scale
     positions = list(point + scale * np.random.default_rng(seed).normal(size=(chains, len(point))))
-    adaptation: Any = first_step_sizes((), FIRST_STEP)
+    adaptation = first_step_sizes((), FIRST_STEP)
     warm_rounds, rounds = -(-warmup // CHUNK), -(-warmup // CHUNK) + -(-draws // CHUNK)
     kept, diverging = [], []
     with ThreadPoolExecutor(max(1, min(chains, os.cpu_count() or 1))) as pool:
@@ -69,9 +74,9 @@ def sample_diagonal(log_density: LogDensity, data: Mapping[str, Any], point: Arr
 
 
 GUESS_WORTH: Final = 10.0
-"""A guessed variance counts for as much as so many independent draws."""
+"""A guessed variance weighs as much as this many independent draws."""
 CORRELATED: Final = 4.0
-"""So many draws of the warm-up count for one independent draw."""
+"""This many warm-up draws weigh as much as one independent draw."""
 
 
 def _corrected(guess: Array, visited: Array) -> Array:
@@ -82,14 +87,14 @@ def _corrected(guess: Array, visited: Array) -> Array:
     return result
 
 
-def _called(step: Any, arguments: tuple[Any, ...]) -> Any:
-    with double_precision():  # its context is the thread's own
+def _called(step: Program, arguments: tuple[object, ...]) -> Tree:
+    with double_precision():  # the setting is per thread
         return as_numpy(step(*arguments))
 
 
 @cache
-def stepper(log_density: LogDensity) -> Any:
-    """The one compiled function: ``CHUNK`` transitions of a chain, with or without adapting the step size."""
+def stepper(log_density: LogDensity) -> Wrapped:
+    """Compile ``CHUNK`` transitions of a chain, with or without adapting the step size."""
     import jax
     import jax.numpy as jnp
     from blackjax.adaptation.step_size import DualAveragingAdaptationState, dual_averaging_adaptation
@@ -99,14 +104,14 @@ def stepper(log_density: LogDensity) -> Any:
     kernel = nuts.build_kernel(mclachlan)
 
     @jax.jit
-    def run(position: Any, adaptation: Any, seed: Any, index: Any, adapting: Any, acceptance: Any, point: Any, scale: Any,
-            data: Any) -> Any:
+    def run(position: jax.Array, adaptation: tuple[jax.Array, ...], seed: jax.Array, index: jax.Array, adapting: jax.Array,
+            acceptance: jax.Array, point: jax.Array, scale: jax.Array, data: Mapping[str, jax.Array]) -> Tree:
         _, update, final = dual_averaging_adaptation(acceptance)
 
-        def density(z: Any) -> Any:
+        def density(z: jax.Array) -> Traced:
             return log_density(point + scale * z, data, jnp)
 
-        def one_step(inner: Any, key: Any) -> Any:
+        def one_step(inner: Tree, key: jax.Array) -> tuple[Tree, Tree]:
             current, adapted = inner
             size = jnp.where(adapting, jnp.exp(adapted.log_step_size), final(adapted))
             current, info = kernel(key, current, density, size, jnp.ones(len(point)), MAX_DOUBLINGS)

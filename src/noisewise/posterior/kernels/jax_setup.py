@@ -1,15 +1,21 @@
-"""JAX as noisewise uses it: double precision for our own calls only, and a compilation cache that outlives the process."""
+"""JAX as noisewise uses it: double precision for its own calls only, and a compilation cache that outlives the process."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from functools import cache
-from typing import Any
+from typing import Any, TypeAlias
+
+Program: TypeAlias = Callable[..., Any]
+"""A compiled function: arrays in tuples and dictionaries in, the like out."""
+Tree: TypeAlias = Any
+"""Arrays in tuples and dictionaries, or a state of BlackJAX, which has no types."""
 
 
 def cache_folder() -> str:
-    """Where compiled programs are kept: NOISEWISE_CACHE_DIR, or the user's cache folder."""
+    """The folder for compiled programs: NOISEWISE_CACHE_DIR, or the user's cache folder."""
     from platformdirs import user_cache_dir
 
     return os.environ.get("NOISEWISE_CACHE_DIR") or user_cache_dir("noisewise")
@@ -20,30 +26,30 @@ def _configure() -> None:
     import jax
 
     config: Any = jax.config  # its flags are not typed
-    if config.jax_compilation_cache_dir is None:  # a user's own choice of folder is left alone
+    if config.jax_compilation_cache_dir is None:  # keep the user's folder, if one is set
         config.update("jax_compilation_cache_dir", os.path.join(cache_folder(), "jax"))
         config.update("jax_persistent_cache_min_compile_time_secs", 0.2)
         config.update("jax_persistent_cache_min_entry_size_bytes", -1)
 
 
-def double_precision() -> AbstractContextManager[Any]:
-    """A context in which JAX computes in 64 bits, without changing what the rest of the process does."""
+def double_precision() -> AbstractContextManager[object]:
+    """Make JAX compute in 64 bits within this context, and nowhere else in the process."""
     import jax
 
     _configure()
-    context: AbstractContextManager[Any] = jax.enable_x64(True)
+    context: AbstractContextManager[object] = jax.enable_x64(True)
     return context
 
 
 def on_accelerator() -> bool:
-    """Whether JAX computes on a GPU or the like."""
+    """Whether JAX runs on a GPU or another accelerator."""
     import jax
 
     return bool(jax.default_backend() != "cpu")
 
 
-def as_numpy(tree: Any) -> Any:
-    """Arrays as NumPy's again: given back to a compiled function, those that lie on a device would have it compiled anew."""
+def as_numpy(tree: Tree) -> Tree:
+    """Convert JAX arrays to NumPy: passing arrays on a device back to a compiled function would compile it again."""
     import jax
     import numpy as np
 

@@ -1,6 +1,6 @@
-"""A density with its gradient, by autograd or by JAX, its mode and the curvature there.
+"""A density with its gradient, its mode and the curvature there.
 
-Together a normal approximation, and the coordinates in which NUTS is at ease.
+They make a normal approximation, and NUTS samples in coordinates that they define.
 """
 
 from __future__ import annotations
@@ -8,36 +8,23 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import TypeAlias
 
 import numpy as np
 
-from noisewise.arrays import Array
-from noisewise.posterior.kernels.jax_setup import double_precision
+from noisewise.arrays import Array, Namespace, Traced
+from noisewise.posterior.kernels.jax_setup import Program, double_precision
 
-ValueAndGradient = Callable[[Array], tuple[float, Array]]
+LogDensity: TypeAlias = Callable[[Traced, Mapping[str, Traced], Namespace], Traced]
+"""A log density of parameters and arrays, computed with ``numpy`` or ``jax.numpy``."""
+ValueAndGradient: TypeAlias = Callable[[Array], tuple[float, Array]]
 """NumPy in, NumPy out."""
 
 STEP = 1e-3
 """Step of the central differences, in units of standard deviations along each axis: error of order 1e-6."""
 
 
-def autograd_density(log_density: Callable[..., Any], data: Mapping[str, Any]) -> ValueAndGradient:
-    """The density and its gradient without JAX."""
-    import autograd
-    import autograd.numpy
-
-    function = autograd.value_and_grad(lambda x: log_density(x, data, autograd.numpy))
-
-    def evaluate(x: Array) -> tuple[float, Array]:
-        with np.errstate(all="ignore"):  # far-away points of a line search may overflow; the caller looks at the value
-            value, gradient = function(x)
-        return float(value), gradient
-
-    return evaluate
-
-
-def jax_density(log_density: Callable[..., Any], data: Mapping[str, Any]) -> ValueAndGradient:
+def jax_density(log_density: LogDensity, data: Mapping[str, Traced]) -> ValueAndGradient:
     """The density and its gradient, compiled by JAX with the data as arguments."""
     with double_precision():
         import jax.numpy as jnp
@@ -53,7 +40,7 @@ def jax_density(log_density: Callable[..., Any], data: Mapping[str, Any]) -> Val
 
 
 @cache
-def _compiled(log_density: Callable[..., Any]) -> Any:
+def _compiled(log_density: LogDensity) -> Program:
     import jax
     import jax.numpy as jnp
 
@@ -74,12 +61,12 @@ class Mode:
 
 
 def doubts_about(converged: bool) -> tuple[str, ...]:
-    """What is to be said of a fit around a mode that was, or was not, found."""
+    """The caveats of a fit around a mode, depending on whether the search converged."""
     return () if converged else ("the search for the posterior's mode did not settle",)
 
 
 def find_mode(log_density: ValueAndGradient, start: Array, start_scale: Array, rounds: int = 6) -> Mode:
-    """Alternate between whitening by the curvature and L-BFGS until a round no longer moves the point."""
+    """Alternate between whitening by the curvature and L-BFGS until the gradient is small."""
     from scipy.optimize import minimize
 
     point = start
@@ -104,7 +91,7 @@ def find_mode(log_density: ValueAndGradient, start: Array, start_scale: Array, r
 
 
 def _whiten(log_density: ValueAndGradient, point: Array, scale: Array) -> Array:
-    """A better square root of the inverse curvature, from central differences of the gradient along the old one."""
+    """Improve a square root of the inverse curvature, by central differences of the gradient along its columns."""
     steps = STEP * scale.T
     differences = np.array([log_density(point - step)[1] - log_density(point + step)[1] for step in steps])
     curvature = differences @ scale / (2 * STEP)

@@ -8,22 +8,26 @@ side, each step would wait for the longest tree.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, partial
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from noisewise.arrays import Array
-from noisewise.posterior.kernels.jax_setup import as_numpy, double_precision
-from noisewise.posterior.kernels.mode import Mode
+from noisewise.arrays import Array, Traced
+from noisewise.posterior.kernels.jax_setup import Tree, as_numpy, double_precision
+from noisewise.posterior.kernels.mode import LogDensity, Mode
 from noisewise.posterior.kernels.stored_program import program_of
 from noisewise.progress import Tick
 from noisewise.run import nobody
 
-LogDensity = Callable[..., Any]
+if TYPE_CHECKING:
+    import jax
+    from jax.stages import Wrapped
+
+Numbers = TypeVar("Numbers", Array, "jax.Array")
 
 CHUNK = 100
 """Draws per compiled call: the progress bar moves and Ctrl-C works between calls."""
@@ -31,9 +35,9 @@ TARGET_ACCEPTANCE = 0.95
 """Where σ is hardly told from 0 the curvature varies several-fold; longer steps are unstable there and end in divergences."""
 MAX_DOUBLINGS = 8
 MANY = 200
-"""From so many parameters on, the product with a square matrix is the longest part of a step, and worth avoiding."""
+"""From this many parameters on, multiplying by a square matrix dominates the cost of a step and is worth avoiding."""
 APART = 2
-"""Where steps are that cheap only every second draw is kept: else some of so many parameters have a large R-hat by chance."""
+"""Keep every second draw where steps are that cheap; otherwise some of the many parameters get a large R-hat by chance."""
 LOOSE = 3.0
 """Curvatures that differ from 1 by no more than this factor are white enough."""
 
@@ -46,13 +50,13 @@ class NutsDraws:
     diverging: npt.NDArray[np.bool_]
 
 
-def sample_nuts(log_density: LogDensity, data: Mapping[str, Any], mode: Mode, *, seed: int, chains: int, draws: int,
+def sample_nuts(log_density: LogDensity, data: Mapping[str, Traced], mode: Mode, *, seed: int, chains: int, draws: int,
                 warmup: int = 300, tick: Tick = nobody) -> NutsDraws:
-    """Sample from ``log_density(x, data, jax.numpy)``; ``tick(done, total)`` is told how far it is."""
+    """Sample from ``log_density(x, data, jax.numpy)`` and report progress to ``tick(done, total)``."""
     with double_precision():
         size = len(mode.point)
-        positions: Any = np.random.default_rng(seed).normal(size=(chains, size))
-        adaptation: Any = first_step_sizes(chains, 0.5 * size**-0.25)
+        positions = np.random.default_rng(seed).normal(size=(chains, size))
+        adaptation = first_step_sizes(chains, 0.5 * size**-0.25)
         root = short_root(mode.scale)
         rest = mode.point, root, dict(data)
         apart = APART if root.ndim == 1 else 1
@@ -60,7 +64,7 @@ def sample_nuts(log_density: LogDensity, data: Mapping[str, Any], mode: Mode, *,
         kept, diverging = [], []
         for index, adapting in enumerate(rounds):
             arguments = positions, adaptation, np.int64(seed), np.int64(index), np.bool_(adapting), *rest
-            # As NumPy arrays again, or the second call would be compiled anew for arguments that lie on a device.
+            # Convert to NumPy: the second call would be compiled again for arguments on a device.
             found = program_of(log_density, "nuts", lambda: stepper(log_density), arguments)(*arguments)
             positions, adaptation, (visited, diverged) = as_numpy(found)
             if not adapting:
@@ -72,10 +76,10 @@ def sample_nuts(log_density: LogDensity, data: Mapping[str, Any], mode: Mode, *,
     return NutsDraws(mode.point + stretched(root, standard), diverged_draws)
 
 
-def first_step_sizes(chains: int | tuple[int, ...], size: float) -> tuple[Any, ...]:
+def first_step_sizes(chains: int | tuple[int, ...], size: float) -> tuple[npt.NDArray[Any], ...]:
     """The state in which dual averaging begins (Hoffman and Gelman 2014, section 3.2.1), for each chain.
 
-    In NumPy and without BlackJAX: a stored program needs no more.
+    In NumPy, so that a stored program runs without importing BlackJAX.
     """
     logarithm = np.full(chains, np.log(size))
     step, averages = np.ones(chains, dtype=np.int64), np.zeros(chains)
@@ -83,8 +87,8 @@ def first_step_sizes(chains: int | tuple[int, ...], size: float) -> tuple[Any, .
 
 
 @cache
-def stepper(log_density: LogDensity) -> Any:
-    """The one compiled function: ``CHUNK`` transitions of every chain, with or without adapting the step size."""
+def stepper(log_density: LogDensity) -> Wrapped:
+    """Compile ``CHUNK`` transitions of every chain, with or without adapting the step size."""
     import jax
     from blackjax.adaptation.step_size import DualAveragingAdaptationState, dual_averaging_adaptation
     from blackjax.mcmc import hmc, nuts
@@ -93,14 +97,15 @@ def stepper(log_density: LogDensity) -> Any:
     _, update, final = dual_averaging_adaptation(TARGET_ACCEPTANCE)
 
     @jax.jit
-    def run(positions: Any, adaptations: Any, seed: Any, index: Any, adapting: Any, point: Any, scale: Any, data: Any) -> Any:
+    def run(positions: jax.Array, adaptations: tuple[jax.Array, ...], seed: jax.Array, index: jax.Array, adapting: jax.Array,
+            point: jax.Array, scale: jax.Array, data: Mapping[str, jax.Array]) -> Tree:
         density = partial(whitened, log_density, point=point, scale=scale, data=data)
         unit = jax.numpy.ones(len(point))
 
-        def one_chain(inputs: Any) -> Any:
+        def one_chain(inputs: Tree) -> Tree:
             position, adaptation, chain_key = inputs
 
-            def one_step(inner: Any, step_key: Any) -> Any:
+            def one_step(inner: Tree, step_key: jax.Array) -> tuple[Tree, Tree]:
                 current, adapted = inner
                 size = jax.numpy.where(adapting, jax.numpy.exp(adapted.log_step_size), final(adapted))
                 current, info = kernel(step_key, current, density, size, unit, MAX_DOUBLINGS)
@@ -119,7 +124,7 @@ def stepper(log_density: LogDensity) -> Any:
 
 
 def short_root(scale: Array) -> Array:
-    """Standard deviations alone, if those of many parameters whiten nearly as well as the matrix does, else the matrix."""
+    """Return only standard deviations if there are many parameters and these whiten nearly as well as the matrix."""
     if len(scale) < MANY:
         return scale
     inverse = np.linalg.inv(scale)
@@ -128,12 +133,14 @@ def short_root(scale: Array) -> Array:
     return deviations if 1 / LOOSE < curvatures[-1] and curvatures[0] < LOOSE else scale
 
 
-def stretched(scale: Any, z: Any) -> Any:
+def stretched(scale: Numbers, z: Numbers) -> Numbers:
     """The product with a square matrix, or with a diagonal one that is given as a vector; of a batch of vectors too."""
-    return scale * z if scale.ndim == 1 else z @ scale.T
+    product: Numbers = scale * z if scale.ndim == 1 else z @ scale.T
+    return product
 
 
-def whitened(log_density: LogDensity, z: Any, *, point: Any, scale: Any, data: Any) -> Any:
+def whitened(log_density: LogDensity, z: jax.Array, *, point: jax.Array, scale: jax.Array, data: Mapping[str, jax.Array]
+             ) -> Traced:
     """The density in coordinates in which it is nearly standard normal."""
     import jax.numpy as jnp
 

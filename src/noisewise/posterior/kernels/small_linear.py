@@ -7,7 +7,7 @@ wait for each other for ever.
 
 from __future__ import annotations
 
-from typing import Any
+from noisewise.arrays import Traced
 
 TINY = 3
 MANY = 64
@@ -16,17 +16,18 @@ SMALL = 20
 
 
 def written_out(size: int, copies: int) -> bool:
-    """Whether matrices of this size, of which so many are handled side by side, do without LAPACK."""
+    """Whether to avoid LAPACK for ``copies`` matrices of this size side by side."""
     return 0 < size <= (SMALL if copies >= MANY else TINY)
 
 
-def cholesky(matrix: Any, copies: int = 1) -> Any:
+def cholesky(matrix: Traced, copies: int = 1) -> Traced:
     """The lower triangular L with LLᵀ = matrix; NaN where there is none."""
     import jax.numpy as jnp
 
     size = matrix.shape[0]
     if not written_out(size, copies):
-        return jnp.linalg.cholesky(matrix)
+        factor: Traced = jnp.linalg.cholesky(matrix)
+        return factor
     places, columns = jnp.arange(size), []
     for j in range(size):
         columns.append(jnp.where(places < j, 0.0, matrix[:, j] / jnp.sqrt(matrix[j, j])))
@@ -34,15 +35,16 @@ def cholesky(matrix: Any, copies: int = 1) -> Any:
     return jnp.stack(columns, axis=1)
 
 
-def solve_lower(lower: Any, right: Any, *, transposed: bool = False, copies: int = 1) -> Any:
+def solve_lower(lower: Traced, right: Traced, *, transposed: bool = False, copies: int = 1) -> Traced:
     """L⁻¹ right, or L⁻ᵀ right; ``right`` is a vector or a matrix."""
     import jax.numpy as jnp
     from jax.scipy.linalg import solve_triangular
 
     size = lower.shape[0]
     if not written_out(size, copies):
-        return solve_triangular(lower, right, lower=True, trans=1 if transposed else 0)
-    found: dict[int, Any] = {}
+        solved: Traced = solve_triangular(lower, right, lower=True, trans=1 if transposed else 0)
+        return solved
+    found: dict[int, Traced] = {}
     for i in reversed(range(size)) if transposed else range(size):
         found[i] = right[i] / lower[i, i]
         column = lower[i] if transposed else lower[:, i]

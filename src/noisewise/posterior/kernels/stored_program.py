@@ -1,71 +1,143 @@
-"""Programs for JAX that outlive the process which traced them.
+"""JAX programs that outlive the process that traced them.
 
-JAX's own cache spares a second process the compilation, but the program must be traced first to find it there, and for NUTS that
-takes longer than everything after it. So what was traced is stored too, in the portable form of ``jax.export``, under a name that
-is a digest of all it depends on: the source of the rooms that sample, the versions of JAX and BlackJAX, the kind of device, the
-shapes of the arguments. A file that does not match its checksum is not looked into, and a folder that cannot be written is done
-without.
+JAX's own cache spares a second process the compilation, but finding a program there takes tracing it first, and for NUTS tracing
+takes longer than everything after it. So the traced program is stored too, in the portable form of ``jax.export``. Its file name
+is a digest of all it depends on: the sources of its modules and of the modules they import, the versions of JAX and BlackJAX, the
+kind of device, and the shapes of the arguments. A file that does not match its checksum is ignored, and so is a folder that
+cannot be written.
+
+Imports are followed within the rooms that hold traced code, ``posterior`` and ``literature``. What those import from elsewhere
+(schemas, errors, progress) takes no part in a trace.
 """
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import hashlib
 import importlib.metadata
 import importlib.util
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, TypeAlias
 
-from noisewise.posterior.kernels.jax_setup import cache_folder
+from noisewise.posterior.kernels.jax_setup import Program, cache_folder
 from noisewise.version import __version__
 from noisewise.whole_file import whole_file
+
+if TYPE_CHECKING:
+    from jax.export import Exported
+    from jax.stages import Wrapped
 
 CHECKSUM_BYTES = 32
 PACKAGE = Path(__file__).parents[2]
 ROOMS = ("posterior", "literature")
+IMPORTED = time.time()
+"""Sources modified later may differ from the code that this process runs."""
 
-_loaded: dict[str, Any] = {}
+Build: TypeAlias = "Callable[[], Wrapped]"
+Arguments: TypeAlias = tuple[object, ...]
 
-
-def _origin() -> tuple[str, ...]:
-    """What a traced program depends on besides its arguments."""
-    sources = hashlib.sha256()
-    for room in ROOMS:
-        for path in sorted(PACKAGE.joinpath(room).rglob("*.py")):
-            sources.update(path.read_bytes())
-    packages = (importlib.metadata.version(package) for package in ("jax", "jaxlib", "blackjax"))
-    return sources.hexdigest(), __version__, *packages
+_loaded: dict[str, Program] = {}
 
 
-ORIGIN = _origin()
-"""Of the sources as they are imported: if they are edited later, what this process traces still goes by its true name."""
+def stored_program(name: str, build: Build, arguments: Arguments, module: str | None = None) -> Program:
+    """Return the function that ``build`` makes, for arguments shaped like these; call ``build`` only if it is not stored.
 
-
-def stored_program(name: str, build: Callable[[], Any], arguments: tuple[Any, ...]) -> Any:
-    """The function that ``build`` gives, ready for arguments like these; ``build`` is called only if it was never stored.
-
-    ``name`` says which function of these rooms it is. Arguments are arrays in tuples and dictionaries.
+    Args:
+        name: Which function of its modules this is.
+        build: Makes the compiled function. The program depends on the module that defines ``build``.
+        arguments: Arrays in tuples and dictionaries.
+        module: Another module that the program depends on.
     """
     import jax
 
+    modules = {build.__module__, module or build.__module__}
+    sources = source_digest(frozenset(each for each in modules if _in_rooms(each)))
+    if sources is None:
+        return build()
     shapes = [(leaf.shape, str(leaf.dtype)) for leaf in jax.tree.leaves(arguments)]
-    origin = name, jax.default_backend(), str(jax.tree.structure(arguments)), str(shapes), *ORIGIN
+    origin = name, jax.default_backend(), str(jax.tree.structure(arguments)), str(shapes), sources, *_versions()
     key = hashlib.sha256("\n".join(origin).encode()).hexdigest()
     if key not in _loaded:
         _loaded[key] = _load_or_build(key, build, arguments)
     return _loaded[key]
 
 
-def program_of(function: Callable[..., Any], purpose: str, build: Callable[[], Any], arguments: tuple[Any, ...]) -> Any:
-    """What ``build`` compiles ``function`` to: from the store where it is of the rooms whose source the store knows."""
+def program_of(function: Callable[..., object], purpose: str, build: Build, arguments: Arguments) -> Program:
+    """Return the program that ``build`` makes of ``function``, from the store if the function belongs to these rooms."""
     module = function.__module__
-    if not module.startswith(tuple(f"noisewise.{room}." for room in ROOMS)):
+    if not _in_rooms(module):
         return build()
-    return stored_program(f"{purpose} of {module}.{function.__qualname__}", build, arguments)
+    return stored_program(f"{purpose} of {module}.{function.__qualname__}", build, arguments, module)
 
 
-def _load_or_build(key: str, build: Callable[[], Any], arguments: tuple[Any, ...]) -> Any:
+@cache
+def _versions() -> tuple[str, ...]:
+    return __version__, *(importlib.metadata.version(package) for package in ("jax", "jaxlib", "blackjax"))
+
+
+@cache
+def source_digest(modules: frozenset[str]) -> str | None:
+    """Digest the sources of these modules and of all they import; None if one was modified after this process started."""
+    found: set[str] = set()
+    waiting = list(modules)
+    while waiting:
+        module = waiting.pop()
+        if module not in found:
+            found.add(module)
+            waiting += _source(module).imports
+    sources = [_source(module) for module in sorted(found)]
+    if any(source.modified > IMPORTED for source in sources):
+        return None
+    return hashlib.sha256("\n".join(source.digest for source in sources).encode()).hexdigest()
+
+
+class _Source:
+    """The digest of a module's file, and the modules of these rooms that it imports."""
+
+    def __init__(self, path: Path) -> None:
+        content = path.read_bytes()
+        self.modified = path.stat().st_mtime
+        self.digest = hashlib.sha256(content).hexdigest()
+        self.imports = sorted({name for name in _imported(ast.parse(content)) if _in_rooms(name) and _path(name) is not None})
+
+
+@cache
+def _source(module: str) -> _Source:
+    path = _path(module)
+    assert path is not None, module
+    return _Source(path)
+
+
+def _imported(tree: ast.AST) -> Iterator[str]:
+    """Names of imported modules, also in functions; a name imported from a package may be a module too."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.stmt | ast.ExceptHandler) and not _only_for_types(node):  # expressions import nothing
+            yield from _imported(node)
+
+
+def _only_for_types(node: ast.AST) -> bool:
+    return isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
+
+
+def _in_rooms(module: str) -> bool:
+    return module.startswith(tuple(f"noisewise.{room}." for room in ROOMS))
+
+
+def _path(module: str) -> Path | None:
+    path = PACKAGE.joinpath(*module.split(".")[1:])
+    return next((each for each in (path.with_suffix(".py"), path / "__init__.py") if each.exists()), None)
+
+
+def _load_or_build(key: str, build: Build, arguments: Arguments) -> Program:
     import jax
     import jax.export
 
@@ -79,11 +151,11 @@ def _load_or_build(key: str, build: Callable[[], Any], arguments: tuple[Any, ...
     return jax.jit(exported.call)
 
 
-def _read(path: Path) -> Any:
-    """The stored program, or None: no file, a damaged one, or one that this JAX does not understand."""
+def _read(path: Path) -> Exported | None:
+    """The stored program; None if there is no file, or it is damaged, or this JAX cannot read it."""
     import jax.export
 
-    with contextlib.suppress(Exception):  # whatever is wrong with a cache, it can be made anew
+    with contextlib.suppress(Exception):  # whatever is wrong with a cached file, it can be made again
         content = path.read_bytes()
         checksum, program = content[:CHECKSUM_BYTES], content[CHECKSUM_BYTES:]
         if hashlib.sha256(program).digest() == checksum:
@@ -92,8 +164,8 @@ def _read(path: Path) -> Any:
 
 
 def _write(path: Path, program: bytes) -> None:
-    """Whole or not at all: another process may be reading or writing the same file."""
-    with contextlib.suppress(OSError):  # no cache is no harm
+    """Write all or nothing: another process may be reading or writing the same file."""
+    with contextlib.suppress(OSError):  # the cache is optional
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with whole_file(path) as file:
             file.write(hashlib.sha256(program).digest() + program)

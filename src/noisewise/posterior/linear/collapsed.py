@@ -29,16 +29,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
-from noisewise.arrays import Array
+from noisewise.arrays import Array, Namespace, Traced
 from noisewise.errors import FitError
 from noisewise.posterior.contributions import Contributions, residual_rows, rotation_invariant, row_count
 from noisewise.posterior.kernels.clt_density import clt_log_density, dense_covariance
 from noisewise.posterior.kernels.diagonal_nuts import ACCEPTANCE, CAREFUL_ACCEPTANCE, sample_diagonal
-from noisewise.posterior.kernels.jax_setup import double_precision
+from noisewise.posterior.kernels.jax_setup import Program, double_precision
+from noisewise.posterior.kernels.mode import LogDensity
 from noisewise.posterior.kernels.nuts import NutsDraws
 from noisewise.posterior.linear.coordinates import Coordinates, LinearModel, RowBasis
 from noisewise.posterior.prior import ResolvedPrior
@@ -54,7 +55,7 @@ WIDEST_DIAGONAL: Final = 4.0
 """Least precision of log T_ii: that of the logarithm of a χ variable with two degrees of freedom, roughly."""
 
 
-def log_density_rotated(x: Any, data: Mapping[str, Any], xp: Any) -> Any:
+def log_density_rotated(x: Traced, data: Mapping[str, Traced], xp: Namespace) -> Traced:
     """Log posterior density up to a constant, for symmetric Gaussian noise: O(d³) per holder."""
     import jax
 
@@ -63,10 +64,11 @@ def log_density_rotated(x: Any, data: Mapping[str, Any], xp: Any) -> Any:
     if len(data["matrices"]) == 1:  # without a batch axis of length 1, which LAPACK would be called through
         return unknown.log_prior + clt_log_density()(unknown.moments, *(each[0] for each in observed))
     density = jax.vmap(clt_log_density(), in_axes=(None, 0, 0, 0))
-    return unknown.log_prior + xp.sum(density(unknown.moments, *observed))
+    result: Traced = unknown.log_prior + xp.sum(density(unknown.moments, *observed))
+    return result
 
 
-def log_density_dense(x: Any, data: Mapping[str, Any], xp: Any) -> Any:
+def log_density_dense(x: Traced, data: Mapping[str, Traced], xp: Namespace) -> Traced:
     """The same for noise of any covariance between the released entries: O(d⁶), matching second moments only."""
     unknown = unknowns(x, data, xp)
     a, rows = unknown.moments, unknown.rows
@@ -82,7 +84,7 @@ def log_density_dense(x: Any, data: Mapping[str, Any], xp: Any) -> Any:
     return total
 
 
-def _solve_lower(lower: Any, vector: Any, *, transposed: bool = False) -> Any:
+def _solve_lower(lower: Traced, vector: Traced, *, transposed: bool = False) -> Traced:
     from jax.scipy.linalg import solve_triangular
 
     return solve_triangular(lower, vector, lower=True, trans=1 if transposed else 0)
@@ -91,19 +93,19 @@ def _solve_lower(lower: Any, vector: Any, *, transposed: bool = False) -> Any:
 class Unknowns(NamedTuple):
     """What the parameters stand for."""
 
-    g: Any
-    variance: Any
+    g: Traced
+    variance: Traced
     """σ²."""
-    mean: Any
-    covariance: Any
-    moments: Any
+    mean: Traced
+    covariance: Traced
+    moments: Traced
     """A."""
-    rows: Any
-    log_prior: Any
+    rows: Traced
+    log_prior: Traced
     """Of the parameters: with the Jacobian."""
 
 
-def unknowns(x: Any, data: Mapping[str, Any], xp: Any) -> Unknowns:
+def unknowns(x: Traced, data: Mapping[str, Traced], xp: Namespace) -> Unknowns:
     """From the parameters (t, log diagonal of T, rest of T, log rows) to what they stand for."""
     root, average = data["root"], data["average"]
     size, means = len(root), data["mean_root"].shape[1]
@@ -167,13 +169,13 @@ class CollapsedModel(LinearModel):
         matrices = np.array([basis.project(one) for one in contributions])
         rough = _Rough.of(matrices, rows, np.array([2.0 * one.noise.off_diagonal**2 for one in contributions]), average)
         free = basis.effects.shape[1] == features + 1
-        data: dict[str, Any] = {
+        data: dict[str, Array | float] = {
             "matrices": matrices,
             "rows": rows,
             "average": average,
             "effects": basis.effects,
             "effects_offset": basis.effects_offset,
-            "from_theta": np.linalg.inv(basis.effects) if free else np.linalg.pinv(basis.effects[1:]),
+            "from_theta": np.asarray(np.linalg.inv(basis.effects) if free else np.linalg.pinv(basis.effects[1:]), dtype=float),
             "residual_norm2": basis.response_scale**2,
             "mean_scale": np.ones(features),
             "wishart_scale2": 1.0 / (3.0 * (features + 1)),
@@ -194,7 +196,7 @@ class CollapsedModel(LinearModel):
                    rough.hidden)
 
     @property
-    def log_density(self) -> Any:
+    def log_density(self) -> LogDensity:
         return log_density_rotated if self.rotated else log_density_dense
 
     def sample(self, *, seed: int, chains: int, draws: int, warmup: int = 300, tick: Tick = nobody) -> NutsDraws:
@@ -216,12 +218,12 @@ class CollapsedModel(LinearModel):
 
 
 @cache
-def _coefficients() -> Any:
+def _coefficients() -> Program:
     """(g, σ) of many draws, one after the other."""
     import jax
     import jax.numpy as jnp
 
-    def one(x: Any, data: Mapping[str, Any]) -> Any:
+    def one(x: Traced, data: Mapping[str, Traced]) -> Traced:
         unknown = unknowns(x, data, jnp)
         return jnp.append(unknown.g, jnp.sqrt(unknown.variance))
 
@@ -256,7 +258,7 @@ class _Rough:
         worth = total**2 / float(weights**2 @ rows)
         return cls(worth, noise2, average, centre, np.maximum(values, least)[::-1], vectors[:, ::-1], bool(values[0] < least))
 
-    def data(self, free: bool) -> dict[str, Any]:
+    def data(self, free: bool) -> dict[str, Array]:
         """The arrays that the parameters are measured with; ``free``: whether the response's mean is a parameter."""
         root = self.vectors * np.sqrt(self.eigenvalues)
         inverse = (self.vectors / np.sqrt(self.eigenvalues)).T
@@ -266,7 +268,7 @@ class _Rough:
             "centre": self.centre,
             "standard_centre": inverse @ self.centre,
             "noise_share": self.average * self.noise2 / (2.0 * self.eigenvalues / self.rows + self.noise2),
-            "mean_root": root if free else np.linalg.cholesky((root @ root.T)[:-1, :-1]),
+            "mean_root": np.asarray(root if free else np.linalg.cholesky((root @ root.T)[:-1, :-1]), dtype=float),
         }
 
     def scale(self, free: bool) -> Array:

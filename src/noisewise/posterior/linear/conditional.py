@@ -10,18 +10,14 @@ is the released one, projected to the positive semidefinite cone. The documentat
 step by step, and says why the two parts of h are taken to be independent where there are many predictors (its step 6) and why σ
 is sampled as a number of either sign.
 
-Two forms of the same density. ``log_density_rotated`` is for symmetric Gaussian noise (variance s² on the diagonal, s²/2 off
-it): S is diagonalised once and the covariance is diagonal plus rank two. It costs O(d) if the prior is as round as the default
-one and holders weigh the same, else O(d²). ``log_density_dense`` takes any variances of the entries (the Laplace mechanism) and
-costs O(d³). Both are written for any array module, so that SciPy's optimiser (through autograd) and JAX's sampler use the same
-lines.
+The density itself is in ``densities``, in two forms; this module prepares their arrays.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from functools import partial
+from typing import Final
 
 import numpy as np
 
@@ -34,89 +30,25 @@ from noisewise.posterior.contributions import (
     weighted_sum,
     weighted_variances,
 )
-from noisewise.posterior.kernels.mode import autograd_density, find_mode
+from noisewise.posterior.kernels.mode import LogDensity, ValueAndGradient, find_mode
 from noisewise.posterior.linear.coordinates import Coordinates, LinearModel
+from noisewise.posterior.linear.densities import (
+    dense_with_gradient,
+    log_density_dense,
+    log_density_rotated,
+    rotated_with_gradient,
+    times,
+)
 from noisewise.posterior.prior import ResolvedPrior
 
 FEW: Final = 13
-"""Up to so many columns of predictors, the constant among them, the two parts of h are used jointly."""
+"""Use both parts of h jointly up to this many predictor columns, including the constant."""
 ROUNDING: Final = 1e-11
-"""What is so much smaller than the diagonal is no entry of a matrix but rounding."""
-
-
-def log_density_rotated(x: Any, data: Mapping[str, Any], xp: Any = np) -> Any:
-    """Log posterior density of (g, ±σ) up to a constant, for symmetric Gaussian noise."""
-    g, variance = x[:-1], x[-1] ** 2
-    s2, corner, w = data["noise"], data["corner"], data["constant"]
-    norm2 = data["residual_norm2"] + g @ g
-    c0 = data["residual_constant"] - w @ g
-    h, h2 = _moments(g, variance, data)
-    # Covariance of h: [[D + b bᵀ s²/2 − gap c0² w wᵀ, z], [zᵀ, k]] with z = zeta_b b + zeta_w w; gap = 0 if the corner is noisy,
-    # and z = 0 with many predictors.
-    b = -g
-    gap = s2 - corner
-    diagonal = variance * data["eigenvalues"] + 0.5 * s2 * norm2
-    zeta_b = data["jointly"] * s2 * norm2
-    zeta_w = -data["jointly"] * (gap * c0**3 + corner * variance * c0)
-    k = (2.0 * data["rows2"] * variance**2 + s2 * norm2**2 - gap * c0**4 + corner * (variance**2 - 2.0 * variance * c0**2))
-    # The last component is eliminated: D + P K Pᵀ with P = (b, w) remains, inverted by Woodbury's formula.
-    k_bb = 0.5 * s2 - zeta_b**2 / k
-    k_bw = -zeta_b * zeta_w / k
-    k_ww = -gap * c0**2 - zeta_w**2 / k
-    rest = h - (h2 / k) * (zeta_b * b + zeta_w * w)
-    g_bb, g_bw, g_ww = xp.sum(b * b / diagonal), xp.sum(b * w / diagonal), xp.sum(w * w / diagonal)
-    r_b, r_w = xp.sum(b * rest / diagonal), xp.sum(w * rest / diagonal)
-    m_bb, m_bw = 1.0 + k_bb * g_bb + k_bw * g_bw, k_bb * g_bw + k_bw * g_ww
-    m_wb, m_ww = k_bw * g_bb + k_ww * g_bw, 1.0 + k_bw * g_bw + k_ww * g_ww
-    determinant = m_bb * m_ww - m_bw * m_wb
-    t_b, t_w = k_bb * r_b + k_bw * r_w, k_bw * r_b + k_ww * r_w
-    correction = (r_b * (m_ww * t_b - m_bw * t_w) + r_w * (m_bb * t_w - m_wb * t_b)) / determinant
-    quadratic = xp.sum(rest**2 / diagonal) - correction + h2**2 / k
-    log_determinant = xp.sum(xp.log(diagonal)) + xp.log(determinant) + xp.log(k)
-    return -0.5 * (quadratic + log_determinant) + _log_prior(g, variance, data, xp)
-
-
-def log_density_dense(x: Any, data: Mapping[str, Any], xp: Any = np) -> Any:
-    """The same for independent noise of any variances on the entries of the upper triangle."""
-    g, variance = x[:-1], x[-1] ** 2
-    directions, noise = data["directions"], data["variances"]
-    on_diagonal, corner = data["diagonal_variances"], data["corner"]
-    c = data["residual"] - directions @ g
-    c0 = c[0]
-    h, h2 = _moments(g, variance, data)
-    squares = noise @ c**2
-    spread = directions.T * (squares - on_diagonal * c**2)
-    covariance = (variance * data["eigenmatrix"] + spread @ directions
-                  + (directions.T * c) @ noise @ (directions.T * c).T)
-    border = directions.T @ (2.0 * c * squares - on_diagonal * c**3) - variance * corner * c0 * data["constant"]
-    k = (2.0 * data["rows2"] * variance**2 + 2.0 * xp.sum(c**2 * squares) - xp.sum(on_diagonal * c**4)
-         + corner * (variance**2 - 2.0 * variance * c0**2))
-    border = data["jointly"] * border
-    schur = covariance - xp.outer(border, border) / k
-    rest = h - border * h2 / k
-    quadratic = rest @ xp.linalg.solve(schur, rest) + h2**2 / k
-    log_determinant = xp.linalg.slogdet(schur)[1] + xp.log(k)
-    return -0.5 * (quadratic + log_determinant) + _log_prior(g, variance, data, xp)
-
-
-def _moments(g: Any, variance: Any, data: Mapping[str, Any]) -> tuple[Any, Any]:
-    """h = (QᵀŴc, cᵀŴc − nσ²) at c = e − Q g."""
-    h = data["cross"] - _times(data["gram"], g)
-    return h, data["total"] - data["cross"] @ g - g @ h - variance * data["rows"]
-
-
-def _log_prior(g: Any, variance: Any, data: Mapping[str, Any], xp: Any) -> Any:
-    standard = _times(data["prior_slope"], g) + data["prior_offset"]
-    return -0.5 * xp.sum(standard**2) - 0.5 * variance / data["prior_sigma2"]
-
-
-def _times(matrix: Any, vector: Any) -> Any:
-    """The product with a matrix, of which a diagonal one is given as its diagonal."""
-    return matrix * vector if matrix.ndim == 1 else matrix @ vector
+"""Entries below this fraction of the diagonal are rounding errors."""
 
 
 def _short(matrix: Array) -> Array:
-    """A diagonal matrix as its diagonal: a product with it takes d steps and not d²."""
+    """Replace a diagonal matrix by its diagonal, so that a product takes d steps instead of d²."""
     diagonal = np.diag(matrix)
     rest = np.max(np.abs(matrix - np.diag(diagonal)), initial=0.0)
     return diagonal.copy() if rest <= ROUNDING * np.max(np.abs(diagonal), initial=0.0) else matrix
@@ -133,7 +65,7 @@ def _turned_prior(slope: Array, offset: Array) -> tuple[Array, Array]:
 
 @dataclass(frozen=True)
 class ConditionalModel(LinearModel):
-    """A regression on one or several releases, which may have weights."""
+    """A regression on one or several releases, optionally weighted."""
 
     weights: Array | None = None
 
@@ -176,8 +108,14 @@ class ConditionalModel(LinearModel):
         return cls({key: np.asarray(value, dtype=float) for key, value in data.items()}, turned, rotated, weights)
 
     @property
-    def log_density(self) -> Any:
+    def log_density(self) -> LogDensity:
+        """The function ``(x, data, xp)`` to sample from."""
         return log_density_rotated if self.rotated else log_density_dense
+
+    @property
+    def density_with_gradient(self) -> ValueAndGradient:
+        """The log density and its gradient at a point, in NumPy."""
+        return partial(rotated_with_gradient if self.rotated else dense_with_gradient, data=self.data)
 
     def spectrum(self) -> tuple[Array, Array]:
         """Eigenvalues, in ascending order, and eigenvectors of the predictors' released moments."""
@@ -194,7 +132,7 @@ class ConditionalModel(LinearModel):
         values, vectors = self.spectrum()
         ridge = noise * np.sqrt(len(values)) + 1e-6 * max(values[-1], 1.0)
         g = vectors @ ((vectors.T @ cross) / (np.maximum(values, 0.0) + ridge))
-        variance = (self.data["total"] - 2 * cross @ g + g @ _times(self.data["gram"], g)) / max(float(self.data["rows"]), 1.0)
+        variance = (self.data["total"] - 2 * cross @ g + g @ times(self.data["gram"], g)) / max(float(self.data["rows"]), 1.0)
         variance = float(np.clip(variance, 1e-4, 1.0))
         rows = max(float(self.data["rows2"]), 1.0)
         precision = np.maximum(values[0], 0.0) / variance / (1 + noise**2 / (rows * variance))
@@ -204,12 +142,12 @@ class ConditionalModel(LinearModel):
 
 def weighted_model(contributions: Contributions, coordinates: Coordinates, prior: ResolvedPrior
                    ) -> ConditionalModel:
-    """The model of all holders together, weighed by what a first fit says they are worth if they differ in noise per row."""
+    """Model all holders together; if their noise per row differs, take their weights from a first fit."""
     weights = holder_weights(contributions, variance=0.1, norm2=1.5, spread=0.3)
     model = ConditionalModel.of(contributions, coordinates, prior, weights)
     if weights is None:
         return model
-    point = find_mode(autograd_density(model.log_density, model.data), *model.start()).point
+    point = find_mode(model.density_with_gradient, *model.start()).point
     g, variance = point[:-1], float(point[-1] ** 2)
     spread = float(np.mean(model.spectrum()[0]) / max(float(model.data["rows"]), 1.0))
     norm2 = float(model.coordinates.residual @ model.coordinates.residual + g @ g)

@@ -16,11 +16,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from noisewise.arrays import Array
+from noisewise.arrays import Array, Namespace, Traced
 from noisewise.posterior.contributions import Contribution
 from noisewise.schema import Design
 
@@ -62,12 +61,11 @@ class Coordinates:
 
     def to_user(self, working: Array) -> Array:
         """Coefficients and sigma in the user's units from draws of (g, ±sigma), whatever the leading axes."""
-        user: Array = in_user_units(working, self.arrays, np)
-        return user
+        return np.asarray(in_user_units(working, self.arrays, np))
 
     @property
     def arrays(self) -> dict[str, Array]:
-        """What `in_user_units` needs."""
+        """The arrays that `in_user_units` takes."""
         return {"slope": self.slope, "offset": self.offset, "half_width": np.array(self.half_width)}
 
 
@@ -81,10 +79,11 @@ class LinearModel:
     """Whether the noise is symmetric Gaussian noise, which has the same form in every orthonormal basis."""
 
 
-def in_user_units(working: Any, coordinates: Mapping[str, Any], xp: Any) -> Any:
+def in_user_units(working: Traced, coordinates: Mapping[str, Traced], xp: Namespace) -> Traced:
     """`Coordinates.to_user`, for NumPy and for JAX."""
     beta = working[..., :-1] @ coordinates["slope"].T + coordinates["offset"]
-    return xp.concatenate([beta, coordinates["half_width"] * xp.abs(working[..., -1:])], axis=-1)
+    result: Traced = xp.concatenate([beta, coordinates["half_width"] * xp.abs(working[..., -1:])], axis=-1)
+    return result
 
 
 @dataclass(frozen=True)

@@ -19,11 +19,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
-from noisewise.arrays import Array
+from noisewise.arrays import Array, Namespace, Traced
 from noisewise.posterior.contributions import (
     Contributions,
     residual_rows,
@@ -32,7 +32,8 @@ from noisewise.posterior.contributions import (
     weighted_sum,
     weighted_variances,
 )
-from noisewise.posterior.kernels.jax_setup import double_precision
+from noisewise.posterior.kernels.jax_setup import Program, double_precision
+from noisewise.posterior.kernels.mode import LogDensity
 from noisewise.posterior.kernels.small_linear import cholesky, solve_lower
 from noisewise.posterior.linear.coordinates import Coordinates, LinearModel, RowBasis
 from noisewise.posterior.prior import ResolvedPrior
@@ -41,7 +42,7 @@ MEAN_SCALE: Final = 0.5
 DEVIATION_SCALE: Final = 0.5
 
 
-def log_density_rotated(x: Any, data: Mapping[str, Any], xp: Any) -> Any:
+def log_density_rotated(x: Traced, data: Mapping[str, Traced], xp: Namespace) -> Traced:
     """Log posterior density up to a constant, for symmetric Gaussian noise."""
     unknown = _unknowns(x, data, xp)
     noise = data["noise"]
@@ -50,10 +51,11 @@ def log_density_rotated(x: Any, data: Mapping[str, Any], xp: Any) -> Any:
     total, spread = _total(unknown, response, data)
     # Each pair off the diagonal occurs twice in the sum over the matrix, with variance noise/2: together the Frobenius norm.
     quadratic = xp.sum(gram**2) / noise + total**2 / (noise + spread)
-    return unknown.log_prior + log_cross - 0.5 * (quadratic + xp.log(noise + spread))
+    result: Traced = unknown.log_prior + log_cross - 0.5 * (quadratic + xp.log(noise + spread))
+    return result
 
 
-def log_density_dense(x: Any, data: Mapping[str, Any], xp: Any) -> Any:
+def log_density_dense(x: Traced, data: Mapping[str, Traced], xp: Namespace) -> Traced:
     """The same for noise of any covariance between the entries (the Laplace mechanism: second moments only)."""
     unknown = _unknowns(x, data, xp)
     gram = _gram_entries(unknown, data)
@@ -62,21 +64,22 @@ def log_density_dense(x: Any, data: Mapping[str, Any], xp: Any) -> Any:
     total = total - data["total_gain"] @ xp.concatenate([gram, data["cross"] - unknown.lower @ response])
     variance = data["total_noise"] + spread
     quadratic = xp.sum((data["gram_root"] @ gram) ** 2) + total**2 / variance
-    return unknown.log_prior + log_cross - 0.5 * (quadratic + xp.log(variance))
+    result: Traced = unknown.log_prior + log_cross - 0.5 * (quadratic + xp.log(variance))
+    return result
 
 
 class Unknowns(NamedTuple):
     """What the parameters stand for."""
 
-    zeta: Any
-    lower: Any
+    zeta: Traced
+    lower: Traced
     """L with S = LLᵀ."""
-    tau2: Any
-    rows: Any
-    log_prior: Any
+    tau2: Traced
+    rows: Traced
+    log_prior: Traced
 
 
-def _unknowns(x: Any, data: Mapping[str, Any], xp: Any) -> Unknowns:
+def _unknowns(x: Traced, data: Mapping[str, Traced], xp: Namespace) -> Unknowns:
     """From the parameters (ζ, ±σ, m, log of D, directions of the rows of R's root, log rows) to what they stand for."""
     size = data["gram"].shape[0]
     features = size - 1
@@ -102,20 +105,20 @@ def _unknowns(x: Any, data: Mapping[str, Any], xp: Any) -> Unknowns:
     return Unknowns(zeta, lower, variance / data["response_scale2"], rows, log_prior)
 
 
-def _gram_entries(unknown: Unknowns, data: Mapping[str, Any]) -> Any:
+def _gram_entries(unknown: Unknowns, data: Mapping[str, Traced]) -> Traced:
     """Released minus true S, entry by entry; an exact corner is left out."""
     residual = data["gram"] - unknown.lower @ unknown.lower.T
     return residual[np.triu_indices(residual.shape[0])][data["skip"].shape[0]:]
 
 
-def _seen_cross(unknown: Unknowns, data: Mapping[str, Any], xp: Any) -> tuple[Any, Any]:
+def _seen_cross(unknown: Unknowns, data: Mapping[str, Traced], xp: Namespace) -> tuple[Traced, Traced]:
     """ẑ without what the noise of Ŝ says about its noise, and the factor that makes the rest of that noise standard."""
     if "noise" in data:
         return data["cross"], xp.sqrt(2.0 / data["noise"])
     return data["cross"] - data["cross_gain"] @ _gram_entries(unknown, data), data["cross_root"]
 
 
-def _response(unknown: Unknowns, data: Mapping[str, Any], xp: Any) -> tuple[Any, Any]:
+def _response(unknown: Unknowns, data: Mapping[str, Traced], xp: Namespace) -> tuple[Traced, Traced]:
     """y, and the log density of ẑ given S."""
     cross, noise_root = _seen_cross(unknown, data, xp)
     copies = data["copies"].shape[0]
@@ -136,7 +139,7 @@ def _response(unknown: Unknowns, data: Mapping[str, Any], xp: Any) -> tuple[Any,
     return expected + a @ (u + solve_lower(b, unknown.zeta, transposed=True, copies=copies)), log_cross
 
 
-def _total(unknown: Unknowns, response: Any, data: Mapping[str, Any]) -> tuple[Any, Any]:
+def _total(unknown: Unknowns, response: Traced, data: Mapping[str, Traced]) -> tuple[Traced, Traced]:
     """Released minus expected t, and its variance besides the noise."""
     ratio = data["rows_ratio"]
     free = unknown.rows * data["degrees"] - ratio * unknown.lower.shape[0]
@@ -165,7 +168,7 @@ class LatentModel(LinearModel):
         # The prior says slope @ g + offset ~ N(0, I), so that g = −root @ offset + root @ N(0, I) with root = slope⁻¹.
         given = prior.in_coordinates(coordinates)
         root, offset = np.linalg.inv(given["prior_slope"]), given["prior_offset"]
-        data: dict[str, Any] = {
+        data: dict[str, Array | float] = {
             "gram": matrix[:size, :size],
             "cross": matrix[:size, size],
             "total": matrix[size, size],
@@ -181,14 +184,14 @@ class LatentModel(LinearModel):
         rotated = all(rotation_invariant(one.noise) for one in contributions)
         exact = contributions[0].rows is not None
         if rotated:
-            data["noise"] = sum(w**2 * [one.noise.diagonal**2 for one in contributions])
+            data["noise"] = float(sum(w**2 * [one.noise.diagonal**2 for one in contributions]))
         else:
             data |= _conditional_noise(basis.covariance_of(weighted_variances(w, contributions)), size, 1 if exact else 0)
         arrays = {key: np.asarray(value, dtype=float) for key, value in data.items()}
         return cls(arrays, coordinates, rotated, exact, np.asarray(root, dtype=float), offset)
 
     @property
-    def log_density(self) -> Any:
+    def log_density(self) -> LogDensity:
         return log_density_rotated if self.rotated else log_density_dense
 
     def start(self, sigma: float = 0.3) -> tuple[Array, Array]:
@@ -217,12 +220,12 @@ class LatentModel(LinearModel):
 
 
 @cache
-def _standard_coefficients() -> Any:
+def _standard_coefficients() -> Program:
     """Draws of slope @ g + offset, whose prior is standard normal, given the other unknowns of each draw."""
     import jax
     import jax.numpy as jnp
 
-    def one(x: Any, standard: Any, data: Any) -> Any:
+    def one(x: Traced, standard: Traced, data: Mapping[str, Traced]) -> Traced:
         unknown = _unknowns(x, data, jnp)
         response, _ = _response(unknown, data, jnp)
         effect = unknown.lower.T @ data["theta_root"]

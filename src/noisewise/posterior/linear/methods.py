@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
 from noisewise.posterior.contributions import Contributions
-from noisewise.posterior.kernels.mode import Mode, autograd_density, find_mode, jax_density
+from noisewise.posterior.kernels.mode import Mode, find_mode, jax_density
 from noisewise.posterior.kernels.nuts import NutsDraws, sample_nuts
 from noisewise.posterior.linear.collapsed import CollapsedModel
 from noisewise.posterior.linear.conditional import FEW, ConditionalModel, weighted_model
@@ -44,13 +44,12 @@ def conditional_flat(request: Request) -> Sampled:
 
 
 def _flat(request: Request, model: ConditionalModel) -> Sampled:
-    few = len(model.data["cross"]) <= FEW  # else the curvature takes so many gradients that compiling them is worth while
-    mode = find_mode((autograd_density if few else jax_density)(model.log_density, model.data), *model.start())
+    mode = find_mode(model.density_with_gradient, *model.start())
     result = _nuts(request, model, mode)
     return Sampled(model.coordinates.to_user(result.draws), result.diverging, mode.doubts + hidden_doubts(model))
 
 
-def _nuts(request: Request, model: Any, mode: Mode) -> NutsDraws:
+def _nuts(request: Request, model: ConditionalModel | LatentModel, mode: Mode) -> NutsDraws:
     return sample_nuts(model.log_density, model.data, mode, seed=request.seed, chains=request.chains, draws=request.draws,
                        tick=request.tick)
 
@@ -88,7 +87,7 @@ def hidden_doubts(model: ConditionalModel) -> tuple[str, ...]:
 def laplace(request: Request) -> Sampled:
     """Independent draws from the normal approximation of the conditional posterior."""
     model = weighted_model(request.release.contributions, request.coordinates, request.prior)
-    mode = find_mode(autograd_density(model.log_density, model.data), *model.start())
+    mode = find_mode(model.density_with_gradient, *model.start())
     standard = np.random.default_rng(request.seed).normal(size=(request.chains, request.draws, len(mode.point)))
     draws = mode.point + standard @ mode.scale.T
     doubts = mode.doubts + _normality_doubts(model, mode, request.seed) + hidden_doubts(model)

@@ -6,15 +6,16 @@ numbers themselves are integrated out wherever that can be done.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import cache
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping
+from functools import cache, reduce
+from operator import add
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 
 from noisewise.posterior.rows.marginal import hamiltonian, information, inverse_root, moments
-from noisewise.posterior.rows.problem import CELL_WEIGHT, Law, Variant
+from noisewise.posterior.rows.problem import CELL_WEIGHT, Data, Law, Variant
 from noisewise.posterior.rows.rows import (
     cholesky_of_rows,
     covariance_of_rows,
@@ -39,20 +40,20 @@ class State(NamedTuple):
     """Where a chain is: parameters, precisions of the noise (copies, free, rows), the cell of each row, tuning of the steps."""
 
     law: Law
-    precision: Any
-    cell: Any
-    tuning: Any
+    precision: jax.Array
+    cell: jax.Array
+    tuning: Mapping[str, jax.Array]
 
 
 @cache
-def chain(variant: Variant, records: int) -> Any:
+def chain(variant: Variant, records: int) -> Callable[[State, jax.Array, jax.Array, jax.Array, Data], tuple[State, jax.Array]]:
     """The pure function ``(state, key, thin, warming, data) -> (state, records)``; records are ``thin`` sweeps apart."""
-    def run(state: Any, key: Any, thin: Any, warming: Any, data: Any) -> Any:
+    def run(state: State, key: jax.Array, thin: jax.Array, warming: jax.Array, data: Data) -> tuple[State, jax.Array]:
         if variant.marginal:
             state = jax.lax.cond(warming, lambda s: tuned(s, variant, data), lambda s: s, state)
 
-        def one(current: Any, step_key: Any) -> Any:
-            def again(index: Any, inner: State) -> State:
+        def one(current: State, step_key: jax.Array) -> tuple[State, jax.Array]:
+            def again(index: jax.Array, inner: State) -> State:
                 return sweep(jax.random.fold_in(step_key, index), inner, variant, data, warming)
 
             current = jax.lax.fori_loop(0, thin, again, current)
@@ -63,14 +64,14 @@ def chain(variant: Variant, records: int) -> Any:
     return run
 
 
-def record(state: State) -> Any:
+def record(state: State) -> jax.Array:
     """What is kept of a sweep: g, σ and then the whole law."""
     law, scales = state.law, jnp.abs(state.law.scales)
     return jnp.concatenate([law.working, scales[-1:], scales, law.effects.ravel(), law.slopes.ravel(), law.cells,
                             jnp.exp(state.tuning["log_step"])[None]])
 
 
-def sweep(key: Any, state: State, variant: Variant, data: Mapping[str, Any], warming: Any) -> State:
+def sweep(key: jax.Array, state: State, variant: Variant, data: Data, warming: jax.Array) -> State:
     """One iteration."""
     marginal_key, row_key, other_key = jax.random.split(key, 3)
     if variant.marginal:
@@ -91,16 +92,16 @@ def sweep(key: Any, state: State, variant: Variant, data: Mapping[str, Any], war
     return state._replace(precision=precision_given(noise_key, hidden, variant, data))
 
 
-def move_law(key: Any, state: State, variant: Variant, data: Mapping[str, Any], warming: Any) -> State:
+def move_law(key: jax.Array, state: State, variant: Variant, data: Data, warming: jax.Array) -> State:
     """The parameters given W and cells; while warming, the step size too."""
     centre, variance = jax.lax.optimization_barrier(published(state, variant, data))
     known = regressors(state.cell, variant, data)
     law, accepted = hamiltonian(key, state.law, centre, variance, known, variant, data, state.tuning)
     change = STEP_GAIN * (accepted - ACCEPTANCE) * warming
-    return state._replace(law=law, tuning=state.tuning | {"log_step": state.tuning["log_step"] + change})
+    return state._replace(law=law, tuning={**state.tuning, "log_step": state.tuning["log_step"] + change})
 
 
-def tuned(state: State, variant: Variant, data: Mapping[str, Any]) -> State:
+def tuned(state: State, variant: Variant, data: Data) -> State:
     """With a metric from where the chain has been lately, not only from where it is: there, τ may be near 0."""
     _, variance = published(state, variant, data)
     tuning = state.tuning
@@ -110,11 +111,11 @@ def tuned(state: State, variant: Variant, data: Mapping[str, Any]) -> State:
     average = (1.0 - share) * tuning["information"] + share * here
     root = inverse_root(average)
     usable = jnp.all(jnp.isfinite(root))
-    return state._replace(tuning=tuning | {"information": average, "rounds": tuning["rounds"] + 1.0,
+    return state._replace(tuning={**tuning, "information": average, "rounds": tuning["rounds"] + 1.0,
                                            "root": jnp.where(usable, root, tuning["root"])})
 
 
-def published(state: State, variant: Variant, data: Mapping[str, Any]) -> tuple[Any, Any]:
+def published(state: State, variant: Variant, data: Data) -> tuple[jax.Array, jax.Array]:
     """The weighted mean of a number's copies and its noise's variance; an exact response is its own, with variance 0."""
     variance = 1.0 / jnp.sum(state.precision, axis=0)
     centre = jnp.sum(state.precision * data["observed"], axis=0) * variance
@@ -124,37 +125,38 @@ def published(state: State, variant: Variant, data: Mapping[str, Any]) -> tuple[
     return centre, variance
 
 
-def precision_given(key: Any, hidden: Any, variant: Variant, data: Mapping[str, Any]) -> Any:
+def precision_given(key: jax.Array, hidden: jax.Array, variant: Variant, data: Data) -> jax.Array:
     """Precisions of the noise given the numbers."""
     observed, scale = data["observed"], data["noise"][:, None]
     if not variant.laplace:
         return jnp.broadcast_to(1.0 / scale**2, observed.shape)
     normal, uniform = normal_and_uniform(key, observed.shape, hidden.dtype)
     weights = draw_weights(normal, uniform, jnp.abs(observed - hidden) / scale)
-    return jnp.minimum(weights, 1.0 / LEAST_VARIANCE) / scale**2
+    result: jax.Array = jnp.minimum(weights, 1.0 / LEAST_VARIANCE) / scale**2
+    return result
 
 
 class Rows(NamedTuple):
     """The hidden numbers of every row given W: normal, precision K + diag(ω)."""
 
     variant: Variant
-    data: Mapping[str, Any]
+    data: Data
     law: Law
-    precision: Any
-    cell: Any
-    inner: Any
+    precision: jax.Array
+    cell: jax.Array
+    inner: jax.Array
     """K: that of the numbers' own law, (numbers, numbers)."""
-    base: Any
+    base: jax.Array
     """Means of the numbers but for the cells, (numbers, rows)."""
-    shifts: Any
+    shifts: jax.Array
     """What each cell adds to them, (numbers, cells)."""
-    lower: list[list[Any]]
-    total: Any
+    lower: list[list[jax.Array]]
+    total: jax.Array
     """ω: the precision of all copies together, and what they say weighted by it."""
-    target: Any
+    target: jax.Array
 
     @classmethod
-    def of(cls, state: State, variant: Variant, data: Mapping[str, Any]) -> Rows:
+    def of(cls, state: State, variant: Variant, data: Data) -> Rows:
         law, dtype = state.law, state.precision.dtype
         free = variant.free
         scales = jnp.abs(law.scales)
@@ -172,11 +174,12 @@ class Rows(NamedTuple):
         target = jnp.sum(state.precision * data["observed"], axis=0)
         return cls(variant, data, law, state.precision, state.cell, inner, base, shifts, lower, total, target)
 
-    def pull(self, shift: Any) -> tuple[list[Any], list[Any], Any]:
+    def pull(self, shift: jax.Array) -> tuple[list[jax.Array], list[jax.Array], jax.Array]:
         """Means where a cell adds ``shift`` to them, L⁻¹(what draws the numbers away from them), and the cell's log weight."""
         free = self.variant.free
         mean = [self.base[i] + shift[i] for i in range(self.variant.numbers)]
-        weighted, weight = [], 0.0
+        weighted: list[jax.Array] = []
+        weight: jax.Array | float = 0.0
         for i in range(free):
             push = self.target[i] - self.total[i] * mean[i]
             weight = weight + mean[i] * (self.target[i] - 0.5 * self.total[i] * mean[i])
@@ -186,25 +189,25 @@ class Rows(NamedTuple):
         if self.variant.exact_response:
             weight = weight - 0.5 * self.inner[free, free] * (self.data["response"] - mean[free]) ** 2
         solved = solve_rows(self.lower, weighted)
-        return mean, solved, weight + 0.5 * sum(value * value for value in solved)
+        return mean, solved, weight + 0.5 * reduce(add, [value * value for value in solved])
 
-    def own_shift(self) -> Any:
+    def own_shift(self) -> jax.Array:
         return self.shifts[:, 0] if self.variant.cells == 1 else self.shifts[:, self.cell]
 
-    def draw_cells(self, key: Any) -> Any:
+    def draw_cells(self, key: jax.Array) -> jax.Array:
         cells, dtype = self.variant.cells, self.precision.dtype
         gumbel = jax.random.gumbel(key, (cells, *self.cell.shape), dtype=dtype)
         logs = jnp.log(self.law.cells).astype(dtype)
         scores = [self.pull(self.shifts[:, c])[2] + logs[c] + self.data["evidence"][c] + gumbel[c] for c in range(cells)]
         return jnp.argmax(jnp.stack(scores), axis=0).astype(self.cell.dtype)
 
-    def draw_numbers(self, key: Any) -> Any:
+    def draw_numbers(self, key: jax.Array) -> jax.Array:
         mean, solved, _ = self.pull(self.own_shift())
         normal = jax.random.normal(key, self.precision.shape[1:], dtype=self.precision.dtype)
         away = solve_rows_transposed(self.lower, [value + normal[i] for i, value in enumerate(solved)])
         return jnp.stack([mean[i] + away[i] for i in range(self.variant.free)])
 
-    def move_precision(self, key: Any) -> Any:
+    def move_precision(self, key: jax.Array) -> jax.Array:
         """Each precision given the others, the numbers integrated out.
 
         Without one published number w, its own z has a mean and a variance s², and w has the variance t = s² + D. But for the
@@ -241,7 +244,7 @@ class Rows(NamedTuple):
         return jnp.stack([jnp.stack(copy) for copy in moved])
 
 
-def regressors(cell: Any, variant: Variant, data: Mapping[str, Any]) -> list[Any]:
+def regressors(cell: jax.Array, variant: Variant, data: Data) -> list[jax.Array]:
     """d: the known columns and those of the cells."""
     known = list(data["known"])
     if variant.cells > 1:
@@ -250,7 +253,7 @@ def regressors(cell: Any, variant: Variant, data: Mapping[str, Any]) -> list[Any
     return known
 
 
-def _draw_table(key: Any, cell: Any, variant: Variant) -> Any:
+def _draw_table(key: jax.Array, cell: jax.Array, variant: Variant) -> jax.Array:
     """Probabilities of the cells given how many rows are in each: Dirichlet."""
     counts = jnp.stack([jnp.sum(cell == c) for c in range(variant.cells)]).astype(float)
     gammas = jax.random.loggamma(key, counts + CELL_WEIGHT, dtype=float)

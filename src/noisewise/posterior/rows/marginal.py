@@ -11,13 +11,14 @@ of the expected information, Σ_rows [V⁻¹ ⊗ ddᵀ, ½ V⁻¹ ⊗ V⁻¹], c
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from functools import reduce
+from operator import add
 
 import jax
 import jax.numpy as jnp
 from jax.scipy.linalg import solve_triangular
 
-from noisewise.posterior.rows.problem import Law, Variant, unknown, with_row
+from noisewise.posterior.rows.problem import Data, Law, Variant, unknown, with_row
 from noisewise.posterior.rows.rows import cholesky_of_rows, covariance_of_rows, solve_rows, solve_rows_transposed
 
 TRAJECTORY = 1.6
@@ -25,7 +26,7 @@ MOST_LEAPS = 12
 LANES = 256
 
 
-def to_vector(law: Law, variant: Variant) -> Any:
+def to_vector(law: Law, variant: Variant) -> jax.Array:
     """The unknown parameters: g and τ of each regression that is not given.
 
     τ keeps its sign, which means nothing, so that 0 is no end. Only where it is shown is it made positive: steps whose metric
@@ -40,7 +41,7 @@ def to_vector(law: Law, variant: Variant) -> Any:
     return jnp.concatenate(parts)
 
 
-def _split(vector: Any, variant: Variant, data: Mapping[str, Any]) -> Iterator[tuple[int, Any, Any]]:
+def _split(vector: jax.Array, variant: Variant, data: Data) -> Iterator[tuple[int, jax.Array, jax.Array | None]]:
     """The unknown parameters of each regression: which it is, g, and τ, or None where all τ are given."""
     place = 0
     for k in unknown(variant):
@@ -49,27 +50,27 @@ def _split(vector: Any, variant: Variant, data: Mapping[str, Any]) -> Iterator[t
         place = stop if variant.scales_known else stop + 1
 
 
-def from_vector(vector: Any, law: Law, variant: Variant, data: Mapping[str, Any]) -> Law:
+def from_vector(vector: jax.Array, law: Law, variant: Variant, data: Data) -> Law:
     """The law with these unknown parameters."""
     for k, working, scale in _split(vector, variant, data):
         law = with_row(law, k, working, law.scales[k] if scale is None else scale, data)
     return law
 
 
-def log_prior(vector: Any, variant: Variant, data: Mapping[str, Any]) -> Any:
+def log_prior(vector: jax.Array, variant: Variant, data: Data) -> jax.Array:
     """Of the vector: normal coefficients, half-normal τ."""
-    total: Any = 0.0
+    total: jax.Array | float = 0.0
     for k, working, scale in _split(vector, variant, data):
         total = total - 0.5 * jnp.sum((data["prior_slope"][k] @ working + data["prior_offset"][k]) ** 2)
         if scale is not None:
             total = total - 0.5 * (scale / data["prior_scale"][k]) ** 2
-    return total
+    return jnp.asarray(total)
 
 
-def moments(law: Law) -> tuple[Any, Any]:
+def moments(law: Law) -> tuple[jax.Array, jax.Array]:
     """C_d and Σ: z has the mean C_d d and the covariance Σ."""
-    means: list[Any] = []
-    roots: list[Any] = []
+    means: list[jax.Array] = []
+    roots: list[jax.Array] = []
     unit = jnp.eye(law.scales.shape[0])
     for k in range(law.scales.shape[0]):
         mean, root = law.effects[k], law.scales[k] * unit[k]
@@ -81,7 +82,8 @@ def moments(law: Law) -> tuple[Any, Any]:
     return jnp.stack(means), root @ root.T
 
 
-def row_sums(means: Any, covariance: Any, centre: Any, variance: Any, known: list[Any]) -> tuple[Any, Any, Any]:
+def row_sums(means: jax.Array, covariance: jax.Array, centre: jax.Array, variance: jax.Array, known: list[jax.Array]
+             ) -> tuple[jax.Array, jax.Array, jax.Array]:
     """log p, and its gradients with respect to C_d and Σ."""
     size, dtype = variance.shape[0], variance.dtype
     # What is small is finished before the rows begin, or the compiler works it out again for every row.
@@ -91,7 +93,7 @@ def row_sums(means: Any, covariance: Any, centre: Any, variance: Any, known: lis
     solved = solve_rows(lower, away)
     weights = solve_rows_transposed(lower, solved)
     inverse = covariance_of_rows(lower)
-    logs = sum(jnp.log(lower[i][i]) - 0.5 * solved[i] * solved[i] for i in range(size))
+    logs = reduce(add, [jnp.log(lower[i][i]) - 0.5 * solved[i] * solved[i] for i in range(size)])
     pairs = [(i, j) for i in range(size) for j in range(i + 1)]
     # A gradient need not be exact, only always the same: products of whole arrays, in the rows' own precision.
     stacked = jnp.stack(weights)
@@ -104,15 +106,15 @@ def row_sums(means: Any, covariance: Any, centre: Any, variance: Any, known: lis
     return total(logs), toward_mean, 0.5 * (products - inverses).astype(float)
 
 
-def total(values: Any) -> Any:
+def total(values: jax.Array) -> jax.Array:
     """The sum over rows in double precision: in lanes, because one running sum would wait for itself."""
     whole = len(values) // LANES * LANES
     lanes = jnp.sum(values[:whole].reshape(-1, LANES).astype(float), axis=0)
     return jnp.sum(lanes) + jnp.sum(values[whole:].astype(float))
 
 
-def log_density(vector: Any, law: Law, centre: Any, variance: Any, known: list[Any], variant: Variant,
-                data: Mapping[str, Any]) -> tuple[Any, Any]:
+def log_density(vector: jax.Array, law: Law, centre: jax.Array, variance: jax.Array, known: list[jax.Array], variant: Variant,
+                data: Data) -> tuple[jax.Array, jax.Array]:
     """log p(parameters | W, published) and its gradient."""
     (means, covariance), back = jax.vjp(lambda at: moments(from_vector(at, law, variant, data)), vector)
     value, toward_mean, toward_covariance = row_sums(means, covariance, centre, variance, known)
@@ -120,7 +122,7 @@ def log_density(vector: Any, law: Law, centre: Any, variance: Any, known: list[A
     return value + prior, back((toward_mean, toward_covariance))[0] + prior_gradient
 
 
-def information(law: Law, variance: Any, known: list[Any], variant: Variant, data: Mapping[str, Any]) -> Any:
+def information(law: Law, variance: jax.Array, known: list[jax.Array], variant: Variant, data: Data) -> jax.Array:
     """The expected information about the vector, given W."""
     vector = to_vector(law, variant)
     mean_slopes, covariance_slopes = jax.jacfwd(lambda at: moments(from_vector(at, law, variant, data)))(vector)
@@ -132,23 +134,25 @@ def information(law: Law, variance: Any, known: list[Any], variant: Variant, dat
     pairs = (flat @ flat.T).reshape(size, size, size, size)
     found = 0.5 * jnp.einsum("abx,bcda,cdy->xy", covariance_slopes, pairs, covariance_slopes)
     means = jnp.einsum("gr,qr,hr->qgh", d, flat, d).reshape(size, size, len(known), len(known))
-    return found + jnp.einsum("kgx,klgh,lhy->xy", mean_slopes, means, mean_slopes) - jax.hessian(log_prior)(vector, variant, data)
+    found = found + jnp.einsum("kgx,klgh,lhy->xy", mean_slopes, means, mean_slopes)
+    result: jax.Array = found - jax.hessian(log_prior)(vector, variant, data)
+    return result
 
 
-def inverse_root(matrix: Any) -> Any:
+def inverse_root(matrix: jax.Array) -> jax.Array:
     """R with RRᵀ = matrix⁻¹."""
     lower = jnp.linalg.cholesky((matrix + matrix.T) / 2.0)
     return solve_triangular(lower, jnp.eye(len(matrix)), lower=True, trans=1)
 
 
-def hamiltonian(key: Any, law: Law, centre: Any, variance: Any, known: list[Any], variant: Variant, data: Mapping[str, Any],
-                tuning: Mapping[str, Any]) -> tuple[Law, Any]:
+def hamiltonian(key: jax.Array, law: Law, centre: jax.Array, variance: jax.Array, known: list[jax.Array], variant: Variant,
+                data: Data, tuning: Mapping[str, jax.Array]) -> tuple[Law, jax.Array]:
     """One trajectory; the law afterwards and the probability with which it was accepted."""
     momentum_key, accept_key, jitter_key = jax.random.split(key, 3)
     root, step = tuning["root"], jnp.exp(tuning["log_step"])
     step = step * jax.random.uniform(jitter_key, minval=0.5, maxval=1.2, dtype=float)
 
-    def gradient(vector: Any) -> tuple[Any, Any]:
+    def gradient(vector: jax.Array) -> tuple[jax.Array, jax.Array]:
         value, slope = log_density(vector, law, centre, variance, known, variant, data)
         return value, root.T @ slope
 
@@ -156,7 +160,7 @@ def hamiltonian(key: Any, law: Law, centre: Any, variance: Any, known: list[Any]
     momentum = jax.random.normal(momentum_key, vector.shape, dtype=float)
     value, slope = gradient(vector)
 
-    def leap(_: Any, carried: Any) -> Any:
+    def leap(index: int, carried: tuple[jax.Array, ...]) -> tuple[jax.Array, ...]:
         at, speed, _, force = carried
         speed = speed + 0.5 * step * force
         at = at + step * (root @ speed)

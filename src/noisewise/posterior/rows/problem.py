@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +23,12 @@ import numpy.typing as npt
 from noisewise.arrays import Array
 from noisewise.errors import FitError
 from noisewise.posterior.prior import COEFFICIENT_SCALE, SIGMA_SCALE
+
+if TYPE_CHECKING:
+    import jax
+
+Data: TypeAlias = Mapping[str, Any]
+"""The arrays of a problem by name; those of a regression's prior are in tuples, one for each number."""
 
 MOST_CELLS: Final = 64
 """Every row weighs every combination of the categories' levels."""
@@ -183,15 +189,15 @@ class Law(NamedTuple):
     The signs of the scales mean nothing.
     """
 
-    effects: Any
-    slopes: Any
-    scales: Any
-    cells: Any
-    working: Any
+    effects: jax.Array
+    slopes: jax.Array
+    scales: jax.Array
+    cells: jax.Array
+    working: jax.Array
     """g of the response's regression."""
 
 
-def with_row(law: Law, k: int, working: Any, scale: Any, data: Mapping[str, Any]) -> Law:
+def with_row(law: Law, k: int, working: jax.Array, scale: jax.Array, data: Data) -> Law:
     """The law with other parameters of regression k."""
     columns = law.effects.shape[1]
     coefficients = data["directions"][k] @ working - data["shift"][k]

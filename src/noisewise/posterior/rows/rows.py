@@ -11,13 +11,16 @@ memory serves all, on a CPU as on a GPU.
 
 from __future__ import annotations
 
+from functools import reduce
+from operator import add
 from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 
-def normal_and_uniform(key: Any, shape: tuple[int, ...], dtype: Any) -> tuple[Any, Any]:
+def normal_and_uniform(key: jax.Array, shape: tuple[int, ...], dtype: np.dtype[Any]) -> tuple[jax.Array, jax.Array]:
     """Standard normal and uniform numbers, of which every row needs as many.
 
     In single precision the generator makes 64 bits at a time: 24 of them make the normal number and 23 others the uniform one.
@@ -34,7 +37,7 @@ def normal_and_uniform(key: Any, shape: tuple[int, ...], dtype: Any) -> tuple[An
     return jax.lax.optimization_barrier((normal.astype(dtype), uniform.astype(dtype)))  # type: ignore[no-any-return]
 
 
-def draw_weights(normal: Any, uniform: Any, residual: Any) -> Any:
+def draw_weights(normal: jax.Array, uniform: jax.Array, residual: jax.Array) -> jax.Array:
     """W given noise ``residual`` = |r|/b: inverse Gaussian with mean 1/residual and shape 1 (Michael, Schucany and Haas 1976).
 
     Written so that nothing cancels and a residual of 0 is no exception.
@@ -44,10 +47,10 @@ def draw_weights(normal: Any, uniform: Any, residual: Any) -> Any:
     return jnp.where(uniform * (1.0 + residual * smaller) <= 1.0, smaller, 1.0 / (residual * residual * smaller))
 
 
-def cholesky_of_rows(precision: Any, added: Any) -> list[list[Any]]:
+def cholesky_of_rows(precision: jax.Array, added: jax.Array) -> list[list[jax.Array]]:
     """L with LLᵀ = precision + diag(added[:, row]) for every row: entries L[i][j], j ≤ i; the diagonal is inverted."""
     size = added.shape[0]
-    lower: list[list[Any]] = [[None] * size for _ in range(size)]
+    lower = [[jnp.zeros(())] * size for _ in range(size)]
     for j in range(size):
         pivot = precision[j, j] + added[j]
         for k in range(j):
@@ -61,9 +64,9 @@ def cholesky_of_rows(precision: Any, added: Any) -> list[list[Any]]:
     return lower
 
 
-def solve_rows(lower: list[list[Any]], right: list[Any]) -> list[Any]:
+def solve_rows(lower: list[list[jax.Array]], right: list[jax.Array]) -> list[jax.Array]:
     """L⁻¹ right for every row."""
-    found: list[Any] = []
+    found: list[jax.Array] = []
     for i in range(len(lower)):
         value = right[i]
         for k in range(i):
@@ -72,10 +75,10 @@ def solve_rows(lower: list[list[Any]], right: list[Any]) -> list[Any]:
     return found
 
 
-def solve_rows_transposed(lower: list[list[Any]], right: list[Any]) -> list[Any]:
+def solve_rows_transposed(lower: list[list[jax.Array]], right: list[jax.Array]) -> list[jax.Array]:
     """L⁻ᵀ right for every row."""
     size = len(lower)
-    found: list[Any] = [None] * size
+    found = [jnp.zeros(())] * size
     for i in reversed(range(size)):
         value = right[i]
         for k in range(i + 1, size):
@@ -84,10 +87,10 @@ def solve_rows_transposed(lower: list[list[Any]], right: list[Any]) -> list[Any]
     return found
 
 
-def invert_lower(lower: list[list[Any]]) -> list[list[Any]]:
+def invert_lower(lower: list[list[jax.Array]]) -> list[list[jax.Array]]:
     """L⁻¹ for every row."""
     size = len(lower)
-    inverse: list[list[Any]] = [[None] * size for _ in range(size)]
+    inverse = [[jnp.zeros(())] * size for _ in range(size)]
     for j in range(size):
         inverse[j][j] = lower[j][j]
         for i in range(j + 1, size):
@@ -98,11 +101,11 @@ def invert_lower(lower: list[list[Any]]) -> list[list[Any]]:
     return inverse
 
 
-def covariance_of_rows(lower: list[list[Any]]) -> list[list[Any]]:
+def covariance_of_rows(lower: list[list[jax.Array]]) -> list[list[jax.Array]]:
     """(LLᵀ)⁻¹ for every row, all of its entries."""
     size, inverse = len(lower), invert_lower(lower)
-    found: list[list[Any]] = [[None] * size for _ in range(size)]
+    found = [[jnp.zeros(())] * size for _ in range(size)]
     for i in range(size):
         for j in range(i + 1):
-            found[i][j] = found[j][i] = sum(inverse[k][i] * inverse[k][j] for k in range(i, size))
+            found[i][j] = found[j][i] = reduce(add, [inverse[k][i] * inverse[k][j] for k in range(i, size)])
     return found

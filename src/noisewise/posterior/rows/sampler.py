@@ -10,9 +10,9 @@ import jax
 import numpy as np
 
 from noisewise.arrays import Array
-from noisewise.posterior.kernels.jax_setup import double_precision
+from noisewise.posterior.kernels.jax_setup import Program, Tree, double_precision
 from noisewise.posterior.rows.chain import LEAST_VARIANCE, State, chain
-from noisewise.posterior.rows.problem import Law, RowProblem, Variant, unknown
+from noisewise.posterior.rows.problem import Data, Law, RowProblem, Variant, unknown
 from noisewise.progress import Tick
 from noisewise.results.diagnostics import ess_bulk
 from noisewise.run import nobody
@@ -37,12 +37,12 @@ def variant_of(problem: RowProblem, **changes: Any) -> Variant:
     return Variant(problem.numbers, problem.exact_response, problem.laplace, problem.cells, **chosen)
 
 
-def arrays(problem: RowProblem, variant: Variant) -> dict[str, Any]:
+def arrays(problem: RowProblem, variant: Variant) -> Data:
     """What the compiled function is given besides a state and a key."""
     kind = np.float64 if variant.double else np.float32
     priors = problem.priors()
     numbers = np.moveaxis(problem.observed, 2, 1)[:, : variant.free]
-    data: dict[str, Any] = {
+    data: dict[str, object] = {
         "observed": np.ascontiguousarray(numbers, dtype=kind),
         "noise": problem.noise[: variant.free].astype(kind),
         "known": problem.known.astype(kind),
@@ -80,9 +80,12 @@ def start(problem: RowProblem, variant: Variant, generator: np.random.Generator)
     if problem.laplace:
         variance *= generator.exponential(2.0, size=shape) + LEAST_VARIANCE
     unknowns = sum(problem.priors()[k].directions.shape[1] + (not variant.scales_known) for k in unknown(variant))
-    tuning = {"root": 1e-3 * np.eye(unknowns), "log_step": np.log(0.3), "information": np.eye(unknowns), "rounds": np.zeros(())}
-    law = Law(effects, slopes, scales, np.full(cells, 1.0 / cells), working)
-    return State(law, (1.0 / variance).astype(kind), cell.astype(np.int32), tuning)
+    tuning: dict[str, Tree] = {"root": 1e-3 * np.eye(unknowns), "log_step": np.log(0.3), "information": np.eye(unknowns),
+                               "rounds": np.zeros(())}
+    law: Tree = effects, slopes, scales, np.full(cells, 1.0 / cells), working  # NumPy here, JAX in the compiled sweeps
+    precision: Tree = (1.0 / variance).astype(kind)
+    codes: Tree = cell.astype(np.int32)
+    return State(Law(*law), precision, codes, tuning)
 
 
 def _spread(problem: RowProblem) -> Array:
@@ -111,7 +114,7 @@ def sample_rows(problem: RowProblem, *, seed: int, chains: int, draws: int, warm
     with double_precision():
         data = jax.tree.map(jax.numpy.asarray, arrays(problem, chosen))
         for number in range(chains):
-            state: Any = start(problem, chosen, np.random.default_rng([seed, number]))
+            state = start(problem, chosen, np.random.default_rng([seed, number]))
             found: list[Array] = []
             for index in range(warm + kept):
                 if index == warm and thin is None:
@@ -140,11 +143,12 @@ def _apart(records: Array, problem: RowProblem) -> int:
 
 
 @cache
-def _compiled(variant: Variant, block: int) -> Any:
-    def run(state: Any, seed: Any, place: Any, data: Any) -> Any:
+def _compiled(variant: Variant, block: int) -> Program:
+    def run(state: State, seed: jax.Array, place: jax.Array, data: Data) -> tuple[State, jax.Array]:
         number, index, thin, warming = place
         key = jax.random.fold_in(jax.random.fold_in(jax.random.key(seed), number), index)
-        return chain(variant, block)(state, key, thin, warming.astype(bool), data)
+        result: tuple[State, jax.Array] = chain(variant, block)(state, key, thin, warming.astype(bool), data)
+        return result
 
     return jax.jit(run)
 

@@ -19,11 +19,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
-from noisewise.arrays import Array, Flags
+from noisewise.arrays import Array, Flags, Namespace, Traced
 from noisewise.posterior.contributions import Contributions
 from noisewise.posterior.kernels.batch import sample_batch
 from noisewise.posterior.linear.conditional import ConditionalModel
@@ -41,7 +41,7 @@ LOG_SIGMA_SD: Final = math.pi / math.sqrt(8.0)
 """Mean and standard deviation of the logarithm of a half-normal variable of scale 1."""
 
 
-def log_density_site(x: Any, data: Mapping[str, Any], xp: Any = np) -> Any:
+def log_density_site(x: Traced, data: Mapping[str, Traced], xp: Namespace = np) -> Traced:
     """Log density of one site's (g, log σ): the conditional likelihood of its moments, times the reference."""
     size = len(x)
     g, variance = x[:-1], xp.exp(2.0 * x[-1])
@@ -57,13 +57,15 @@ def log_density_site(x: Any, data: Mapping[str, Any], xp: Any = np) -> Any:
     covariance = within + effect @ effect.T
     both = xp.concatenate([h, h2[None]])
     quadratic = both @ xp.linalg.solve(covariance, both)
-    return -0.5 * (quadratic + xp.linalg.slogdet(covariance)[1]) + _log_reference(x, data, xp)
+    result: Traced = -0.5 * (quadratic + xp.linalg.slogdet(covariance)[1]) + _log_reference(x, data, xp)
+    return result
 
 
-def _log_reference(x: Any, data: Mapping[str, Any], xp: Any) -> Any:
+def _log_reference(x: Traced, data: Mapping[str, Traced], xp: Namespace) -> Traced:
     v = data["units_slope"] @ x[:-1] + data["units_offset"]
     t = (x[-1:] - data["log_sigma_mean"]) / LOG_SIGMA_SD
-    return -0.5 * xp.sum((data["reference_root"] @ xp.concatenate([v, t]) - data["reference_shift"]) ** 2)
+    result: Traced = -0.5 * xp.sum((data["reference_root"] @ xp.concatenate([v, t]) - data["reference_shift"]) ** 2)
+    return result
 
 
 @dataclass(frozen=True)

@@ -23,13 +23,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
-from noisewise.arrays import Array, Flags
+from noisewise.arrays import Array, Flags, Namespace, Traced
 from noisewise.errors import FitError
-from noisewise.posterior.kernels.jax_setup import double_precision
+from noisewise.posterior.kernels.jax_setup import Program, double_precision
 from noisewise.posterior.kernels.mode import Mode, find_mode, jax_density
 from noisewise.posterior.kernels.nuts import NutsDraws, sample_nuts
 from noisewise.posterior.kernels.small_linear import MANY, cholesky, solve_lower
@@ -55,7 +55,7 @@ LOG_SIGMA_SCALE: Final = 0.25
 """The same for log σ: sites' residual standard deviations differ by a quarter or so."""
 
 
-def log_density_population(x: Any, data: Mapping[str, Any], xp: Any) -> Any:
+def log_density_population(x: Traced, data: Mapping[str, Traced], xp: Namespace) -> Traced:
     """Log posterior density of (u, log ω): the coefficients and the sites' own deviations are integrated out."""
     standard, log_omega = x[0], x[1:]
     omega = xp.exp(log_omega)
@@ -63,14 +63,15 @@ def log_density_population(x: Any, data: Mapping[str, Any], xp: Any) -> Any:
     sites = rest + 0.5 * xp.sum(white**2) - xp.sum(xp.log(xp.diagonal(lower))) - 0.5 * standard**2
     last = (white[-1] + standard) / lower[-1, -1]
     log_sigma = LOG_SIGMA_SD * last + LOG_SIGMA_MEAN  # in units of the half-normal prior's scale
-    return sites + log_sigma - 0.5 * xp.exp(2.0 * log_sigma) + 0.5 * last**2 + xp.sum(log_omega - 0.5 * omega**2)
+    result: Traced = sites + log_sigma - 0.5 * xp.exp(2.0 * log_sigma) + 0.5 * last**2 + xp.sum(log_omega - 0.5 * omega**2)
+    return result
 
 
-def _given_deviations(omega: Any, data: Mapping[str, Any], xp: Any) -> tuple[Any, Any, Any]:
+def _given_deviations(omega: Traced, data: Mapping[str, Traced], xp: Namespace) -> tuple[Traced, Traced, Traced]:
     """Given ω, all sites and a standard normal prior are exp(−½ yᵀ LLᵀ y + wᵀ Lᵀ y + rest): L, w and the rest."""
     import jax
 
-    def one(mixed: Any, precision: Any, shift: Any) -> Any:
+    def one(mixed: Traced, precision: Traced, shift: Traced) -> tuple[Traced, Traced]:
         root = cholesky(mixed * (omega[:, None] * omega) + data["identity"], MANY)
         both = xp.concatenate([precision, shift[:, None]], axis=1) * omega[:, None]
         known = solve_lower(root, both, copies=MANY)
@@ -84,12 +85,12 @@ def _given_deviations(omega: Any, data: Mapping[str, Any], xp: Any) -> tuple[Any
 
 
 @cache
-def _population_draws() -> Any:
+def _population_draws() -> Program:
     """The compiled function that gives y for each of many standard normal vectors (ξ, u) and log ω."""
     import jax
     import jax.numpy as jnp
 
-    def one(inputs: Any, data: Any) -> Any:
+    def one(inputs: tuple[Traced, Traced], data: Mapping[str, Traced]) -> Traced:
         standard, log_omega = inputs
         lower, white, _ = _given_deviations(jnp.exp(log_omega), data, jnp)
         return solve_lower(lower, white + standard, transposed=True, copies=MANY)

@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.special import digamma, polygamma
 
-from noisewise.posterior.kernels.mode import Mode, autograd_density, find_mode
+from noisewise.posterior.kernels.mode import Mode, find_mode, jax_density
 from noisewise.posterior.kernels.nuts import LOOSE, MANY, NutsDraws, sample_nuts, short_root, stretched
 from noisewise.results.diagnostics import ess_bulk
 
@@ -43,7 +43,7 @@ KNOWN_COVARIANCE[2:, 2:] = np.diag(polygamma(1, SHAPE))
 @pytest.fixture(scope="module")
 def mode() -> Mode:
     start = np.array([25.0, 0.0, 1.0, -1.0])
-    return find_mode(autograd_density(known_density, data_with()), start, np.full(4, 0.5))
+    return find_mode(jax_density(known_density, data_with()), start, np.full(4, 0.5))
 
 
 @pytest.fixture(scope="module")
@@ -63,7 +63,7 @@ def test_the_mode_and_its_curvature_are_found(mode: Mode) -> None:
 
 @pytest.mark.parametrize("scale", [1e-3, 30.0])
 def test_a_bad_first_guess_of_the_scale_does_no_harm(scale: float, mode: Mode) -> None:
-    other = find_mode(autograd_density(known_density, data_with()), np.array([25.0, 0.0, 1.0, -1.0]), np.full(4, scale))
+    other = find_mode(jax_density(known_density, data_with()), np.array([25.0, 0.0, 1.0, -1.0]), np.full(4, scale))
     assert other.converged
     assert np.allclose(other.point, mode.point, atol=1e-3)
 

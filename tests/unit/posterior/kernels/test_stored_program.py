@@ -78,9 +78,11 @@ def test_other_shapes_types_and_names_are_other_programs(other: dict[str, Any], 
 def test_other_sources_or_versions_are_other_programs(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     build = Built()
     run(build)
-    monkeypatch.setattr(stored_program, "ORIGIN", ("another digest", "0", "0", "0"))
+    monkeypatch.setattr(stored_program, "source_digest", lambda modules: "another digest")
     run(build)
-    assert (build.times, len(list(folder.iterdir()))) == (2, 2)
+    monkeypatch.setattr(stored_program, "_versions", lambda: ("0", "0", "0", "0"))
+    run(build)
+    assert (build.times, len(list(folder.iterdir()))) == (3, 3)
 
 
 @pytest.mark.parametrize("damage", ["empty", "cut", "flipped"])
@@ -108,9 +110,74 @@ def test_a_folder_that_cannot_be_written_is_done_without(tmp_path: Path, monkeyp
     assert run(Built()) == [1.5, 2.5, 4.5]
 
 
-def test_the_digest_covers_the_source_of_the_likelihoods() -> None:
-    names = {path.name for room in stored_program.ROOMS for path in (stored_program.PACKAGE / room).rglob("*.py")}
-    assert {"conditional.py", "collapsed.py", "nuts.py", "clt_density.py", "clt_gibbs_chain.py", "metropolis.py"} <= names
+@pytest.fixture
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A small package in place of noisewise, older than this process."""
+    files = {
+        "posterior/density.py": "from noisewise.posterior.helper import f\nfrom noisewise.errors import NoisewiseError\n",
+        "posterior/helper.py": "def f():\n    try:\n        from noisewise.literature import late\n    except OSError: pass\n",
+        "literature/late.py": "import noisewise.posterior.density\nif TYPE_CHECKING:\n    import noisewise.posterior.typed\n",
+        "posterior/typed.py": "", "posterior/unrelated.py": "import noisewise.posterior.density\n", "errors.py": "",
+    }
+    root = tmp_path / "package"
+    for name, text in files.items():
+        root.joinpath(name).parent.mkdir(parents=True, exist_ok=True)
+        root.joinpath(name).write_text(text)
+        os.utime(root / name, (0, 0))
+    monkeypatch.setattr(stored_program, "PACKAGE", root)
+    forget_sources()
+    yield root
+    forget_sources()
+
+
+def forget_sources() -> None:
+    stored_program._source.cache_clear()
+    stored_program.source_digest.cache_clear()
+
+
+def digest(*modules: str) -> str | None:
+    return stored_program.source_digest(frozenset(f"noisewise.{module}" for module in modules))
+
+
+@pytest.mark.parametrize(("edited", "changes"), [
+    ("posterior/density.py", True), ("posterior/helper.py", True), ("literature/late.py", True),
+    ("posterior/unrelated.py", False), ("posterior/typed.py", False), ("errors.py", False),
+])
+def test_an_edit_changes_the_key_only_where_the_module_is_imported(edited: str, changes: bool, package: Path) -> None:
+    before = digest("posterior.density")
+    package.joinpath(edited).write_text(package.joinpath(edited).read_text() + "# edited\n")
+    os.utime(package / edited, (0, 0))
+    assert digest("posterior.density") == before  # each file is read once
+    forget_sources()
+    after = digest("posterior.density")
+    assert after is not None
+    assert (after != before) == changes
+
+
+def test_the_key_depends_on_the_sampler_too(package: Path) -> None:
+    assert digest("posterior.density") != digest("posterior.density", "posterior.unrelated")
+
+
+def modules_behind(*modules: str) -> set[str]:
+    forget_sources()
+    digest(*modules)
+    return {path.stem for room in stored_program.ROOMS for path in (stored_program.PACKAGE / room).rglob("*.py")
+            if _was_read(path)}
+
+
+def _was_read(path: Path) -> bool:
+    name = ".".join(["noisewise", *path.relative_to(stored_program.PACKAGE).with_suffix("").parts])
+    before = stored_program._source.cache_info().hits
+    stored_program._source(name)
+    return stored_program._source.cache_info().hits > before
+
+
+def test_the_digest_covers_the_sources_of_a_likelihood_and_of_its_sampler() -> None:
+    assert {"collapsed", "clt_density", "diagonal_nuts", "nuts"} <= modules_behind("posterior.linear.collapsed")
+    assert {"clt_gibbs", "clt_gibbs_chain", "clt_conditional"} <= modules_behind("literature.clt_gibbs")
+    densities = modules_behind("posterior.linear.densities", "posterior.kernels.nuts")
+    assert {"densities", "nuts", "mode"} <= densities
+    assert not {"conditional", "collapsed", "families", "sampler", "clt_gibbs"} & densities
 
 
 @pytest.mark.parametrize(("module", "stored"), [
@@ -146,9 +213,10 @@ def test_a_failed_write_leaves_nothing_behind(folder: Path, monkeypatch: pytest.
     assert not folder.exists() or not list(folder.iterdir())
 
 
-def test_sources_that_are_edited_after_import_do_not_lend_their_name_to_old_programs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The digest was taken when the code was imported; files that changed since then change nothing."""
-    before = stored_program.ORIGIN
-    monkeypatch.setattr(stored_program, "ROOMS", stored_program.ROOMS[:1])
-    assert stored_program._origin() != before  # the literature's sources are in the digest, too
-    assert before == stored_program.ORIGIN  # and what this process stores goes by the old one
+def test_sources_that_are_edited_after_import_do_not_lend_their_name_to_old_programs(package: Path, folder: Path) -> None:
+    """The running code may not be what the file says now: nothing is stored under its digest."""
+    os.utime(package / "posterior/helper.py", (stored_program.IMPORTED + 1, stored_program.IMPORTED + 1))
+    assert digest("posterior.density") is None
+    program = stored_program.stored_program("sums", Built(), ARGUMENTS, "noisewise.posterior.density")
+    assert list(map(float, program(*ARGUMENTS))) == [1.5, 2.5, 4.5]
+    assert not folder.exists()

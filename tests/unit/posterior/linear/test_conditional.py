@@ -23,7 +23,7 @@ from tests.unit.posterior.noisy_matrices import (
 )
 
 from noisewise.posterior.contributions import holder_weights, rotation_invariant
-from noisewise.posterior.kernels.mode import autograd_density, find_mode, jax_density
+from noisewise.posterior.kernels.mode import find_mode, jax_density
 from noisewise.posterior.linear.conditional import FEW, ConditionalModel, log_density_dense, log_density_rotated, weighted_model
 from noisewise.posterior.prior import ResolvedPrior
 from noisewise.releases.contents.gram import EntryNoise
@@ -231,11 +231,10 @@ def test_gradients_agree(make: MakeNoise) -> None:
     generator = np.random.default_rng(21)
     regression = made_regression(generator, 6, 3)
     model = ConditionalModel.of([made_part(generator, 6, 500, make(9.0, True))], regression.coordinates, regression.prior)
-    by_autograd = autograd_density(model.log_density, model.data)
     by_jax = jax_density(model.log_density, model.data)
     for beta, sigma in users_points(regression, generator, 3):
         point = working_point(model, beta, sigma)
-        value, gradient = by_autograd(point)
+        value, gradient = model.density_with_gradient(point)
         expected = numeric_gradient(lambda x: model.log_density(x, model.data), point, np.full(len(point), 1e-4))
         assert np.allclose(gradient, expected, rtol=1e-6, atol=1e-6 * np.abs(expected).max())
         jax_value, jax_gradient = by_jax(point)
@@ -275,7 +274,7 @@ def test_as_much_noise_per_row_weighs_the_same() -> None:
 
 
 def posterior_sd(model: ConditionalModel) -> Array:
-    mode = find_mode(autograd_density(model.log_density, model.data), *model.start())
+    mode = find_mode(model.density_with_gradient, *model.start())
     assert mode.converged
     return np.asarray(np.linalg.norm(model.coordinates.slope @ mode.scale[:-1], axis=1))
 
@@ -301,6 +300,6 @@ def test_a_matrix_that_is_not_positive_definite_has_a_posterior() -> None:
     part = made_part(generator, 6, 100, gaussian(300.0, False))
     assert np.linalg.eigvalsh(part.matrix)[0] < -50.0
     model = ConditionalModel.of([part], regression.coordinates, regression.prior)
-    mode = find_mode(autograd_density(model.log_density, model.data), *model.start())
+    mode = find_mode(model.density_with_gradient, *model.start())
     assert mode.converged
     assert np.isfinite(mode.scale).all() and np.isfinite(model.log_density(mode.point, model.data))
