@@ -1,18 +1,18 @@
-"""The model of paper 002 for normal features, shared by ``normal-x`` (as printed) and ``normal-x-nuts``: priors and terms.
+"""Priors and terms of paper 002's model for normal features, shared by ``normal-x`` (as printed) and ``normal-x-nuts``.
 
-Alparslan, Yıldırım and Birbil (2023), section 4.1 and appendix B.2. The released Ŝ_j is noise around S_j, and S_j is not known:
+Alparslan, Yıldırım and Birbil (2023), section 4.1 and appendix B.2. The released Ŝ_j is S_j plus noise, and S_j is unknown:
 
 - without a constant, rows are x ~ N(0, Σ) and S_j ~ Wishart(Σ, n_j);
 - with a constant, rows are x ~ N(μ, Σ), the mean of a holder's rows is b_j ~ N(μ, Σ/n_j), their scatter about it is
   C_j ~ Wishart(Σ, n_j − 1), and S_j = [[n_j, n_j b_jᵀ], [n_j b_j, C_j + n_j b_j b_jᵀ]].
 
 Then ẑ_j ~ N(S_j θ, σ² S_j + v_j I). Σ y² is not used. Priors: Σ ~ inverse Wishart(Λ, κ) and μ given Σ ~ N(0, Σ/k), so that both
-can be integrated out. Below, "scatter" is C_j with a constant and S_j without. A number of rows that was released with noise is
-taken as it is, but for a floor that a Wishart density needs.
+can be integrated out. Below, "scatter" is C_j with a constant and S_j without. A number of rows released with noise is used as
+it is, except for a floor that the Wishart density needs.
 
-The default prior knows only that columns are scaled to [−1, 1]: κ = d + 2 and Λ = identity/3 give Σ the mean identity/3 (the
-variance of a uniform column) with as heavy tails as a mean allows, and k = 1/3 then gives μ a standard deviation of 1. Together
-they weigh as much as a handful of rows.
+The default prior uses only that columns are scaled to [−1, 1]: κ = d + 2 and Λ = identity/3 give Σ the mean identity/3 (the
+variance of a uniform column) with the heaviest tails for which the mean exists, and k = 1/3 then gives μ a standard deviation
+of 1. Together they weigh as much as a handful of rows.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Array = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class FeaturePrior:
-    """Σ ~ inverse Wishart(scale, degrees), and μ given Σ ~ N(0, Σ/mean_rows), as if that many rows had been seen at 0."""
+    """Σ ~ inverse Wishart(scale, degrees), and μ given Σ ~ N(0, Σ/mean_rows), as if ``mean_rows`` rows had been seen at 0."""
 
     scale: Array
     degrees: float
@@ -41,16 +41,17 @@ class FeaturePrior:
 
     @classmethod
     def default(cls, features: int) -> FeaturePrior:
+        """Return the default prior for this many features."""
         return cls(np.eye(features) / 3.0, features + 2.0)
 
 
 def feature_count(problem: LinearProblem) -> int:
-    """d: the number of predictors, the constant not counted."""
+    """Return d, the number of predictors without the constant."""
     return int(problem.statistics.gram.shape[1]) - int(problem.statistics.constant)
 
 
 def model_arrays(problem: LinearProblem, prior: FeaturePrior | None = None) -> dict[str, Array]:
-    """All that the two samplers need, as arrays."""
+    """Return the input of the two samplers as arrays."""
     statistics, features = problem.statistics, feature_count(problem)
     chosen = FeaturePrior.default(features) if prior is None else prior
     upper = np.triu(np.ones(statistics.gram.shape[1:], dtype=bool))
@@ -75,12 +76,12 @@ def model_arrays(problem: LinearProblem, prior: FeaturePrior | None = None) -> d
 
 
 def has_constant(data: Mapping[str, Any]) -> bool:
-    """Known from the shapes, which a compiled function has anyway."""
+    """Tell from the shapes, which are known when a function is compiled, whether the model has a constant."""
     return bool(data["gram"].shape[-1] > data["scale"].shape[-1])
 
 
 def assemble(lower: Any, mean: Any, rows: Any, constant: bool, xp: Any) -> Any:
-    """S of one holder from a lower square root of its scatter and the mean of its rows."""
+    """Compute one holder's S from a lower square root of its scatter and the mean of its rows."""
     if not constant:
         return lower @ lower.T
     corner = xp.sqrt(rows)
@@ -90,7 +91,7 @@ def assemble(lower: Any, mean: Any, rows: Any, constant: bool, xp: Any) -> Any:
 
 
 def assemble_all(lower: Any, means: Any, data: Mapping[str, Any], xp: Any) -> Any:
-    """S of every holder."""
+    """Compute S of every holder."""
     import jax
 
     constant = has_constant(data)
@@ -98,19 +99,19 @@ def assemble_all(lower: Any, means: Any, data: Mapping[str, Any], xp: Any) -> An
 
 
 def log_gram(gram: Any, released: Any, precision: Any, xp: Any) -> Any:
-    """Log density of the released Ŝ given S; entries of no precision do not count."""
+    """Log density of the released Ŝ given S; entries with precision 0 are ignored."""
     return -0.5 * xp.sum(precision * (released - gram) ** 2)
 
 
 def log_cross(gram: Any, cross: Any, theta: Any, variance: Any, noise: Any, holders: int, xp: Any) -> Any:
-    """Log density of ẑ given S, θ and σ² ("variance"): N(Sθ, σ²S + v I)."""
+    """Log density of ẑ given S, θ and σ² (``variance``): N(Sθ, σ²S + v I)."""
     lower = cholesky(variance * gram + noise * xp.eye(gram.shape[0]), holders)
     standard = solve_lower(lower, cross - gram @ theta, copies=holders)
     return -0.5 * xp.sum(standard**2) - xp.sum(xp.log(xp.diagonal(lower)))
 
 
 def log_cross_all(grams: Any, theta: Any, variance: Any, data: Mapping[str, Any], xp: Any) -> Any:
-    """The same of all holders together."""
+    """Sum of `log_cross` over all holders."""
     import jax
 
     terms: Any = jax.vmap(lambda gram, cross, noise: log_cross(gram, cross, theta, variance, noise, len(grams), xp))
@@ -118,7 +119,7 @@ def log_cross_all(grams: Any, theta: Any, variance: Any, data: Mapping[str, Any]
 
 
 def normal_equations(grams: Any, variance: Any, data: Mapping[str, Any], xp: Any) -> tuple[Any, Any, Any]:
-    """Precision of g given all S and σ², precision times mean (the paper's (12)), and the log density of all ẑ at g = 0."""
+    """Return the precision of g given all S and σ², precision times mean (paper's (12)), and the log density of all ẑ at g = 0."""
     import jax
 
     def one(gram: Any, cross: Any, noise: Any) -> Any:
@@ -134,7 +135,7 @@ def normal_equations(grams: Any, variance: Any, data: Mapping[str, Any], xp: Any
 
 
 def total_scatter(scatters: Any, means: Any, data: Mapping[str, Any], xp: Any) -> Any:
-    """The scale of Σ's inverse Wishart given all holders, μ integrated out: Λ + Σ_j C_j + what the means say."""
+    """Return the scale of Σ's inverse Wishart given all holders, μ integrated out: Λ + Σ_j C_j + a term for the means."""
     total = data["scale"] + xp.sum(scatters, axis=0)
     if not has_constant(data):
         return total

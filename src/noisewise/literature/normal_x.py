@@ -2,7 +2,7 @@
 
 One step: Σ (and μ) from the inverse Wishart full conditional (11); each holder's scatter by Metropolis–Hastings with the proposal
 Wishart(C/α, α); with a constant, each holder's mean by a random walk; g from its full conditional (12); σ by a random walk. α and
-the steps of the walks adapt during warm-up. The chain mixes slowly, in the paper too: R-hat and effective sizes tell.
+the steps of the walks adapt during warm-up. As in the paper, the chain mixes slowly; check R-hat and effective sample sizes.
 ``normal-x-nuts`` samples the same posterior.
 """
 
@@ -41,13 +41,13 @@ from noisewise.posterior.kernels.small_linear import cholesky, solve_lower
 from noisewise.posterior.request import Request, Sampled
 
 TARGET_ACCEPTANCE = 0.2
-"""Of the proposals for a holder's matrix: the paper's value. (The authors' code has 0.1.)"""
+"""Target acceptance rate of proposals for a holder's matrix, as in the paper. (The authors' code has 0.1.)"""
 FLOOR = 0.1
-"""Where a chain starts, no eigenvalue is smaller than this share of the noise's standard deviation."""
+"""Smallest eigenvalue at the start of a chain, as a share of the noise's standard deviation."""
 
 
 def normal_x(request: Request) -> Sampled:
-    """Draws after as many steps of warm-up, as in the authors' code."""
+    """Sample after a warm-up of the same length, as in the authors' code."""
     problem = LinearProblem.of(request)
     if feature_count(problem) == 0:  # y ~ 1: nothing about S is unknown
         sampler, data = FIXED_S, fixed_s_arrays(problem)
@@ -59,12 +59,12 @@ def normal_x(request: Request) -> Sampled:
 
 
 def gibbs_arrays(problem: LinearProblem, prior: FeaturePrior | None = None, target: float = TARGET_ACCEPTANCE) -> dict[str, Any]:
-    """The model's arrays, and the rate of acceptance that the proposals adapt to."""
+    """Return the model's arrays and the acceptance rate that the proposals adapt to."""
     return model_arrays(problem, prior) | {"target": np.array(target)}
 
 
 def _start(key: Any, data: Mapping[str, Any]) -> dict[str, Any]:
-    """The released statistics with noise added once more, so that chains start about as far apart as the posterior is wide."""
+    """Start from the released statistics with noise added again, so that chains start about a posterior's width apart."""
     import jax
     import jax.numpy as jnp
 
@@ -117,7 +117,7 @@ def _step(key: Any, state: dict[str, Any], data: Mapping[str, Any], gain: Any) -
 
 
 def draw_features(key: Any, state: dict[str, Any], data: Mapping[str, Any]) -> tuple[Any, Any]:
-    """Σ⁻¹ and μ given the holders' scatters and means: (11), and its extension to means."""
+    """Draw Σ⁻¹ and μ given the holders' scatters and means: (11), and its extension to means."""
     import jax
     import jax.numpy as jnp
 
@@ -134,7 +134,7 @@ def draw_features(key: Any, state: dict[str, Any], data: Mapping[str, Any]) -> t
 
 
 def bartlett(key: Any, degrees: Any, size: int) -> Any:
-    """A lower triangular A with AAᵀ ~ Wishart(identity, degrees)."""
+    """Draw a lower triangular A with AAᵀ ~ Wishart(identity, degrees)."""
     import jax
     import jax.numpy as jnp
 
@@ -145,7 +145,7 @@ def bartlett(key: Any, degrees: Any, size: int) -> Any:
 
 def move_scatter(key: Any, current: tuple[Any, ...], holder: Any, theta: Any, variance: Any, precision: Any, mu: Any,
                  target: Any, gain: Any, constant: bool, holders: int) -> tuple[Any, Any]:
-    """Metropolis–Hastings for one holder's scatter LLᵀ: the new square root is L A/√α with A from Bartlett, lower again."""
+    """Take a Metropolis–Hastings step for one holder's scatter LLᵀ; the proposed root is L A/√α, A from Bartlett, again lower."""
     import jax
     import jax.numpy as jnp
 
@@ -170,8 +170,8 @@ def move_scatter(key: Any, current: tuple[Any, ...], holder: Any, theta: Any, va
 def log_proposal_ratio(factor: Any, alpha: Any, holders: int = 1) -> Any:
     """log q(S|S′)/q(S′|S) for S′ ~ Wishart(S/α, α), S = LLᵀ, S′ = L F Fᵀ Lᵀ (appendix A.3).
 
-    It is (α − (d + 1)/2) log|S|/|S′| + (α/2)(tr S⁻¹S′ − tr S′⁻¹S), and depends on W = FFᵀ only; the differences of large numbers
-    never arise.
+    It is (α − (d + 1)/2) log|S|/|S′| + (α/2)(tr S⁻¹S′ − tr S′⁻¹S) and depends only on W = FFᵀ, so no differences of large
+    numbers arise.
     """
     import jax.numpy as jnp
 
@@ -183,7 +183,7 @@ def log_proposal_ratio(factor: Any, alpha: Any, holders: int = 1) -> Any:
 
 def move_mean(key: Any, current: tuple[Any, ...], holder: Any, theta: Any, variance: Any, precision: Any, mu: Any,
               target: Any, gain: Any, constant: bool, holders: int) -> tuple[Any, Any]:
-    """A random walk of one holder's mean."""
+    """Take a random-walk step for one holder's mean."""
     import jax
     import jax.numpy as jnp
 

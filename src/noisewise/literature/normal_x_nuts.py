@@ -1,12 +1,12 @@
 """``normal-x-nuts``: the posterior of ``normal-x``, with g, Σ and μ integrated out and the rest sampled by NUTS.
 
-The scatters are C_j = n_j L_j L_jᵀ with L_j lower triangular, the logarithm of its diagonal as parameter. What is left of the
-features' distribution is
+The scatters are C_j = n_j L_j L_jᵀ with L_j lower triangular, parametrised by the logarithm of its diagonal. The features'
+distribution that remains is
 
     p(C_1..C_J, b_1..b_J)  ∝  Π_j |C_j|^((ν_j − d − 1)/2)  ·  |Λ + Σ_j C_j + M|^(−(κ + n)/2),
 
 ν_j = n_j − 1 and M = Σ_j n_j (b_j − b̄)(b_j − b̄)ᵀ + (k n/(k + n)) b̄b̄ᵀ with a constant, ν_j = n_j and M = 0 without. Given all S_j
-and σ, g is normal. Integrated out, it does not narrow to a funnel where σ is small; drawn afterwards, its draws are exact.
+and σ, g is normal. Integrating it out avoids a funnel where σ is small, and g is drawn exactly afterwards.
 """
 
 from __future__ import annotations
@@ -39,22 +39,22 @@ from noisewise.run import nobody
 Array = npt.NDArray[np.float64]
 
 AT_ONCE = 1000
-"""Matrices that are factorised side by side: see ``kernels.small_linear``."""
+"""Number of matrices factorised side by side; see ``kernels.small_linear``."""
 
 
 def normal_x_nuts(request: Request) -> Sampled:
-    """Draws in the user's units."""
+    """Sample in the user's units."""
     problem = LinearProblem.of(request)
     data = model_arrays(problem)
     mode = normal_x_mode(data)
     result = sample_normal_x(data, mode, seed=request.seed, chains=request.chains, draws=request.draws, tick=request.tick)
-    doubts = () if mode.converged else ("the search for the posterior's mode did not settle",)
+    doubts = () if mode.converged else ("the search for the posterior mode did not converge",)
     return Sampled(in_user_units(request, problem, result.draws).samples, result.diverging, doubts)
 
 
 def sample_normal_x(data: Mapping[str, Array], mode: Mode, *, seed: int, chains: int, draws: int,
                     tick: Tick = nobody) -> NutsDraws:
-    """Draws of (g, σ)."""
+    """Draw (g, σ)."""
     result = sample_nuts(log_density, data, mode, seed=seed, chains=chains, draws=draws, tick=tick)
     flat = result.draws.reshape(chains * draws, -1)
     with double_precision():
@@ -64,7 +64,7 @@ def sample_normal_x(data: Mapping[str, Array], mode: Mode, *, seed: int, chains:
 
 
 def normal_x_mode(data: Mapping[str, Array]) -> Mode:
-    """Where to sample around; the parameters are ±σ, and for each holder its mean, log diagonal and rest of L."""
+    """Find the mode to sample around. The parameters are ±σ and, for each holder, its mean, log diagonal and rest of L."""
     return find_mode(jax_density(log_density, data), *start(data))
 
 
@@ -94,7 +94,7 @@ def log_features(lower: Any, log_diagonal: Any, means: Any, data: Mapping[str, A
 
 
 def unpacked(rest: Any, data: Mapping[str, Any], xp: Any) -> tuple[Any, Any, Any]:
-    """Means, log diagonals of L and √n · L of every holder."""
+    """Return the means, log diagonals of L and √n · L of every holder."""
     rows, features, constant = data["rows"], data["scale"].shape[0], has_constant(data)
     below = np.tril_indices(features, -1)
     each = rest.reshape(rows.shape[0], -1)
@@ -108,7 +108,7 @@ def unpacked(rest: Any, data: Mapping[str, Any], xp: Any) -> tuple[Any, Any, Any
 
 @cache
 def _coefficients() -> Any:
-    """The compiled function that draws g for each of many points."""
+    """Compile the function that draws g for each of many points."""
     import jax
     import jax.numpy as jnp
 
@@ -126,7 +126,7 @@ def _coefficients() -> Any:
 
 
 def start(data: Mapping[str, Array]) -> tuple[Array, Array]:
-    """The released statistics, made positive definite, and rough scales."""
+    """Return the released statistics, made positive definite, and rough scales."""
     features, rows = data["scale"].shape[0], data["rows"]
     below = np.tril_indices(features, -1)
     point, scale = [float(data["sigma_start"])], [0.1 * float(data["sigma_start"])]

@@ -1,18 +1,19 @@
 """The Gibbs sampler of Bernstein and Sheldon (2019) as extended to several holders: appendix C.1 of Alparslan et al. (2023).
 
 One iteration draws the exact Gram matrices given the noisy ones (``clt_conditional``), then the parameters given the sum of the
-exact ones as if the table were known: moments of the predictors (inverse Wishart), coefficients (normal), σ² (inverse gamma).
+exact matrices as if the table were known: moments of the predictors (inverse Wishart), coefficients (normal), σ² (inverse gamma).
 Rows are (x, y), or (1, x, y) with a constant.
 
-Only the sum over holders enters the second half, and it has to be positive definite, which a normal matrix need not be: a draw
-outside the cone is rejected and the old one kept. That is a Metropolis step for the normal model restricted to the cone. The
-restriction says nothing about the parameters: the cone's probability under the normal model is that of nI + √(2n)·(a symmetric
-normal matrix), whatever A is. (Moving the draw to the cone's boundary instead would leave a singular matrix to the second half.)
+Only the sum over holders enters the second half. It must be positive definite, but a normal matrix need not be: a draw outside
+the cone is rejected and the old one kept. This is a Metropolis step for the normal model restricted to the cone. The restriction
+carries no information about the parameters: the cone's probability under the normal model is that of nI + √(2n)·(a symmetric
+normal matrix), whatever A is. (Moving the draw to the cone's boundary instead would give the second half a singular matrix.)
 
-The first half takes W for normal and the second for Wishart; they agree in the limit of many rows only. This is the method.
+The first half treats W as normal and the second as Wishart, which agree only in the limit of many rows. The published method
+does the same.
 
-Noise that is independent normal with other variances is split: symmetric Gaussian noise as large as fits, and the rest. The
-matrix with only the first kind is one more unknown, normal entry by entry given the other two: still O(d³).
+Independent normal noise with other variances is split into symmetric Gaussian noise, as large as possible, and the rest. The
+matrix with only the symmetric noise is a further unknown, with independent normal entries given the other two: still O(d³).
 """
 
 from __future__ import annotations
@@ -27,28 +28,28 @@ from noisewise.literature.kernels.clt_conditional import gram_given_noisy, rows_
 
 @dataclass(frozen=True)
 class Variant:
-    """What of the model is fixed when the program is compiled."""
+    """The parts of the model that are fixed at compile time."""
 
     constant: bool
-    """Rows begin with the constant 1, and the predictors have a mean."""
+    """Rows start with the constant 1, and the predictors have a mean."""
     private_rows: bool
-    """Numbers of rows are unknown; needs the constant."""
+    """Numbers of rows are unknown; requires ``constant``."""
     split_noise: bool
     half_normal: bool
-    """The prior of σ; else inverse gamma for σ²."""
+    """The prior of σ is half-normal; otherwise that of σ² is inverse gamma."""
     scaled_prior: bool = False
     """The coefficients' prior precision is divided by σ², as in the paper."""
 
 
 class State(NamedTuple):
-    """Where a chain is."""
+    """The state of a chain."""
 
     coefficients: Any
     variance: Any
     moments: Any
-    """E[xxᵀ], with the constant in x."""
+    """E[xxᵀ], x including the constant."""
     matrices: Any
-    """The exact Gram matrices of each holder if the noise is split, else their sum alone: (holders or 1, m + 1, m + 1)."""
+    """Each holder's exact Gram matrix if the noise is split, else only their sum: (holders or 1, m + 1, m + 1)."""
     rows: Any
 
 
@@ -58,9 +59,9 @@ DrawMatrices: TypeAlias = Callable[[Variant, State, Any, Any], Any]
 
 @cache
 def gibbs_chain(variant: Variant, steps: int, draw: DrawMatrices | None = None) -> Any:
-    """The pure function ``(state, key, data) -> (state, (draws of (g, σ), rejected))``, for ``jax.vmap`` or ``jax.jit``.
+    """Build the pure function ``(state, key, data) -> (state, (draws of (g, σ), rejected))``, for ``jax.vmap`` or ``jax.jit``.
 
-    ``draw`` is another way to do the first half of an iteration, for comparisons.
+    ``draw`` replaces the first half of an iteration, for comparisons.
     """
     import jax
 
@@ -74,7 +75,7 @@ def gibbs_chain(variant: Variant, steps: int, draw: DrawMatrices | None = None) 
 
 
 def gibbs_step(variant: Variant, state: State, key: Any, data: Any, draw: DrawMatrices) -> Any:
-    """One iteration."""
+    """Run one iteration."""
     import jax
     import jax.numpy as jnp
 
@@ -90,7 +91,7 @@ def gibbs_step(variant: Variant, state: State, key: Any, data: Any, draw: DrawMa
 
 
 def second_moments(state: State, data: Any) -> Any:
-    """A = E[aaᵀ] of rows a = (x, y)."""
+    """Return A = E[aaᵀ] of rows a = (x, y)."""
     import jax.numpy as jnp
 
     theta = data["effects"] @ state.coefficients + data["offset"]
@@ -100,7 +101,7 @@ def second_moments(state: State, data: Any) -> Any:
 
 
 def draw_matrices(variant: Variant, state: State, key: Any, data: Any) -> Any:
-    """Exact Gram matrices and numbers of rows given the noisy matrices; the old ones if the sum is not positive definite."""
+    """Draw exact Gram matrices and numbers of rows given the noisy matrices; keep the old if the sum is not positive definite."""
     import jax
     import jax.numpy as jnp
 
@@ -125,14 +126,14 @@ def draw_matrices(variant: Variant, state: State, key: Any, data: Any) -> Any:
 
 
 def _draw_rows(values: Any, vectors: Any, rows: Any, rotated: Any, key: Any, data: Any) -> Any:
-    """A Metropolis step for each holder's number of rows, the exact matrix integrated out; the prior is flat from 1 on."""
+    """Take a Metropolis step for each holder's number of rows, the exact matrix integrated out, with a flat prior from 1 up."""
     import jax
     import jax.numpy as jnp
 
     step_key, accept_key = jax.random.split(key)
     over_holders = (None, None, 0, 0)
     information = jax.vmap(rows_information, in_axes=over_holders)(values, vectors, data["rows"], data["noise"])
-    # 2.4 standard deviations is the best step for a normal in one dimension; holders with exact numbers do not move.
+    # 2.4 standard deviations is the best step for a normal in one dimension; exact numbers of rows do not move.
     step = data["private"] * 2.4 / jnp.sqrt(information) * jax.random.normal(step_key, rows.shape, dtype=float)
     proposed = jnp.where(rows + step >= 1.0, rows + step, rows)
     density = jax.vmap(rows_log_density, in_axes=(*over_holders, 0))
@@ -141,7 +142,7 @@ def _draw_rows(values: Any, vectors: Any, rows: Any, rotated: Any, key: Any, dat
 
 
 def _draw_moments(variant: Variant, total: Any, count: Any, key: Any, data: Any) -> Any:
-    """E[xxᵀ] given the exact sums: inverse Wishart; with a constant, normal-inverse-Wishart with prior mean 0."""
+    """Draw E[xxᵀ] given the exact sums: inverse Wishart; with a constant, normal-inverse-Wishart with prior mean 0."""
     import jax
     import jax.numpy as jnp
 
@@ -162,7 +163,7 @@ def _draw_moments(variant: Variant, total: Any, count: Any, key: Any, data: Any)
 
 
 def _inverse_wishart_root(scale: Any, degrees: Any, key: Any) -> Any:
-    """R with RᵀR ~ inverse Wishart: R = B⁻¹Lᵀ, LLᵀ the scale, B Bartlett's factor of a standard Wishart."""
+    """Draw R with RᵀR ~ inverse Wishart: R = B⁻¹Lᵀ, LLᵀ the scale, B Bartlett's factor of a standard Wishart."""
     import jax
     import jax.numpy as jnp
     from jax.scipy.linalg import solve_triangular
@@ -175,7 +176,7 @@ def _inverse_wishart_root(scale: Any, degrees: Any, key: Any) -> Any:
 
 
 def _draw_coefficients(total: Any, variance: Any, weight: Any, key: Any, data: Any) -> Any:
-    """g given the exact sums and σ²: normal, its prior's precision multiplied by ``weight``."""
+    """Draw g given the exact sums and σ² (normal), with the prior precision multiplied by ``weight``."""
     import jax
     import jax.numpy as jnp
     from jax.scipy.linalg import cho_solve, solve_triangular
@@ -189,7 +190,7 @@ def _draw_coefficients(total: Any, variance: Any, weight: Any, key: Any, data: A
 
 
 def _draw_variance(variant: Variant, total: Any, count: Any, coefficients: Any, old: Any, key: Any, data: Any) -> Any:
-    """σ² given the exact sums and g: inverse gamma; the half-normal prior by a Metropolis step that proposes from one."""
+    """Draw σ² given the exact sums and g: inverse gamma; with the half-normal prior, a Metropolis step that proposes from one."""
     import jax
     import jax.numpy as jnp
 
@@ -202,7 +203,7 @@ def _draw_variance(variant: Variant, total: Any, count: Any, coefficients: Any, 
     first, second = data["sigma_prior"]
     if not variant.half_normal:  # shape and rate
         return (rate + second) / jax.random.gamma(draw_key, shape + first, dtype=float)
-    # p(σ²) ∝ σ⁻¹ exp(−σ²/2h²): an inverse gamma with shape −½ but for the exponential, which the acceptance has to bring in.
+    # p(σ²) ∝ σ⁻¹ exp(−σ²/2h²): an inverse gamma with shape −½, except for the exponential, which the acceptance adds.
     proposed = rate / jax.random.gamma(draw_key, shape - 0.5, dtype=float)
     accepted = jnp.log(jax.random.uniform(accept_key, dtype=float)) < (old - proposed) / (2.0 * first**2)
     return jnp.where(accepted, proposed, old)

@@ -1,9 +1,9 @@
-"""Chains of Metropolis and Gibbs steps: side by side, compiled, with proposals that adapt during warm-up and are fixed after it.
+"""Compiled Metropolis and Gibbs chains, run side by side, with proposals that adapt during warm-up and are then fixed.
 
-A sampler is three pure functions of arrays. ``start(key, data)`` gives a state (arrays in a dictionary), ``step(key, state, data,
-gain)`` the next one, ``record(state)`` the vector that is kept. ``gain`` is how far a step may change the proposals: it falls
-during warm-up (Andrieu and Thoms 2008, section 4) and is 0 afterwards, so that what is kept comes from one fixed kernel.
-``chain`` runs one chain and can be mapped over replicates with ``jax.vmap``; ``sample_chains`` is what a fit calls.
+A sampler is three pure functions of arrays. ``start(key, data)`` returns a state (a dictionary of arrays), ``step(key, state,
+data, gain)`` the next state, ``record(state)`` the vector to keep. ``gain`` limits how far a step changes the proposals: it falls
+during warm-up (Andrieu and Thoms 2008, section 4) and is 0 afterwards, so that all draws kept come from one fixed kernel.
+``chain`` runs one chain and can be mapped over replicates with ``jax.vmap``; a fit calls ``sample_chains``.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ GAIN_POWER = 0.6
 
 @dataclass(frozen=True)
 class Sampler:
-    """The three functions of a sampler; functions of a module, so that their compiled form can be stored by name."""
+    """The three functions of a sampler, defined at module level so that their compiled form can be stored by name."""
 
     start: Callable[[Any, Mapping[str, Any]], dict[str, Any]]
     step: Callable[[Any, dict[str, Any], Mapping[str, Any], Any], dict[str, Any]]
@@ -36,12 +36,12 @@ class Sampler:
 
 
 def gains(warmup: int, draws: int) -> Array:
-    """The gain of every step: t to the power −0.6 during warm-up, 0 afterwards."""
+    """Return the gain of every step: t to the power −0.6 during warm-up, 0 afterwards."""
     return np.concatenate([np.arange(1.0, warmup + 1.0) ** -GAIN_POWER, np.zeros(draws)])
 
 
 def chain(sampler: Sampler, key: Any, data: Mapping[str, Any], warmup: int, draws: int) -> Any:
-    """The draws of one chain, (draws, recorded numbers): a pure function of arrays."""
+    """Run one chain and return its draws, (draws, recorded numbers). A pure function of arrays."""
     import jax
 
     start_key, warm_key, key = jax.random.split(key, 3)
@@ -52,7 +52,7 @@ def chain(sampler: Sampler, key: Any, data: Mapping[str, Any], warmup: int, draw
 
 
 def advance(sampler: Sampler, key: Any, state: dict[str, Any], data: Mapping[str, Any], schedule: Any) -> tuple[Any, Any]:
-    """As many steps as there are gains; the last state and the records."""
+    """Take one step per gain in ``schedule``; return the last state and the records."""
     import jax
 
     def one(current: dict[str, Any], inputs: Any) -> Any:
@@ -65,7 +65,7 @@ def advance(sampler: Sampler, key: Any, state: dict[str, Any], data: Mapping[str
 
 def sample_chains(sampler: Sampler, data: Mapping[str, Any], *, seed: int, chains: int, draws: int, warmup: int,
                   tick: Tick = nobody) -> Array:
-    """Draws (chains, draws, recorded numbers); ``tick(done, total)`` is told how far it is."""
+    """Return draws (chains, draws, recorded numbers), reporting progress to ``tick(done, total)``."""
     with double_precision():
         arrays = {key: np.asarray(value, dtype=float) for key, value in data.items()}
         arguments: Any = np.int64(seed), np.zeros(chains), arrays
@@ -75,7 +75,7 @@ def sample_chains(sampler: Sampler, data: Mapping[str, Any], *, seed: int, chain
         records = []
         for index, part in enumerate(schedule):
             arguments = states, np.int64(seed), np.int64(index), part, arrays
-            # As NumPy arrays again, or the second call would be compiled anew for arguments that lie on a device.
+            # Back to NumPy arrays; otherwise the second call would be recompiled for arguments on a device.
             states, found = as_numpy(_compiled(_stepper, sampler, arguments)(*arguments))
             if index >= warm:
                 records.append(found)
@@ -92,7 +92,7 @@ def _starter(sampler: Sampler) -> Any:
     import jax
 
     def run(seed: Any, chains: Any, data: Any) -> Any:
-        # Folded like the keys of the steps, from 1 on: a key that is split gives the same keys as one that is folded.
+        # Fold in 0, as the steps fold in 1 and up: splitting a key directly gives the same keys as folding it.
         keys = jax.random.split(jax.random.fold_in(jax.random.key(seed), 0), chains.shape[0])
         return jax.vmap(sampler.start, in_axes=(0, None))(keys, data)
 
@@ -112,7 +112,7 @@ def _stepper(sampler: Sampler) -> Any:
 
 
 def accept(key: Any, log_ratio: Any) -> Any:
-    """Whether Metropolis takes the proposal; a ratio that is not a number is refused."""
+    """Decide whether Metropolis accepts the proposal; a NaN ratio is rejected."""
     import jax
     import jax.numpy as jnp
 
@@ -120,7 +120,7 @@ def accept(key: Any, log_ratio: Any) -> Any:
 
 
 def acceptance(log_ratio: Any) -> Any:
-    """The probability with which it does."""
+    """Return the acceptance probability; 0 for a NaN ratio."""
     import jax.numpy as jnp
 
     return jnp.exp(jnp.minimum(jnp.where(jnp.isnan(log_ratio), -jnp.inf, log_ratio), 0.0))
