@@ -22,8 +22,8 @@ import time
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
+from noisewise.arrays import Array
 from noisewise.errors import FitError, FormulaError
 from noisewise.kinds import AdaSSP
 from noisewise.posterior.linear.coordinates import Coordinates
@@ -33,8 +33,6 @@ from noisewise.releases.source import source_of
 from noisewise.results.fit_info import FitInfo
 from noisewise.results.point_estimate import PointEstimate
 from noisewise.schema import Design
-
-Array = npt.NDArray[np.float64]
 
 RHO: Final = 0.05
 METHOD: Final = "adassp"

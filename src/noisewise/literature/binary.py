@@ -11,7 +11,7 @@ a sum over n + 1 numbers. Draws of x and then of p are independent draws from th
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -93,7 +93,7 @@ def ones_posterior(synthesis: BinaryContribution, rows: int, prior: tuple[float,
     return x, weights / weights.sum()
 
 
-def log_beta_binomial(x: Any, rows: float, a: Any, b: Any) -> Array:
+def log_beta_binomial(x: Array | float, rows: float, a: Array | float, b: Array | float) -> Array:
     """Return the log probability of x ones among ``rows`` rows if the proportion is Beta(a, b).
 
     >>> float(np.round(np.exp(log_beta_binomial(np.arange(3.0), 2, 1.0, 1.0)).sum(), 9))

@@ -16,18 +16,17 @@ from functools import cache
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
+from noisewise.arrays import Array, Flags
 from noisewise.errors import FitError
-from noisewise.literature.kernels.clt_gibbs_chain import Variant, gibbs_chain
+from noisewise.literature.kernels.clt_gibbs_chain import Data, Parts, Variant, Visited, gibbs_chain
 from noisewise.literature.normal_features import FeaturePrior
 from noisewise.literature.statistics import HalfNormal, HolderStatistics, LinearProblem
 from noisewise.posterior.kernels.jax_setup import as_numpy, double_precision
 from noisewise.posterior.kernels.stored_program import stored_program
 from noisewise.posterior.request import Request, Sampled
 
-Array = npt.NDArray[np.float64]
-Start = tuple[Any, ...]
+Start = tuple[Array, ...]
 
 CHUNK: Final = 100
 """Iterations per compiled call: the progress bar moves and Ctrl-C works between calls."""
@@ -85,7 +84,8 @@ class GibbsModel:
         coefficients, *_ = np.linalg.lstsq(data["effects"], np.linalg.solve(s, z) - data["offset"], rcond=None)
         residual = np.append(data["effects"] @ coefficients + data["offset"], -1.0)
         rows = data["rows"] if self.variant.split_noise else data["rows"].sum(keepdims=True)
-        return coefficients, residual @ moments @ residual, s, rows[:, None, None] * moments, data["rows"]
+        variance = np.array(residual @ moments @ residual)
+        return np.asarray(coefficients, dtype=np.float64), variance, s, rows[:, None, None] * moments, data["rows"]
 
 
 def clt_gibbs(request: Request) -> Sampled:
@@ -100,10 +100,10 @@ def clt_gibbs(request: Request) -> Sampled:
     return Sampled(request.coordinates.to_user(draws), doubts=doubts)
 
 
-def sample_gibbs(model: GibbsModel, request: Request) -> tuple[Array, npt.NDArray[np.bool_]]:
+def sample_gibbs(model: GibbsModel, request: Request) -> tuple[Array, Flags]:
     """Return draws (chains, draws, parameters) of (g, σ) in the problem's units, and flags where the Gram matrix was rejected."""
     starts = [model.start(np.random.default_rng([request.seed, chain])) for chain in range(request.chains)]
-    state: Any = tuple(np.array(part, dtype=float) for part in zip(*starts, strict=True))
+    state = tuple(np.array(part, dtype=float) for part in zip(*starts, strict=True))
     rounds = -(-request.draws // CHUNK)
     kept, flags = [], []
     with double_precision():
@@ -129,7 +129,7 @@ def _chains(variant: Variant) -> Any:
 
     chain = jax.vmap(gibbs_chain(variant, CHUNK), in_axes=(0, 0, None))
 
-    def run(state: Any, seed: Any, index: Any, data: Any) -> Any:
+    def run(state: Parts, seed: jax.Array, index: jax.Array, data: Data) -> tuple[Parts, Visited]:
         key = jax.random.fold_in(jax.random.key(seed), index)
         return chain(state, jax.random.split(key, state[0].shape[0]), data)
 
@@ -139,7 +139,8 @@ def _chains(variant: Variant) -> Any:
 def _holders(statistics: HolderStatistics, response_bound: float) -> dict[str, Array]:
     """Return the matrices of (x, y), the numbers of rows, and the noise in two parts.
 
-    The parts are symmetric Gaussian noise of variance ``noise``, and the rest. ``share`` is the symmetric part's share of each entry's variance, 1 everywhere if there is no other noise.
+    The parts are symmetric Gaussian noise of variance ``noise``, and the rest. ``share`` is the symmetric part's share of each
+    entry's variance, 1 everywhere if there is no other noise.
     """
     matrices = _bordered(statistics.gram, statistics.cross, statistics.total)
     variances = _bordered(statistics.gram_variance, np.broadcast_to(statistics.cross_variance[:, None], statistics.cross.shape),

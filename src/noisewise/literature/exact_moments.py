@@ -12,7 +12,7 @@ So a table of any length needs little memory.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -67,7 +67,7 @@ def _batches(root: Array, rows: int, names: list[str], seed: int, means: Array) 
         squares += block.T @ block
     middle = total / rows
     own = np.linalg.cholesky(squares - rows * np.outer(middle, middle)).T
-    change: Any = np.linalg.solve(own, root)
+    change = np.asarray(np.linalg.solve(own, root), dtype=np.float64)
     for block in _random_blocks(rows, len(names), seed):
         made = (block - middle) @ change + means
         yield pa.RecordBatch.from_arrays([pa.array(column) for column in made.T], names=names)

@@ -11,18 +11,19 @@ Neither uses Σ y² or accounts for the noise in S, so their intervals are too s
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
-from noisewise.literature.kernels.metropolis import Sampler, accept, acceptance, sample_chains
+from noisewise.arrays import Array, Namespace, Traced
+from noisewise.literature.kernels.metropolis import Data, Sampler, State, accept, acceptance, sample_chains
 from noisewise.literature.statistics import HalfNormal, InverseGamma, LinearProblem
 from noisewise.posterior.kernels.small_linear import cholesky, solve_lower
 from noisewise.posterior.request import Request, Sampled
 
-Array = npt.NDArray[np.float64]
+if TYPE_CHECKING:
+    import jax
 
 SIGMA_ACCEPTANCE = 0.44
 """The best rate for a random walk in one dimension (Gelman, Roberts and Gilks 1996)."""
@@ -108,13 +109,14 @@ def _prior_sd(prior: HalfNormal | InverseGamma) -> float:
     return prior.scale if isinstance(prior, HalfNormal) else 0.2 * float(np.sqrt(prior.rate / (prior.shape + 1.0)))
 
 
-def log_sigma_prior(sigma: Any, data: Mapping[str, Any], xp: Any) -> Any:
+def log_sigma_prior(sigma: Traced, data: Mapping[str, Traced], xp: Namespace) -> jax.Array:
     """Log prior density of ±σ: half-normal, or an inverse gamma of σ²."""
     power, inverse, square = data["sigma_prior"]
-    return -power * xp.log(xp.abs(sigma)) - inverse / sigma**2 - square * sigma**2
+    log_density: jax.Array = -power * xp.log(xp.abs(sigma)) - inverse / sigma**2 - square * sigma**2
+    return log_density
 
 
-def walk_sigma(key: Any, state: dict[str, Any], log_density: Any, gain: Any) -> dict[str, Any]:
+def walk_sigma(key: jax.Array, state: State, log_density: Callable[[jax.Array], jax.Array], gain: jax.Array) -> State:
     """Take a Metropolis step of a normal random walk in ±σ.
 
     The paper walks in σ². The density depends on ±σ only through its square, and a half-normal prior then has no boundary to
@@ -132,16 +134,17 @@ def walk_sigma(key: Any, state: dict[str, Any], log_density: Any, gain: Any) -> 
     return state | {"sigma": moved, "log_step": log_step}
 
 
-def draw_normal(key: Any, precision: Any, linear: Any) -> Any:
+def draw_normal(key: jax.Array, precision: Traced, linear: Traced) -> jax.Array:
     """Draw from the normal distribution with this precision and mean precision⁻¹ linear."""
     import jax
 
     lower = cholesky(precision)
     standard = solve_lower(lower, linear) + jax.random.normal(key, linear.shape, dtype=float)
-    return solve_lower(lower, standard, transposed=True)
+    drawn: jax.Array = solve_lower(lower, standard, transposed=True)
+    return drawn
 
 
-def _normal_equations(data: Mapping[str, Any], variance: Any, xp: Any) -> tuple[Any, Any]:
+def _normal_equations(data: Mapping[str, Traced], variance: Traced | float, xp: Namespace) -> tuple[Traced, Traced]:
     """Return the precision of g given σ², and precision times mean: the paper's (12)."""
     values, effects = data["values"], data["effects"]
     weights = values / (variance * values + data["noise"])
@@ -150,7 +153,7 @@ def _normal_equations(data: Mapping[str, Any], variance: Any, xp: Any) -> tuple[
     return precision, data["prior_linear"] + xp.einsum("jk,jkp,jk->p", weights, effects, rest)
 
 
-def _start(key: Any, data: Mapping[str, Any]) -> dict[str, Any]:
+def _start(key: jax.Array, data: Data) -> State:
     import jax
     import jax.numpy as jnp
 
@@ -158,7 +161,7 @@ def _start(key: Any, data: Mapping[str, Any]) -> dict[str, Any]:
     return {"g": jnp.zeros(data["prior_linear"].shape), "sigma": sigma, "log_step": jnp.log(data["sigma_step"])}
 
 
-def _step(key: Any, state: dict[str, Any], data: Mapping[str, Any], gain: Any) -> dict[str, Any]:
+def _step(key: jax.Array, state: State, data: Data, gain: jax.Array) -> State:
     import jax
     import jax.numpy as jnp
 
@@ -166,14 +169,14 @@ def _step(key: Any, state: dict[str, Any], data: Mapping[str, Any], gain: Any) -
     g = draw_normal(normal_key, *_normal_equations(data, state["sigma"] ** 2, jnp))
     residual = data["cross"] - data["values"] * (data["effects"] @ g + data["offset"])
 
-    def log_density(sigma: Any) -> Any:
+    def log_density(sigma: jax.Array) -> jax.Array:
         variance = sigma**2 * data["values"] + data["noise"]
         return -0.5 * jnp.sum(residual**2 / variance + jnp.log(variance)) + log_sigma_prior(sigma, data, jnp)
 
     return walk_sigma(walk_key, state | {"g": g}, log_density, gain)
 
 
-def record(state: dict[str, Any]) -> Any:
+def record(state: State) -> jax.Array:
     """Return (g, σ)."""
     import jax.numpy as jnp
 

@@ -17,18 +17,15 @@ of 1. Together they weigh as much as a handful of rows.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from noisewise.arrays import Array, Namespace, Traced
 from noisewise.literature.fixed_moments import fast_posterior, prior_arrays, rough_sigma
 from noisewise.literature.statistics import LinearProblem
 from noisewise.posterior.kernels.small_linear import cholesky, solve_lower
-
-Array = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -75,22 +72,23 @@ def model_arrays(problem: LinearProblem, prior: FeaturePrior | None = None) -> d
     }
 
 
-def has_constant(data: Mapping[str, Any]) -> bool:
+def has_constant(data: Mapping[str, Traced]) -> bool:
     """Tell from the shapes, which are known when a function is compiled, whether the model has a constant."""
     return bool(data["gram"].shape[-1] > data["scale"].shape[-1])
 
 
-def assemble(lower: Any, mean: Any, rows: Any, constant: bool, xp: Any) -> Any:
+def assemble(lower: Traced, mean: Traced, rows: Traced, constant: bool, xp: Namespace) -> Traced:
     """Compute one holder's S from a lower square root of its scatter and the mean of its rows."""
     if not constant:
         return lower @ lower.T
     corner = xp.sqrt(rows)
     left = xp.concatenate([corner[None], corner * mean])[:, None]
     root = xp.concatenate([left, xp.concatenate([xp.zeros((1, len(mean))), lower])], axis=1)
-    return root @ root.T
+    gram: Traced = root @ root.T
+    return gram
 
 
-def assemble_all(lower: Any, means: Any, data: Mapping[str, Any], xp: Any) -> Any:
+def assemble_all(lower: Traced, means: Traced, data: Mapping[str, Traced], xp: Namespace) -> Traced:
     """Compute S of every holder."""
     import jax
 
@@ -98,31 +96,35 @@ def assemble_all(lower: Any, means: Any, data: Mapping[str, Any], xp: Any) -> An
     return jax.vmap(lambda root, mean, rows: assemble(root, mean, rows, constant, xp))(lower, means, data["rows"])
 
 
-def log_gram(gram: Any, released: Any, precision: Any, xp: Any) -> Any:
+def log_gram(gram: Traced, released: Traced, precision: Traced, xp: Namespace) -> Traced:
     """Log density of the released Ŝ given S; entries with precision 0 are ignored."""
-    return -0.5 * xp.sum(precision * (released - gram) ** 2)
+    log_density: Traced = -0.5 * xp.sum(precision * (released - gram) ** 2)
+    return log_density
 
 
-def log_cross(gram: Any, cross: Any, theta: Any, variance: Any, noise: Any, holders: int, xp: Any) -> Any:
+def log_cross(gram: Traced, cross: Traced, theta: Traced, variance: Traced, noise: Traced, holders: int, xp: Namespace) -> Traced:
     """Log density of ẑ given S, θ and σ² (``variance``): N(Sθ, σ²S + v I)."""
     lower = cholesky(variance * gram + noise * xp.eye(gram.shape[0]), holders)
     standard = solve_lower(lower, cross - gram @ theta, copies=holders)
-    return -0.5 * xp.sum(standard**2) - xp.sum(xp.log(xp.diagonal(lower)))
+    log_density: Traced = -0.5 * xp.sum(standard**2) - xp.sum(xp.log(xp.diagonal(lower)))
+    return log_density
 
 
-def log_cross_all(grams: Any, theta: Any, variance: Any, data: Mapping[str, Any], xp: Any) -> Any:
+def log_cross_all(grams: Traced, theta: Traced, variance: Traced, data: Mapping[str, Traced], xp: Namespace) -> Traced:
     """Sum of `log_cross` over all holders."""
     import jax
 
-    terms: Any = jax.vmap(lambda gram, cross, noise: log_cross(gram, cross, theta, variance, noise, len(grams), xp))
-    return xp.sum(terms(grams, data["cross"], data["cross_variance"]))
+    terms: Callable[..., Traced] = jax.vmap(
+        lambda gram, cross, noise: log_cross(gram, cross, theta, variance, noise, len(grams), xp))
+    total: Traced = xp.sum(terms(grams, data["cross"], data["cross_variance"]))
+    return total
 
 
-def normal_equations(grams: Any, variance: Any, data: Mapping[str, Any], xp: Any) -> tuple[Any, Any, Any]:
-    """Return the precision of g given all S and σ², precision times mean (paper's (12)), and the log density of all ẑ at g = 0."""
+def normal_equations(grams: Traced, variance: Traced, data: Mapping[str, Traced], xp: Namespace) -> tuple[Traced, Traced, Traced]:
+    """Return the precision of g given all S and σ², precision times mean (the paper's (12)), and log p(all ẑ) at g = 0."""
     import jax
 
-    def one(gram: Any, cross: Any, noise: Any) -> Any:
+    def one(gram: Traced, cross: Traced, noise: Traced) -> tuple[Traced, Traced]:
         lower = cholesky(variance * gram + noise * xp.eye(gram.shape[0]), len(grams))
         both = xp.concatenate([gram @ data["effects"], (cross - gram @ data["offset"])[:, None]], axis=1)
         standard = solve_lower(lower, both, copies=len(grams))
@@ -134,13 +136,14 @@ def normal_equations(grams: Any, variance: Any, data: Mapping[str, Any], xp: Any
     return data["prior_precision"] + joint[:-1, :-1], data["prior_linear"] + joint[:-1, -1], log_at_zero
 
 
-def total_scatter(scatters: Any, means: Any, data: Mapping[str, Any], xp: Any) -> Any:
+def total_scatter(scatters: Traced, means: Traced, data: Mapping[str, Traced], xp: Namespace) -> Traced:
     """Return the scale of Σ's inverse Wishart given all holders, μ integrated out: Λ + Σ_j C_j + a term for the means."""
-    total = data["scale"] + xp.sum(scatters, axis=0)
+    total: Traced = data["scale"] + xp.sum(scatters, axis=0)
     if not has_constant(data):
         return total
     rows, prior_rows = data["rows"], data["mean_rows"]
     centre = rows @ means / xp.sum(rows)
     away = means - centre
     shrunk = prior_rows * xp.sum(rows) / (prior_rows + xp.sum(rows))
-    return total + (away.T * rows) @ away + shrunk * xp.outer(centre, centre)
+    total = total + (away.T * rows) @ away + shrunk * xp.outer(centre, centre)
+    return total

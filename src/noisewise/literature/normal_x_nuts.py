@@ -13,11 +13,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
+from noisewise.arrays import Array, Namespace, Traced
 from noisewise.literature.fixed_moments import draw_normal, in_user_units, log_sigma_prior
 from noisewise.literature.normal_features import (
     assemble_all,
@@ -36,7 +36,8 @@ from noisewise.posterior.request import Request, Sampled
 from noisewise.progress import Tick
 from noisewise.run import nobody
 
-Array = npt.NDArray[np.float64]
+if TYPE_CHECKING:
+    import jax
 
 AT_ONCE = 1000
 """Number of matrices factorised side by side; see ``kernels.small_linear``."""
@@ -68,7 +69,7 @@ def normal_x_mode(data: Mapping[str, Array]) -> Mode:
     return find_mode(jax_density(log_density, data), *start(data))
 
 
-def log_density(x: Any, data: Mapping[str, Any], xp: Any) -> Any:
+def log_density(x: Traced, data: Mapping[str, Traced], xp: Namespace) -> Traced:
     """Log posterior density up to a constant."""
     means, log_diagonal, lower = unpacked(x[1:], data, xp)
     grams = assemble_all(lower, means, data, xp)
@@ -77,10 +78,12 @@ def log_density(x: Any, data: Mapping[str, Any], xp: Any) -> Any:
     integral = 0.5 * xp.sum(solve_lower(root, linear) ** 2) - xp.sum(xp.log(xp.diagonal(root)))
     released = log_gram(grams, data["gram"], data["gram_precision"], xp)
     features = log_features(lower, log_diagonal, means, data, xp)
-    return released + log_at_zero + integral + features + log_sigma_prior(x[0], data, xp)
+    total: Traced = released + log_at_zero + integral + features + log_sigma_prior(x[0], data, xp)
+    return total
 
 
-def log_features(lower: Any, log_diagonal: Any, means: Any, data: Mapping[str, Any], xp: Any) -> Any:
+def log_features(lower: Traced, log_diagonal: Traced, means: Traced, data: Mapping[str, Traced], xp: Namespace
+                 ) -> Traced | float:
     """Log density of the scatters' parameters and of the means, Σ and μ integrated out."""
     features, rows = data["scale"].shape[0], data["rows"]
     if features == 0:  # y ~ 1
@@ -90,10 +93,11 @@ def log_features(lower: Any, log_diagonal: Any, means: Any, data: Mapping[str, A
     log_determinant = 2.0 * xp.sum(xp.log(xp.diagonal(cholesky(total))))
     # |C|^((ν − d − 1)/2), the Jacobian Π L_ii^(d − i) of L -> LLᵀ (i from 0), and one more power for the logarithm: L_ii^(ν − i).
     powers = degrees[:, None] - xp.arange(features)
-    return xp.sum(powers * log_diagonal) - 0.5 * (data["degrees"] + xp.sum(rows)) * log_determinant
+    total_log: Traced = xp.sum(powers * log_diagonal) - 0.5 * (data["degrees"] + xp.sum(rows)) * log_determinant
+    return total_log
 
 
-def unpacked(rest: Any, data: Mapping[str, Any], xp: Any) -> tuple[Any, Any, Any]:
+def unpacked(rest: Traced, data: Mapping[str, Traced], xp: Namespace) -> tuple[Traced, Traced, Traced]:
     """Return the means, log diagonals of L and √n · L of every holder."""
     rows, features, constant = data["rows"], data["scale"].shape[0], has_constant(data)
     below = np.tril_indices(features, -1)
@@ -112,15 +116,16 @@ def _coefficients() -> Any:
     import jax
     import jax.numpy as jnp
 
-    def one(key: Any, x: Any, data: Mapping[str, Any]) -> Any:
+    def one(key: jax.Array, x: jax.Array, data: Mapping[str, jax.Array]) -> jax.Array:
         means, _, lower = unpacked(x[1:], data, jnp)
         grams = assemble_all(lower, means, data, jnp)
         return draw_normal(key, *normal_equations(grams, x[0] ** 2, data, jnp)[:2])
 
-    def run(seed: Any, points: Any, data: Mapping[str, Any]) -> Any:
+    def run(seed: jax.Array, points: jax.Array, data: Mapping[str, jax.Array]) -> jax.Array:
         keys = jax.random.split(jax.random.fold_in(jax.random.key(seed), 2**31 - 1), points.shape[0])
         at_once = max(1, min(AT_ONCE // data["rows"].shape[0], points.shape[0]))
-        return jax.lax.map(lambda each: one(each[0], each[1], data), (keys, points), batch_size=at_once)
+        drawn: jax.Array = jax.lax.map(lambda each: one(each[0], each[1], data), (keys, points), batch_size=at_once)
+        return drawn
 
     return jax.jit(run)
 

@@ -16,20 +16,19 @@ normal one.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import partial
-from typing import Any
 
 import jax
 import jax.numpy as jnp
 
 from noisewise.literature.fixed_moments import draw_normal
+from noisewise.literature.kernels.metropolis import Data
 from noisewise.posterior.rows.chain import State, regressors
 from noisewise.posterior.rows.problem import Law, Variant, unknown, with_row
 
 
-def gibbs(key: Any, state: State, hidden: Any, variant: Variant, data: Mapping[str, Any], interweave: bool = False
-          ) -> tuple[State, Any]:
+def gibbs(key: jax.Array, state: State, hidden: jax.Array, variant: Variant, data: Data, interweave: bool = False
+          ) -> tuple[State, jax.Array]:
     """Draw the parameters given the numbers (centred); with ``interweave`` then given e (not centred), moving the numbers too."""
     centred_key, other_key = jax.random.split(key)
     known = regressors(state.cell, variant, data)
@@ -50,7 +49,7 @@ def gibbs(key: Any, state: State, hidden: Any, variant: Variant, data: Mapping[s
 interwoven = partial(gibbs, interweave=True)
 
 
-def draw_centred(key: Any, law: Law, gram: Any, count: Any, variant: Variant, data: Mapping[str, Any]) -> Law:
+def draw_centred(key: jax.Array, law: Law, gram: jax.Array, count: jax.Array, variant: Variant, data: Data) -> Law:
     """Draw the parameters given z; ``gram`` is Σ (d, z)(d, z)ᵀ over rows."""
     columns = law.effects.shape[1]
     for k in unknown(variant):
@@ -73,9 +72,9 @@ def draw_centred(key: Any, law: Law, gram: Any, count: Any, variant: Variant, da
     return law
 
 
-def combinations(law: Law, variant: Variant) -> Any:
+def combinations(law: Law, variant: Variant) -> jax.Array:
     """Return C, each number as a combination of u = (d, e), (numbers, columns + numbers); d are the known columns."""
-    found: list[Any] = []
+    found: list[jax.Array] = []
     size = law.scales.shape[0]
     unit = jnp.eye(size)
     for k in range(size):
@@ -87,7 +86,7 @@ def combinations(law: Law, variant: Variant) -> Any:
     return jnp.stack(found)
 
 
-def draw_not_centred(key: Any, law: Law, grams: Any, crosses: Any, variant: Variant, data: Mapping[str, Any]) -> Law:
+def draw_not_centred(key: jax.Array, law: Law, grams: jax.Array, crosses: jax.Array, variant: Variant, data: Data) -> Law:
     """Draw the parameters given e; ``grams`` (numbers, ·, ·) are the G_l, ``crosses`` the h_l; ω = 1 for an exact response."""
     columns, size = law.effects.shape[1], variant.numbers
     identity = jnp.eye(columns + size)
@@ -123,9 +122,9 @@ def draw_not_centred(key: Any, law: Law, grams: Any, crosses: Any, variant: Vari
     return law
 
 
-def _passed_on(law: Law, k: int) -> Any:
+def _passed_on(law: Law, k: int) -> jax.Array:
     """Return how much of a change in z_k reaches each number: z_k itself and the numbers that depend on it."""
-    found: list[Any] = []
+    found: list[jax.Array] = []
     size = law.scales.shape[0]
     for number in range(size):
         value = jnp.ones(()) if number == k else jnp.zeros(())
@@ -135,7 +134,7 @@ def _passed_on(law: Law, k: int) -> Any:
     return jnp.stack(found)
 
 
-def standardised(law: Law, known: list[Any], numbers: list[Any], variant: Variant) -> list[Any]:
+def standardised(law: Law, known: list[jax.Array], numbers: list[jax.Array], variant: Variant) -> list[jax.Array]:
     """Return e of every hidden number; 0 for an exact response, as a placeholder."""
     found = []
     for k in range(variant.numbers):
@@ -150,13 +149,13 @@ def standardised(law: Law, known: list[Any], numbers: list[Any], variant: Varian
     return found
 
 
-def gram_of(columns: list[Any]) -> Any:
+def gram_of(columns: list[jax.Array]) -> jax.Array:
     """Sum the products of columns over rows, in double precision."""
     stacked = jnp.stack(columns).astype(float)
     return stacked @ stacked.T
 
 
-def weighted_grams(columns: list[Any], precision: Any, variant: Variant, data: Mapping[str, Any]) -> tuple[Any, Any]:
+def weighted_grams(columns: list[jax.Array], precision: jax.Array, variant: Variant, data: Data) -> tuple[jax.Array, jax.Array]:
     """Return G_l and h_l, with ω = 1 for an exact response."""
     stacked = jnp.stack(columns).astype(float)
     total, target = jnp.sum(precision, axis=0), jnp.sum(precision * data["observed"], axis=0)

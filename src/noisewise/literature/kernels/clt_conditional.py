@@ -18,10 +18,14 @@ Nothing cancels as s → 0. The corner of the draw is n, whether the noise of Ŵ
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import jax
+from typing import TYPE_CHECKING
 
 
-def symmetric_normal(key: Any, shape: tuple[int, ...]) -> Any:
+def symmetric_normal(key: jax.Array, shape: tuple[int, ...]) -> jax.Array:
     """Draw a standard normal in the Frobenius geometry: variance 1 on the diagonal, ½ off it."""
     import jax
 
@@ -29,7 +33,8 @@ def symmetric_normal(key: Any, shape: tuple[int, ...]) -> Any:
     return (entries + entries.swapaxes(-1, -2)) / 2.0
 
 
-def gram_given_noisy(values: Any, vectors: Any, rows: Any, noise: Any, rotated: Any, standard: Any, constant: bool) -> Any:
+def gram_given_noisy(values: jax.Array, vectors: jax.Array, rows: jax.Array, noise: jax.Array, rotated: jax.Array,
+                     standard: jax.Array, constant: bool) -> jax.Array:
     """Draw W given Ŵ and A, both in the eigenbasis of A; ``standard`` comes from `symmetric_normal` (0 gives the mean)."""
     import jax.numpy as jnp
 
@@ -45,7 +50,7 @@ def gram_given_noisy(values: Any, vectors: Any, rows: Any, noise: Any, rotated: 
     return expected + x
 
 
-def rows_log_density(values: Any, vectors: Any, rows: Any, noise: Any, rotated: Any) -> Any:
+def rows_log_density(values: jax.Array, vectors: jax.Array, rows: jax.Array, noise: jax.Array, rotated: jax.Array) -> jax.Array:
     """Log density of Ŵ (``clt_density``), with a constant and a noisy corner, as a function of the number of rows."""
     import jax.numpy as jnp
 
@@ -58,7 +63,7 @@ def rows_log_density(values: Any, vectors: Any, rows: Any, noise: Any, rotated: 
     return -0.5 * (quadratic + 0.5 * (jnp.sum(jnp.log(d)) + jnp.sum(jnp.log(jnp.diagonal(d)))) + jnp.log(g))
 
 
-def rows_information(values: Any, vectors: Any, rows: Any, noise: Any) -> Any:
+def rows_information(values: jax.Array, vectors: jax.Array, rows: jax.Array, noise: jax.Array) -> jax.Array:
     """Information about the number of rows in Ŵ given A, through its mean nA: ⟨A, Cov⁻¹A⟩."""
     import jax.numpy as jnp
 
@@ -68,7 +73,7 @@ def rows_information(values: Any, vectors: Any, rows: Any, noise: Any) -> Any:
     return jnp.sum(values * p) + scalar**2 / (2.0 * rows * noise * g)
 
 
-def _downdate(values: Any, vectors: Any, rows: Any, noise: Any) -> tuple[Any, Any]:
+def _downdate(values: jax.Array, vectors: jax.Array, rows: jax.Array, noise: jax.Array) -> tuple[jax.Array, jax.Array]:
     """Return D, and G, the corner of K⁻¹(āāᵀ) (see ``clt_density``)."""
     import jax.numpy as jnp
 

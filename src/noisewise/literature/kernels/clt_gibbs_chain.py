@@ -18,12 +18,21 @@ matrix with only the symmetric noise is a further unknown, with independent norm
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from noisewise.literature.kernels.clt_conditional import gram_given_noisy, rows_information, rows_log_density, symmetric_normal
+
+if TYPE_CHECKING:
+    import jax
+
+Data: TypeAlias = "Mapping[str, jax.Array]"
+Parts: TypeAlias = "tuple[jax.Array, jax.Array, jax.Array, jax.Array, jax.Array]"
+"""The fields of a ``State``."""
+Visited: TypeAlias = "tuple[jax.Array, jax.Array]"
+"""Draws of (g, σ), and whether the Gram matrix was rejected."""
 
 
 @dataclass(frozen=True)
@@ -44,37 +53,38 @@ class Variant:
 class State(NamedTuple):
     """The state of a chain."""
 
-    coefficients: Any
-    variance: Any
-    moments: Any
+    coefficients: jax.Array
+    variance: jax.Array
+    moments: jax.Array
     """E[xxᵀ], x including the constant."""
-    matrices: Any
+    matrices: jax.Array
     """Each holder's exact Gram matrix if the noise is split, else only their sum: (holders or 1, m + 1, m + 1)."""
-    rows: Any
+    rows: jax.Array
 
 
-DrawMatrices: TypeAlias = Callable[[Variant, State, Any, Any], Any]
+DrawMatrices: TypeAlias = "Callable[[Variant, State, jax.Array, Data], tuple[jax.Array, jax.Array, jax.Array]]"
 """``(variant, state, key, data) -> (matrices, rows, rejected)``."""
 
 
 @cache
-def gibbs_chain(variant: Variant, steps: int, draw: DrawMatrices | None = None) -> Any:
+def gibbs_chain(variant: Variant, steps: int, draw: DrawMatrices | None = None
+                ) -> Callable[[Parts, jax.Array, Data], tuple[Parts, Visited]]:
     """Build the pure function ``(state, key, data) -> (state, (draws of (g, σ), rejected))``, for ``jax.vmap`` or ``jax.jit``.
 
     ``draw`` replaces the first half of an iteration, for comparisons.
     """
     import jax
 
-    def chain(state: Any, key: Any, data: Any) -> Any:
-        def one(current: Any, step_key: Any) -> Any:
+    def chain(state: Parts, key: jax.Array, data: Data) -> tuple[Parts, Visited]:
+        def one(current: Parts, step_key: jax.Array) -> tuple[Parts, Visited]:
             return gibbs_step(variant, State(*current), step_key, data, draw or draw_matrices)
 
-        return jax.lax.scan(one, tuple(state), jax.random.split(key, steps))
+        return jax.lax.scan(one, state, jax.random.split(key, steps))
 
     return chain
 
 
-def gibbs_step(variant: Variant, state: State, key: Any, data: Any, draw: DrawMatrices) -> Any:
+def gibbs_step(variant: Variant, state: State, key: jax.Array, data: Data, draw: DrawMatrices) -> tuple[Parts, Visited]:
     """Run one iteration."""
     import jax
     import jax.numpy as jnp
@@ -90,7 +100,7 @@ def gibbs_step(variant: Variant, state: State, key: Any, data: Any, draw: DrawMa
     return (coefficients, variance, moments, matrices, rows), (visited, rejected)
 
 
-def second_moments(state: State, data: Any) -> Any:
+def second_moments(state: State, data: Data) -> jax.Array:
     """Return A = E[aaᵀ] of rows a = (x, y)."""
     import jax.numpy as jnp
 
@@ -100,7 +110,7 @@ def second_moments(state: State, data: Any) -> Any:
     return jnp.vstack([jnp.column_stack([state.moments, cross]), last])
 
 
-def draw_matrices(variant: Variant, state: State, key: Any, data: Any) -> Any:
+def draw_matrices(variant: Variant, state: State, key: jax.Array, data: Data) -> tuple[jax.Array, jax.Array, jax.Array]:
     """Draw exact Gram matrices and numbers of rows given the noisy matrices; keep the old if the sum is not positive definite."""
     import jax
     import jax.numpy as jnp
@@ -125,7 +135,8 @@ def draw_matrices(variant: Variant, state: State, key: Any, data: Any) -> Any:
     return jnp.where(inside, drawn, state.matrices), jnp.where(inside, rows, state.rows), ~inside
 
 
-def _draw_rows(values: Any, vectors: Any, rows: Any, rotated: Any, key: Any, data: Any) -> Any:
+def _draw_rows(values: jax.Array, vectors: jax.Array, rows: jax.Array, rotated: jax.Array, key: jax.Array, data: Data
+               ) -> jax.Array:
     """Take a Metropolis step for each holder's number of rows, the exact matrix integrated out, with a flat prior from 1 up."""
     import jax
     import jax.numpy as jnp
@@ -141,7 +152,7 @@ def _draw_rows(values: Any, vectors: Any, rows: Any, rotated: Any, key: Any, dat
     return jnp.where(jnp.log(jax.random.uniform(accept_key, rows.shape, dtype=float)) < gain, proposed, rows)
 
 
-def _draw_moments(variant: Variant, total: Any, count: Any, key: Any, data: Any) -> Any:
+def _draw_moments(variant: Variant, total: jax.Array, count: jax.Array, key: jax.Array, data: Data) -> jax.Array:
     """Draw E[xxᵀ] given the exact sums: inverse Wishart; with a constant, normal-inverse-Wishart with prior mean 0."""
     import jax
     import jax.numpy as jnp
@@ -162,7 +173,7 @@ def _draw_moments(variant: Variant, total: Any, count: Any, key: Any, data: Any)
     return rows.T @ rows
 
 
-def _inverse_wishart_root(scale: Any, degrees: Any, key: Any) -> Any:
+def _inverse_wishart_root(scale: jax.Array, degrees: jax.Array, key: jax.Array) -> jax.Array:
     """Draw R with RᵀR ~ inverse Wishart: R = B⁻¹Lᵀ, LLᵀ the scale, B Bartlett's factor of a standard Wishart."""
     import jax
     import jax.numpy as jnp
@@ -175,7 +186,7 @@ def _inverse_wishart_root(scale: Any, degrees: Any, key: Any) -> Any:
     return solve_triangular(bartlett, jnp.linalg.cholesky(scale).T, lower=True)
 
 
-def _draw_coefficients(total: Any, variance: Any, weight: Any, key: Any, data: Any) -> Any:
+def _draw_coefficients(total: jax.Array, variance: jax.Array, weight: jax.Array | float, key: jax.Array, data: Data) -> jax.Array:
     """Draw g given the exact sums and σ² (normal), with the prior precision multiplied by ``weight``."""
     import jax
     import jax.numpy as jnp
@@ -189,7 +200,8 @@ def _draw_coefficients(total: Any, variance: Any, weight: Any, key: Any, data: A
     return mean + solve_triangular(lower, standard, lower=True, trans=1)
 
 
-def _draw_variance(variant: Variant, total: Any, count: Any, coefficients: Any, old: Any, key: Any, data: Any) -> Any:
+def _draw_variance(variant: Variant, total: jax.Array, count: jax.Array, coefficients: jax.Array, old: jax.Array, key: jax.Array,
+                   data: Data) -> jax.Array:
     """Draw σ² given the exact sums and g: inverse gamma; with the half-normal prior, a Metropolis step that proposes from one."""
     import jax
     import jax.numpy as jnp
@@ -202,7 +214,8 @@ def _draw_variance(variant: Variant, total: Any, count: Any, coefficients: Any, 
         shape, rate = shape + len(away) / 2.0, rate + away @ data["prior_precision"] @ away / 2.0
     first, second = data["sigma_prior"]
     if not variant.half_normal:  # shape and rate
-        return (rate + second) / jax.random.gamma(draw_key, shape + first, dtype=float)
+        drawn: jax.Array = (rate + second) / jax.random.gamma(draw_key, shape + first, dtype=float)
+        return drawn
     # p(σ²) ∝ σ⁻¹ exp(−σ²/2h²): an inverse gamma with shape −½, except for the exponential, which the acceptance adds.
     proposed = rate / jax.random.gamma(draw_key, shape - 0.5, dtype=float)
     accepted = jnp.log(jax.random.uniform(accept_key, dtype=float)) < (old - proposed) / (2.0 * first**2)
