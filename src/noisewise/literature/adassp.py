@@ -4,14 +4,15 @@ In the working units of `Coordinates`, with a noisy Gram matrix Ŝ_j and noisy s
 
     g = (Σ Ŝ_j + I Σ λ_j)⁻¹ Σ ẑ_j.
 
-The ridge λ_j is what the noise of Ŝ_j may take away from its smallest eigenvalue, less a lower bound of that eigenvalue:
+The ridge λ_j is the most by which the noise of Ŝ_j is likely to lower its smallest eigenvalue, less a lower bound on that
+eigenvalue:
 
     λ_j = max(0, s √(d ln(2d²/ρ)) − λ̃_j),    λ̃_j = max(0, λ̂_j − √ln(6/δ) s_λ).
 
-s and s_λ are the standard deviations of the noise on the diagonal of Ŝ_j and on its smallest eigenvalue λ̂_j. In the place of
-both the paper has σ√ln(6/δ), σ = X²/(ε/3): the standard deviation of noise by an older and looser calibration. Ours are those
-that the release states, so that the ridge fits the noise: it lowers the smallest eigenvalue by more than s √(d ln(2d²/ρ)) with
-a probability below ρ.
+s and s_λ are the standard deviations of the noise on the diagonal of Ŝ_j and on its smallest eigenvalue λ̂_j. For both, the
+paper uses σ√ln(6/δ), σ = X²/(ε/3), the noise's standard deviation under an older and looser calibration. We use those stated
+in the release, so that the ridge fits the noise: the noise lowers the smallest eigenvalue by more than s √(d ln(2d²/ρ)) with
+probability below ρ.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ import time
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
+from noisewise.arrays import Array
 from noisewise.errors import FitError, FormulaError
 from noisewise.kinds import AdaSSP
 from noisewise.posterior.linear.coordinates import Coordinates
@@ -33,19 +34,17 @@ from noisewise.results.fit_info import FitInfo
 from noisewise.results.point_estimate import PointEstimate
 from noisewise.schema import Design
 
-Array = npt.NDArray[np.float64]
-
 RHO: Final = 0.05
 METHOD: Final = "adassp"
 
 
 def point_estimate(formula: str, release: Release, rho: float = RHO) -> PointEstimate:
-    """The point estimate of the regression that an `adassp` release was made for.
+    """Estimate the regression that an `adassp` release was made for.
 
-    ``rho`` is the probability with which the noise may be larger than the ridge allows for.
+    ``rho`` is the probability that the noise exceeds what the ridge allows for.
     """
     if isinstance(rho, bool) or not isinstance(rho, (int, float, np.integer, np.floating)) or not 0 < rho < 1:
-        raise FitError("rho is a probability between 0 and 1", found=repr(rho), remedy="for example 0.05")
+        raise FitError("rho must be > 0 and < 1", argument="rho", found=repr(rho), remedy="for example 0.05")
     started = time.perf_counter()
     design = _design(formula, release)
     coordinates = Coordinates.of(design)
@@ -58,7 +57,7 @@ def point_estimate(formula: str, release: Release, rho: float = RHO) -> PointEst
 
 
 def ridge(contribution: AdasspContribution, predictors: int, rho: float) -> float:
-    """λ_j, from public numbers only."""
+    """Compute λ_j from public numbers only."""
     eigenvalue = contribution.smallest_eigenvalue
     lower = max(0.0, eigenvalue.value - math.sqrt(math.log(6 / contribution.delta)) * eigenvalue.noise)
     allowance = contribution.noise.diagonal * math.sqrt(predictors * math.log(2 * predictors**2 / rho))
@@ -71,21 +70,21 @@ def _design(formula: str, release: Release) -> Design:
     try:
         design = Design.of(formula, release.basis, release.terms)
     except FormulaError as error:
-        raise FitError(_ONE, found=f"{formula!r:.300}; it was made for {stated!r:.300}", remedy=_remedy(stated)) from error
+        raise FitError(_ONE, found=f"{formula!r:.300}; made for {stated!r:.300}", remedy=_remedy(stated)) from error
     if not release.kind.same_regression(formula, release.schema):
-        raise FitError(_ONE, found=f"{formula!r:.300}; it was made for {stated!r:.300}", remedy=_remedy(stated))
+        raise FitError(_ONE, found=f"{formula!r:.300}; made for {stated!r:.300}", remedy=_remedy(stated))
     return design
 
 
-_ONE = "a release of kind adassp answers one regression: that of its formula"
+_ONE = "a release of kind adassp supports only the regression of its own formula"
 
 
 def _remedy(stated: str) -> str:
-    return f"fit {stated!r:.300}; a release of kind gram serves every formula"
+    return f"fit {stated!r:.300}; a release of kind gram supports any formula"
 
 
 def _with_response(contribution: AdasspContribution) -> Array:
-    """[[Ŝ, ẑ], [ẑᵀ, 0]]: the unknown sum of squares of the response stands beside zeros only."""
+    """Return [[Ŝ, ẑ], [ẑᵀ, 0]]; the unknown sum of squares of the response is only ever multiplied by zeros."""
     size = contribution.size
     matrix = np.zeros((size + 1, size + 1))
     matrix[:size, :size] = contribution.matrix
@@ -99,7 +98,7 @@ def _solve(matrix: Array, coordinates: Coordinates, ridge: float) -> tuple[Array
     sums = directions.T @ matrix @ coordinates.residual
     doubts: tuple[str, ...] = ()
     if np.linalg.eigvalsh(gram)[0] <= 0:
-        doubts = ("the predictors' noisy matrix is not positive definite even with its ridge: the noise exceeds the data",)
+        doubts = ("the noisy matrix of the predictors is not positive definite even with the ridge: the noise exceeds the data",)
     g = np.linalg.lstsq(gram, sums, rcond=None)[0]
     beta: Array = coordinates.slope @ g + coordinates.offset
     return beta, doubts

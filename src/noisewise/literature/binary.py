@@ -1,4 +1,4 @@
-"""The proportion behind synthetic yes-or-no rows (Charest 2010), exactly and without a sampler.
+"""The exact posterior of the proportion behind synthetic yes-or-no rows (Charest 2010), without a sampler.
 
 With x ones among n real rows, x ~ Binomial(n, p) and p ~ Beta(a, b), the synthetic counts are beta-binomial given x. So
 
@@ -11,7 +11,7 @@ a sum over n + 1 numbers. Draws of x and then of p are independent draws from th
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -30,17 +30,24 @@ if TYPE_CHECKING:
     from noisewise.releases.contents.binary import BinaryContribution
 
 MOST_COUNTS: Final = 2**21
-"""Of more rows than this, only so many evenly spaced numbers of ones are tried."""
+"""Above this many rows, try only this many evenly spaced counts of ones."""
 METHODS: Final = ("exact", "naive")
 
 
 def fit_binary(release: Release, *, rows: int | None = None, prior: tuple[float, float] = (1.0, 1.0), method: str = "exact",
                draws: int = 1000, chains: int = 4, seed: int | None = None) -> ParameterPosterior:
-    """The posterior of the proportion of the second level, from synthetic rows: a release of kind `Binary`.
+    """Compute the posterior of the second level's proportion from synthetic rows, a release of kind `Binary`.
 
-    It accounts for the rows' own randomness, for the pseudo-rows and for the synthesis. ``rows``: how many real rows there were;
-    needed where the file does not say so (add-remove). ``prior``: the two numbers of a Beta prior. ``method="naive"`` takes
-    the synthetic rows for real ones, for comparison.
+    It accounts for the sampling of the rows, for the pseudo-rows and for the synthesis.
+
+    Args:
+        release: A release of kind `Binary`.
+        rows: Number of real rows; required if the file does not state it (add-remove).
+        prior: The two parameters of the Beta prior.
+        method: ``"exact"``, or ``"naive"`` to treat the synthetic rows as real, for comparison.
+        draws: Draws per chain.
+        chains: Number of chains.
+        seed: Seed of the random numbers.
 
     >>> from noisewise import Binary, Schema, release
     >>> schema = Schema.from_dict({"adjacency": "replace-one", "columns": {"smoker": {"levels": ["no", "yes"]}}})
@@ -52,11 +59,11 @@ def fit_binary(release: Release, *, rows: int | None = None, prior: tuple[float,
     """
     if not isinstance(release, Release) or release.kind.name != Binary.name:
         found = release.kind.name if isinstance(release, Release) else type(release).__name__
-        raise FitError("this is for synthetic yes-or-no rows, a release of kind binary", argument="release", found=found,
-                       remedy="fit other releases: " + function("fit"))
+        raise FitError("fit_binary needs a release of kind binary (synthetic yes-or-no rows)", argument="release", found=found,
+                       remedy="for other releases use " + function("fit"))
     synthesis: BinaryContribution = release.contents
     if method not in METHODS:
-        raise FitError("the method is not known", argument="method", found=repr(method), known=METHODS)
+        raise FitError("unknown method", argument="method", found=repr(method), known=METHODS)
     draws, chains, seed = sampling(draws, chains, seed)
     started = time.perf_counter()
     a, b = prior_numbers(prior, (1.0, 1.0), Bernoulli)
@@ -76,7 +83,7 @@ def fit_binary(release: Release, *, rows: int | None = None, prior: tuple[float,
 
 
 def ones_posterior(synthesis: BinaryContribution, rows: int, prior: tuple[float, float]) -> tuple[Array, Array]:
-    """How many ones the real rows may have had, and how probable that is."""
+    """Return the possible counts of ones among the real rows, and their probabilities."""
     x = np.arange(rows + 1.0) if rows < MOST_COUNTS else np.unique(np.round(np.linspace(0.0, rows, MOST_COUNTS)))
     logs = log_beta_binomial(x, rows, *prior)
     for count, copies in zip(*np.unique(synthesis.counts, return_counts=True), strict=True):
@@ -86,8 +93,8 @@ def ones_posterior(synthesis: BinaryContribution, rows: int, prior: tuple[float,
     return x, weights / weights.sum()
 
 
-def log_beta_binomial(x: Any, rows: float, a: Any, b: Any) -> Array:
-    """The log probability of x ones among so many rows, the proportion being Beta(a, b).
+def log_beta_binomial(x: Array | float, rows: float, a: Array | float, b: Array | float) -> Array:
+    """Return the log probability of x ones among ``rows`` rows if the proportion is Beta(a, b).
 
     >>> float(np.round(np.exp(log_beta_binomial(np.arange(3.0), 2, 1.0, 1.0)).sum(), 9))
     1.0
@@ -100,10 +107,10 @@ def log_beta_binomial(x: Any, rows: float, a: Any, b: Any) -> Array:
 
 def _rows(synthesis: BinaryContribution, given: int | None) -> int:
     if synthesis.rows is None and given is None:
-        raise FitError("the number of real rows is private here, and the posterior depends on it", argument="rows",
+        raise FitError("the posterior depends on the number of real rows, which is private here", argument="rows",
                        found="add-remove",
-                       remedy="give " + option("rows") + ", as well as it is known publicly")
+                       remedy="set " + option("rows") + " to your best public estimate")
     if synthesis.rows is not None and given not in (None, synthesis.rows):
-        raise FitError("the file states the number of rows", argument="rows",
+        raise FitError("rows must match the number of rows in the file", argument="rows",
                        found=f"{given}, in the file {synthesis.rows}", remedy=leave_out("rows"))
     return whole("rows", synthesis.rows if given is None else given, 0)  # type: ignore[arg-type]

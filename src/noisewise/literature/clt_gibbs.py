@@ -1,11 +1,11 @@
 """``clt-gibbs``: Bernstein and Sheldon's sampler (2019) for several holders, as in appendix C.1 of Alparslan et al. (2023).
 
-Normal predictors, and a central limit theorem for the exact Gram matrices. The paper's own algorithm inverts a D×D matrix per
-iteration, D = d(d + 3)/2 + 1; ``kernels.clt_conditional`` does with O(d³). This file turns a problem into the sampler's arrays.
+It assumes normal predictors and a central limit theorem for the exact Gram matrices. The paper's own algorithm inverts a D×D
+matrix per iteration, D = d(d + 3)/2 + 1; ``kernels.clt_conditional`` needs only O(d³). This file builds the sampler's arrays.
 
-Under the model, holders whose noise variances are in the same proportion to their numbers of rows are one holder: the sum of
-their matrices says all, because the exact matrix of each is drawn towards its noisy one with the same weights. So they are added
-up before sampling, and equal holders cost no more than one. Holders with private numbers of rows are not added up.
+Under the model, holders with the same ratio of noise variance to number of rows act as one holder: the sum of their matrices is
+sufficient, because each exact matrix is drawn towards its noisy one with the same weights. So they are added up before sampling,
+and equal holders cost no more than one. Holders with private numbers of rows are kept separate.
 """
 
 from __future__ import annotations
@@ -16,18 +16,17 @@ from functools import cache
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
+from noisewise.arrays import Array, Flags
 from noisewise.errors import FitError
-from noisewise.literature.kernels.clt_gibbs_chain import Variant, gibbs_chain
+from noisewise.literature.kernels.clt_gibbs_chain import Data, Parts, Variant, Visited, gibbs_chain
 from noisewise.literature.normal_features import FeaturePrior
 from noisewise.literature.statistics import HalfNormal, HolderStatistics, LinearProblem
 from noisewise.posterior.kernels.jax_setup import as_numpy, double_precision
 from noisewise.posterior.kernels.stored_program import stored_program
 from noisewise.posterior.request import Request, Sampled
 
-Array = npt.NDArray[np.float64]
-Start = tuple[Any, ...]
+Start = tuple[Array, ...]
 
 CHUNK: Final = 100
 """Iterations per compiled call: the progress bar moves and Ctrl-C works between calls."""
@@ -44,7 +43,10 @@ class GibbsModel:
     @classmethod
     def of(cls, problem: LinearProblem, features_prior: FeaturePrior | None = None, *, scaled_prior: bool = False,
            merge: bool = True) -> GibbsModel:
-        """``scaled_prior``: g ~ N(mean, σ²/precision), the prior of the paper; ``merge``: add up holders where that is exact."""
+        """Build the arrays of a problem.
+
+        ``scaled_prior`` uses the paper's prior, g ~ N(mean, σ²/precision); ``merge`` adds up holders where that is exact.
+        """
         statistics, sigma = problem.statistics, problem.sigma_prior
         size = statistics.gram.shape[1]
         holders = _holders(statistics, problem.response_bound)
@@ -63,9 +65,9 @@ class GibbsModel:
         return cls({key: np.asarray(value, dtype=float) for key, value in data.items()}, variant)
 
     def start(self, generator: np.random.Generator) -> Start:
-        """A first state: the moments of the noisy matrices with as much noise again, projected to the cone.
+        """Draw a first state: the moments of the noisy matrices with the same amount of noise added again, projected to the cone.
 
-        Chains that start from different ones are wider apart than the posterior is, so that their agreement means something.
+        Starting points of different chains are further apart than the posterior is wide, so that their agreement means something.
         """
         data, constant = self.data, self.variant.constant
         size, count, noise = data["matrices"].shape[1], data["rows"].sum(), np.sqrt(data["noise"].sum())
@@ -82,31 +84,32 @@ class GibbsModel:
         coefficients, *_ = np.linalg.lstsq(data["effects"], np.linalg.solve(s, z) - data["offset"], rcond=None)
         residual = np.append(data["effects"] @ coefficients + data["offset"], -1.0)
         rows = data["rows"] if self.variant.split_noise else data["rows"].sum(keepdims=True)
-        return coefficients, residual @ moments @ residual, s, rows[:, None, None] * moments, data["rows"]
+        variance = np.array(residual @ moments @ residual)
+        return np.asarray(coefficients, dtype=np.float64), variance, s, rows[:, None, None] * moments, data["rows"]
 
 
 def clt_gibbs(request: Request) -> Sampled:
-    """As many iterations are thrown away first as are kept."""
+    """Sample, discarding as many iterations for warm-up as are kept."""
     problem = LinearProblem.of(request)
     draws, rejected = sample_gibbs(GibbsModel.of(problem), request)
     draws[..., -1] *= problem.sigma_scale
     share = float(rejected.mean())
     doubts = () if share <= REJECTED_SHARE else (
-        f"{share:.0%} of the drawn Gram matrices were not positive definite and were rejected: here the central limit theorem "
-        'that clt-gibbs rests on is a poor approximation, and its chains move slowly; compare with method="conditional"',)
+        f"{share:.0%} of the drawn Gram matrices were not positive definite and were rejected: the central limit theorem behind "
+        'clt-gibbs is a poor approximation here, and its chains move slowly; compare with method="conditional"',)
     return Sampled(request.coordinates.to_user(draws), doubts=doubts)
 
 
-def sample_gibbs(model: GibbsModel, request: Request) -> tuple[Array, npt.NDArray[np.bool_]]:
-    """Draws (chains, draws, parameters) of (g, σ) in the problem's units, and where the Gram matrix was rejected."""
+def sample_gibbs(model: GibbsModel, request: Request) -> tuple[Array, Flags]:
+    """Return draws (chains, draws, parameters) of (g, σ) in the problem's units, and flags where the Gram matrix was rejected."""
     starts = [model.start(np.random.default_rng([request.seed, chain])) for chain in range(request.chains)]
-    state: Any = tuple(np.array(part, dtype=float) for part in zip(*starts, strict=True))
+    state = tuple(np.array(part, dtype=float) for part in zip(*starts, strict=True))
     rounds = -(-request.draws // CHUNK)
     kept, flags = [], []
     with double_precision():
         for index in range(2 * rounds):
             arguments = state, np.int64(request.seed), np.int64(index), dict(model.data)
-            # As NumPy arrays again, or the second call would be compiled anew for arguments that lie on a device.
+            # Back to NumPy arrays; otherwise the second call would be recompiled for arguments on a device.
             state, (visited, rejected) = as_numpy(_program(model.variant, arguments)(*arguments))
             if index >= rounds:
                 kept.append(visited)
@@ -121,12 +124,12 @@ def _program(variant: Variant, arguments: tuple[Any, ...]) -> Any:
 
 @cache
 def _chains(variant: Variant) -> Any:
-    """The compiled function: ``CHUNK`` iterations of every chain, side by side."""
+    """Compile ``CHUNK`` iterations of all chains, run side by side."""
     import jax
 
     chain = jax.vmap(gibbs_chain(variant, CHUNK), in_axes=(0, 0, None))
 
-    def run(state: Any, seed: Any, index: Any, data: Any) -> Any:
+    def run(state: Parts, seed: jax.Array, index: jax.Array, data: Data) -> tuple[Parts, Visited]:
         key = jax.random.fold_in(jax.random.key(seed), index)
         return chain(state, jax.random.split(key, state[0].shape[0]), data)
 
@@ -134,9 +137,10 @@ def _chains(variant: Variant) -> Any:
 
 
 def _holders(statistics: HolderStatistics, response_bound: float) -> dict[str, Array]:
-    """Matrices of (x, y), numbers of rows, and the noise in two: symmetric Gaussian of variance ``noise``, and the rest.
+    """Return the matrices of (x, y), the numbers of rows, and the noise in two parts.
 
-    ``share`` is the first kind's share of each entry's variance: 1 throughout if that is all the noise there is.
+    The parts are symmetric Gaussian noise of variance ``noise``, and the rest. ``share`` is the symmetric part's share of each
+    entry's variance, 1 everywhere if there is no other noise.
     """
     matrices = _bordered(statistics.gram, statistics.cross, statistics.total)
     variances = _bordered(statistics.gram_variance, np.broadcast_to(statistics.cross_variance[:, None], statistics.cross.shape),
@@ -144,13 +148,13 @@ def _holders(statistics: HolderStatistics, response_bound: float) -> dict[str, A
     rows = np.maximum(np.asarray(statistics.rows, dtype=float), 1.0)
     private = (variances[:, 0, 0] > 0) & statistics.constant
     comparable = variances * (2.0 - np.eye(variances.shape[1]))
-    if statistics.constant:  # an exact corner is the number of rows: noise there or not makes no difference
+    if statistics.constant:  # an exact corner is the number of rows; noise there makes no difference
         comparable[:, 0, 0] = np.where(private, comparable[:, 0, 0], comparable[:, 1, 1])
     noise = comparable.min(axis=(1, 2))
     if np.any((noise == 0) & (comparable.max(axis=(1, 2)) > 0)):  # the chain would never move
-        raise FitError("clt-gibbs is for statistics that all have noise, or none", found="noise on some of the entries only")
+        raise FitError("clt-gibbs needs noise on all statistics or on none", found="noise on some entries only")
     share = np.divide(noise[:, None, None], comparable, out=np.ones_like(comparable), where=comparable > 0)
-    # What was not released at all (share 0) is never looked at but for a start.
+    # Entries that were not released (share 0) only serve as a starting point.
     matrices = np.where(np.isinf(variances), (rows * response_bound**2 / 3.0)[:, None, None], matrices)
     return {"matrices": matrices, "rows": rows, "noise": noise, "share": share, "private": private.astype(np.float64)}
 
@@ -162,7 +166,7 @@ def _bordered(inner: Array, cross: Array, corner: Array) -> Array:
 
 
 def _merged(holders: dict[str, Array]) -> dict[str, Array]:
-    """Holders with the same ratio of noise to rows, and the same shares, added up."""
+    """Add up holders with the same ratio of noise to rows and the same shares."""
     keys = [(f"{noise / rows:.9e}", np.round(share, 9).tobytes())
             for noise, rows, share in zip(holders["noise"], holders["rows"], holders["share"], strict=True)]
     order = {key: number for number, key in enumerate(dict.fromkeys(keys))}

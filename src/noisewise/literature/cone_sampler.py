@@ -1,13 +1,13 @@
-"""Draws of the noise given that what it was added to is positive definite and that the noise is not too unlikely.
+"""Draw the noise given that the matrix it was added to is positive definite and that the noise is not too unlikely.
 
-Trying noise until both hold is hopeless where it is large: with nine predictors at ε = 0.1 practically no draw leaves a positive
-definite matrix. Here one entry of the noise is drawn at a time, given all others (Gibbs). Along an entry, positive definite
-matrices are an interval: with P = G⁻¹, G − t (b_i b_jᵀ + b_j b_iᵀ) has the determinant |G| ((1 − t P_ij)² − t² P_ii P_jj),
-which must stay positive. For Gaussian and Laplace noise what is likely enough is an interval too. Within both the entry is
-drawn from its own distribution, cut off at the ends, and P is updated. Wishart noise has no such distribution of one entry: a
-Gaussian proposal is accepted or not (Metropolis and Hastings).
+Rejection sampling is hopeless where the noise is large: with nine predictors at ε = 0.1 practically no draw leaves a positive
+definite matrix. Here one entry of the noise is drawn at a time, given all others (Gibbs). Along one entry, the positive definite
+matrices form an interval: with P = G⁻¹, G − t (b_i b_jᵀ + b_j b_iᵀ) has the determinant |G| ((1 − t P_ij)² − t² P_ii P_jj),
+which must stay positive. For Gaussian and Laplace noise, the values that are likely enough form an interval too. The entry is
+drawn from its own distribution, truncated to both intervals, and P is updated. For Wishart noise, a single entry has no such
+distribution; a Gaussian proposal is accepted or rejected (Metropolis-Hastings).
 
-Many chains go side by side; they are the last axis of all arrays.
+Many chains run side by side, along the last axis of all arrays.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from noisewise.literature.noise_laws import GAUSSIAN, LAPLACE, WISHART, Componen
 from noisewise.synthetic.moment_posterior import cut_normal
 
 COLD: Final = 0.3
-"""At first the noise is drawn so much too small: that finds matrices for which it is not too unlikely."""
+"""Factor by which the noise is first drawn too small, to find matrices for which it is not too unlikely."""
 COLD_SWEEPS: Final = 20
 MOST_COLD_SWEEPS: Final = 150
 COOLING: Final = 0.97
 INSIDE: Final = 1.0 - 1e-9
-"""Draws keep clear of the cone's boundary by this share."""
+"""Draws stay inside the cone by this factor."""
 
 
 def loss(component: Component, noise: Array, scatter: Array | None = None) -> Array:
-    """Minus the log density of noise (columns, columns, chains), up to a constant."""
+    """Return minus the log density of noise (columns, columns, chains), up to a constant."""
     variances = component.variances
     if component.distribution == WISHART:
         assert scatter is not None
@@ -49,12 +49,12 @@ def loss(component: Component, noise: Array, scatter: Array | None = None) -> Ar
 
 @dataclass
 class _Noise:
-    """One component's noise in all chains; for Wishart noise also N = noise + E N and its inverse, the public corner included."""
+    """One component's noise in all chains; for Wishart noise also N = noise + E N and its inverse, with the public corner."""
 
     component: Component
     values: Array
     scatter: Array | None = None
-    """N: values and mean together."""
+    """N, the sum of values and mean."""
     inverse: Array | None = None
 
     def refresh(self) -> None:
@@ -77,7 +77,7 @@ class ConeSampler:
         self._enter()
 
     def _enter(self) -> None:
-        """Into the region, with noise that is drawn smaller and smaller; chains that do not find it follow one that does."""
+        """Enter the region by drawing smaller and smaller noise; chains that do not find it copy one that does."""
         heat = COLD
         for sweep in range(MOST_COLD_SWEEPS):
             self.sweep(heat)
@@ -87,24 +87,25 @@ class ConeSampler:
                 heat *= COOLING
         inside = np.flatnonzero(self.losses() <= self.bound)
         if not len(inside):
-            raise FitError("no positive definite matrix was found in the confidence region",
+            raise FitError("found no positive definite matrix in the confidence region",
                            found=f"loss {self.losses().min():.4g}, at most {self.bound:.4g}",
-                           remedy="choose a larger region: a smaller alpha")
+                           remedy="use a smaller alpha, for a larger region")
         follow = np.where(self.losses() <= self.bound, np.arange(self.chains), inside[np.arange(self.chains) % len(inside)])
         for part in self.parts:
             part.values = part.values[..., follow]
             part.scatter = None if part.scatter is None else part.scatter[..., follow]
 
     def losses(self) -> Array:
+        """Return each chain's loss."""
         return np.asarray(sum(part.loss() for part in self.parts))
 
     def matrices(self) -> Array:
-        """The table's moments in the formula's columns, one for each chain: (chains, columns, columns)."""
+        """Return each chain's moments of the table in the formula's columns: (chains, columns, columns)."""
         total = self.released[..., None] - sum(part.values for part in self.parts)
         return np.asarray(self.columns.T @ np.moveaxis(total, -1, 0) @ self.columns)
 
     def sweep(self, heat: float = 1.0) -> None:
-        """Every entry of every component once. ``heat`` below 1: noise that is too small, and no bound on its loss."""
+        """Draw every entry of every component once. ``heat`` < 1 draws noise that is too small, with no bound on its loss."""
         self.inverse = _inverses(np.moveaxis(self.matrices(), 0, -1))
         self.total = self.losses()
         for part in self.parts:
@@ -122,19 +123,19 @@ class ConeSampler:
         return _Noise(component, values, scatter[..., None] + np.zeros(self.chains))
 
     def _start(self) -> None:
-        """A ridge on the diagonal as if it were noise: large enough, and for Wishart noise below its mean."""
+        """Start from a ridge on the diagonal in place of noise: large enough, and for Wishart noise below its mean."""
         first = self.parts[0].component
         most = np.inf if first.distribution != WISHART else first.degrees * first.scale
         ridge = 1e-3 * float(np.sqrt(first.variances.max()))
         while np.any(np.linalg.eigvalsh(self.matrices()[0]) <= 1e-9 * np.abs(self.released).max()):
             ridge *= 1.3
             if ridge >= most or ridge > 1e6 * np.abs(self.released).max():
-                raise FitError("no positive definite matrix was found that this noise can have been added to",
-                               remedy="the release carries too much noise for this formula: use fewer terms")
+                raise FitError("found no positive definite matrix that this noise could have been added to",
+                               remedy="the release has too much noise for this formula; use fewer terms")
             self.parts[0] = self._at(first, ridge)
 
     def _entry(self, part: _Noise, i: int, j: int, seen: bool, heat: float) -> None:
-        """``seen``: the entry is in the release, as all are but the corner of Wishart noise where the count is public."""
+        """Draw one entry. ``seen`` is false only for the corner of Wishart noise where the count is public."""
         component = part.component
         line = _Line(self.inverse, self.columns[i], self.columns[j], i == j) if seen else None
         low, high = (np.full(self.chains, -np.inf), np.full(self.chains, np.inf)) if line is None else line.interval(-1.0)
@@ -194,7 +195,7 @@ class _Line:
             self.g = self.x[second] if isinstance(second, int) else np.asarray(second @ self.x)
 
     def interval(self, sign: float) -> tuple[Array, Array]:
-        """Steps that keep M + sign · step · (…) positive definite."""
+        """Return the interval of steps that keep M + sign · step · (…) positive definite."""
         if self.diagonal:
             low, high = -INSIDE / self.a, np.full_like(self.a, np.inf)
         else:
@@ -203,13 +204,13 @@ class _Line:
         return (low, high) if sign > 0 else (-high, -low)
 
     def determinant(self, step: Array) -> Array:
-        """By how much the determinant grows."""
+        """Return the factor by which the determinant grows."""
         if self.diagonal:
             return np.asarray(1.0 + step * self.a)
         return np.asarray((1.0 + step * self.g) ** 2 - step**2 * self.a * self.c)
 
     def update(self, step: Array) -> None:
-        """The inverse after the step (Woodbury), in place."""
+        """Update the inverse in place after the step (Woodbury)."""
         ratio = step / self.determinant(step)
         if self.diagonal:
             self.inverse -= self.x[:, None] * (ratio * self.x)
@@ -244,7 +245,7 @@ def _inverses(matrices: Array) -> Array:
 
 
 def cut_laplace(low: Array, high: Array, uniform: Array) -> Array:
-    """Draws with the density ½ exp(−|x|) between ``low`` and ``high``."""
+    """Draw from the density ½ exp(−|x|) truncated to [``low``, ``high``]."""
     flipped = low > 0.0
     low, high = np.where(flipped, -high, low), np.where(flipped, -low, high)
     below = np.minimum(high, 0.0)

@@ -1,4 +1,4 @@
-"""Made-up rows with the moments that a plug-in method takes for exact: other software finds the same Bayes factors in them."""
+"""Made-up rows with the moments that a plug-in method treats as exact; other software finds the same Bayes factors in them."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ if TYPE_CHECKING:
 
 def synthetic_rows(formula: str, release: Releases, *, method: str = EXPORTED, keep: str | Sequence[str] = (), seed: int = 0
                    ) -> Iterator[pyarrow.RecordBatch]:
-    """Made-up rows with the moments that ``method`` takes for exact (``ridge``, ``thresholded``): for other software."""
+    """Make up rows with the moments that ``method`` (``ridge`` or ``thresholded``) treats as exact, for use in other software."""
     able = {name: one for name, one in METHODS.items() if one.moments}
     if method not in able:
-        raise FitError("rows are made up with the moments that a method takes for exact", found=repr(method),
-                       remedy="such methods are " + ", ".join(able))
+        raise FitError("synthetic_rows needs a method that treats noisy moments as exact", argument="method", found=repr(method),
+                       known=tuple(able))
     task = Task.of(formula, gram_release(release), ZELLNER_SIOW, "uniform", keep)
     exact = resolve_name(able[method].moments)(task.asked(0, (), nobody))
     return rows_with_moments(task.design, task.units, exact, whole("seed", seed, 0))
 
 
 def rows_with_moments(design: Design, units: Units, exact: Moments, seed: int) -> Iterator[pyarrow.RecordBatch]:
-    """The formula's columns without the intercept, and last the response, in the user's units, in blocks.
+    """Yield blocks of the formula's columns without the intercept, then the response, in the user's units.
 
-    ``exact``: regularised moments, in the columns that ``units`` describes. Without an intercept in the formula the columns'
-    sums are 0, and their moments are those about 0.
+    ``exact`` holds regularised moments in the columns that ``units`` describes. If the formula has no intercept, the columns
+    sum to 0 and the moments are those about 0.
     """
     intercept = units.order[:1].tolist() == [0] and design.terms[:1] == ("Intercept",)
     first = 1 if intercept else 0

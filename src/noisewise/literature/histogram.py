@@ -1,4 +1,4 @@
-"""The estimates hLM and hWM of Peña and Barrientos: the analysis of every matrix drawn from a confidence region, averaged."""
+"""The estimates hLM and hWM of Peña and Barrientos: analyse each matrix drawn from a confidence region, and average."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from noisewise.words import option
 
 
 def histogram(asked: Asked) -> Found:
-    """The average over matrices from a confidence region."""
+    """Average over matrices from a confidence region."""
     terms = len(asked.groups)
     if terms > MOST_EXACT:
-        raise FitError(f"the method histogram lists all models, which it can for up to {MOST_EXACT} terms",
+        raise FitError(f"method histogram lists all models and is limited to {MOST_EXACT} terms",
                        argument="method", found=f"{terms} terms",
                        remedy="use " + option("method", "noise-aware") + ", or keep some terms in every model")
     count = max(2, affordable_draws(2**terms, asked.draws))
@@ -40,16 +40,16 @@ def histogram(asked: Asked) -> Found:
 
 
 def implied_factors(log_probabilities: Array, members: Flags, log_prior: Array) -> Array:
-    """The log Bayes factors that would give these probabilities; the smallest model comes first."""
+    """Return the log Bayes factors that would give these probabilities, smallest model first."""
     logs = log_probabilities - log_prior[members.sum(axis=1)]
     return np.asarray(logs - logs[0])
 
 
 @dataclass(frozen=True)
 class HistogramEstimate:
-    """All models with their mean probabilities, the terms' probabilities of being in for each matrix, and averaged draws.
+    """All models with their mean probabilities, the inclusion probabilities for each matrix, and averaged draws.
 
-    The mean probabilities' logarithms are exact also where they are too small for a float.
+    The logarithms stay exact where the mean probabilities are too small for a float.
     """
 
     members: Flags
@@ -59,14 +59,16 @@ class HistogramEstimate:
 
     @property
     def probabilities(self) -> Array:
+        """Mean probability of each model."""
         return np.exp(self.log_probabilities)
 
 
 def histogram_estimate(moments: Moments, matrices: Array, groups: Sequence[Sequence[int]], prior: str, log_prior: Array,
                        *, draws: int, seed: int, tick: Tick = nobody) -> HistogramEstimate:
-    """``matrices``: draws from a region, in the formula's columns. ``log_prior``: of one model with 0, 1, … terms.
+    """Analyse each matrix as if it were the table's own, and average.
 
-    Each matrix is analysed as if it were the table's own; ``draws`` coefficients are drawn in all, equally many for each.
+    ``matrices`` are draws from a region, in the formula's columns. ``log_prior`` is that of one model with 0, 1, … terms.
+    ``draws`` is the total number of coefficient draws, divided equally among the matrices.
     """
     members = memberships(len(groups))
     rng = np.random.default_rng(seed)

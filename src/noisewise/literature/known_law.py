@@ -1,8 +1,8 @@
-"""The thesis' own special case: everything but the intercept and the slope is known (chapter 3, Algorithms 5 and 6).
+"""The thesis' special case in which everything but the intercept and the slope is known (chapter 3, Algorithms 5 and 6).
 
-x ~ N(mean, sd²), y ~ N(β₀ + β₁x, σ²), m copies of both with Laplace noise of one scale, β ~ N(0, s²I). Its units are its own:
-nothing is scaled or clipped. ``algorithm_6`` is the thesis' sampler (Algorithm 5 is that for one copy, without the squares on U
-and V in its step 3, which are a misprint); by default the same posterior is sampled by the quicker way of this room.
+x ~ N(mean, sd²), y ~ N(β₀ + β₁x, σ²), m copies of both with Laplace noise of one scale, β ~ N(0, s²I). Nothing is scaled or
+clipped. ``algorithm_6`` is the thesis' sampler (Algorithm 5 is the same for one copy, without the squares on U and V in its
+step 3, which are a misprint); the default samples the same posterior faster.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from noisewise.posterior.rows.sampler import sample_rows, variant_of
 
 def known_law_problem(x: Array, y: Array, scale: float, *, mean: float, sd: float, sigma: float, prior_sd: float = 10.0
                       ) -> RowProblem:
-    """The problem for published ``x`` and ``y``, (copies, rows) each."""
+    """Build the problem for published ``x`` and ``y``, (copies, rows) each."""
     identity = np.eye(2)
     prior = RegressionPrior(identity, np.zeros(2), identity / prior_sd, np.zeros(2), 1.0)
     law = np.array([[mean], [0.0]]), np.zeros((2, 2)), np.array([sd, sigma])
@@ -26,7 +26,7 @@ def known_law_problem(x: Array, y: Array, scale: float, *, mean: float, sd: floa
 
 def sample_coefficients(problem: RowProblem, *, seed: int, chains: int = 1, draws: int = 1000, warmup: int = 300,
                         thin: int | None = 1, algorithm_6: bool = False) -> Array:
-    """Draws of (β₀, β₁), (chains, draws, 2)."""
+    """Draw (β₀, β₁); the result has shape (chains, draws, 2)."""
     known = {"features_known": True, "scales_known": True}
     own = {"marginal": False, "collapsed": False, "gibbs": gibbs, "double": True} if algorithm_6 else {}
     found = sample_rows(problem, seed=seed, chains=chains, draws=draws, warmup=warmup, thin=thin,

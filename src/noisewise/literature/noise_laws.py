@@ -1,7 +1,7 @@
-"""The distribution of a release's noise, of all holders together, in the released columns that a formula uses.
+"""The distribution of a release's noise, summed over holders, in the released columns that a formula uses.
 
-The sum of the holders' noise is kept as a list of independent components whose densities are known: one for all Gaussian
-noise, one for all Wishart noise of the same scale, one for each holder with Laplace noise.
+The sum is kept as a list of independent components with known densities: one for all Gaussian noise, one for all Wishart noise
+of the same scale, and one for each holder with Laplace noise.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ GAUSSIAN: Final = "gaussian"
 LAPLACE: Final = "laplace"
 WISHART: Final = "wishart"
 PUBLIC_SEED: Final = 20_240_229
-"""Percentiles of the noise are simulated with it: everybody finds the same ones."""
+"""Seed for simulated percentiles of the noise, so that everyone gets the same ones."""
 
 
 @dataclass(frozen=True)
 class Component:
     """Independent symmetric noise with these variances; ``wishart`` noise is N − E N, N ~ Wishart(``degrees``, ``scale`` · I).
 
-    Nested tuples, so that what is simulated for a component can be remembered. The variance 0 belongs to a public number.
+    The variances are nested tuples, so that simulations for a component can be cached. A variance of 0 marks a public number.
     """
 
     distribution: str
@@ -41,10 +41,11 @@ class Component:
 
     @property
     def variances(self) -> Array:
+        """Variance of each entry."""
         return np.array(self.spread)
 
     def draw(self, count: int, rng: np.random.Generator) -> Array:
-        """(count, columns, columns)."""
+        """Draw noise, (count, columns, columns)."""
         variances = self.variances
         size = len(variances)
         if self.distribution == WISHART:
@@ -56,7 +57,7 @@ class Component:
         return np.asarray(upper + np.swapaxes(np.triu(upper, 1), 1, 2))
 
     def wishart_draw(self, count: int, rng: np.random.Generator) -> Array:
-        """N itself, by Bartlett's decomposition."""
+        """Draw N itself by Bartlett's decomposition."""
         size = len(self.spread)
         root = np.tril(rng.normal(size=(count, size, size)), -1)
         diagonal = np.arange(size)
@@ -66,13 +67,13 @@ class Component:
 
 @dataclass(frozen=True)
 class NoiseLaw:
-    """What was added to the released numbers: the sum of independent components."""
+    """The noise on the released numbers: a sum of independent components."""
 
     components: tuple[Component, ...]
 
     @classmethod
     def of(cls, contributions: Contributions, units: Units) -> NoiseLaw:
-        """The noise of the holders' sum as ``Moments.of`` forms it, with the same weights and columns."""
+        """Describe the noise of the holders' sum as formed by ``Moments.of``, with the same weights and columns."""
         size, used = contributions[0].matrix.shape[0], used_columns(units)
         return cls.pooled([
             Component(one.noise.distribution, nested(weight**2 * one.noise.variances(size)[np.ix_(used, used)]),
@@ -82,12 +83,12 @@ class NoiseLaw:
 
     @classmethod
     def pooled(cls, components: Sequence[Component]) -> NoiseLaw:
-        """Sums of Gaussian noise are Gaussian; those of Wishart noise with one scale are Wishart, degrees added."""
+        """Merge components: Gaussian noise adds up to Gaussian noise, Wishart noise of one scale to Wishart noise."""
         merged: dict[tuple[str, float], Component] = {}
         separate = []
         for component in components:
             if component.distribution not in (GAUSSIAN, LAPLACE, WISHART):
-                raise FitError("the distribution of the noise is not known", found=repr(component.distribution))
+                raise FitError("unknown noise distribution", found=repr(component.distribution))
             if component.distribution == LAPLACE:
                 separate.append(component)
                 continue
@@ -100,26 +101,28 @@ class NoiseLaw:
 
     @property
     def variances(self) -> Array:
+        """Variance of each entry."""
         return np.asarray(sum(component.variances for component in self.components))
 
     def check_variances(self, variances: Array) -> None:
         """Refuse moments that this noise was not added to."""
         mine = self.variances
         if mine.shape != variances.shape or not np.allclose(mine, variances, rtol=1e-6, atol=0.0):
-            raise FitError("the noise is that of other moments",
-                           remedy="NoiseLaw.of takes the contributions and units of Moments.of")
+            raise FitError("the noise and the moments must come from the same release and formula",
+                           remedy="pass NoiseLaw.of the same contributions and units as Moments.of")
 
     def draw(self, count: int, rng: np.random.Generator) -> Array:
+        """Draw noise, (count, columns, columns)."""
         return np.asarray(sum(component.draw(count, rng) for component in self.components))
 
 
 def independent(distribution: str, variances: Array) -> NoiseLaw:
-    """Gaussian or Laplace noise with these variances, independent in the upper triangle."""
+    """Describe Gaussian or Laplace noise with these variances, independent in the upper triangle."""
     return NoiseLaw.pooled([Component(distribution, nested(variances))])
 
 
 def wishart(degrees: int, scale: float, size: int, delta: float, public_corner: bool) -> NoiseLaw:
-    """The noise of the Wishart mechanism in ``size`` columns, of which the first is the constant."""
+    """Describe the noise of the Wishart mechanism in ``size`` columns, the first of which is the constant."""
     variances = degrees * scale**2 * (np.ones((size, size)) + np.eye(size))
     if public_corner:
         variances[0, 0] = 0.0
@@ -127,4 +130,5 @@ def wishart(degrees: int, scale: float, size: int, delta: float, public_corner: 
 
 
 def nested(matrix: Array) -> tuple[tuple[float, ...], ...]:
+    """Turn a matrix into nested tuples."""
     return tuple(tuple(row) for row in matrix.tolist())

@@ -1,8 +1,8 @@
-"""Two ways to do without a model of the noise, for comparison: to ignore it, and SIMEX.
+"""Two methods without a model of the noise, for comparison: ignoring it, and SIMEX.
 
-SIMEX (Cook and Stefanski 1994) adds more noise of the same kind, of λ times its variance, to all that was published, watches what
-that does to least squares, and extrapolates from λ ≥ 0 to λ = −1: no noise. Here noise is on predictors and response. Answers
-of randomised response are answered once more, so that their matrix of probabilities is raised to the power 1 + λ (Küchenhoff,
+SIMEX (Cook and Stefanski 1994) adds more noise of the same kind, with λ times its variance, to everything published, records
+the effect on least squares, and extrapolates from λ ≥ 0 to λ = −1, which is no noise. Here predictors and response have noise.
+Randomised responses are randomised again, so that their matrix of probabilities is raised to the power 1 + λ (Küchenhoff,
 Mwalili and Lesaffre 2006). The variance is extrapolated too: mean naive variance less the variance over the simulations.
 """
 
@@ -26,13 +26,13 @@ SIMULATIONS: Final = 50
 
 @dataclass(frozen=True)
 class Estimate:
-    """Of (g, σ²): values and the covariance of their sampling distribution."""
+    """Estimates of (g, σ²) and the covariance of their sampling distribution."""
 
     values: Array
     covariance: Array
 
     def draws(self, chains: int, draws: int, seed: int) -> Array:
-        """Independent draws of (g, σ), (chains, draws, ·), from a normal distribution with this mean and covariance."""
+        """Draw (g, σ) independently, (chains, draws, ·), from a normal distribution with this mean and covariance."""
         values, vectors = np.linalg.eigh(self.covariance)
         root = vectors * np.sqrt(np.maximum(values, 0.0))
         standard = np.random.default_rng(seed).normal(size=(chains, draws, len(self.values)))
@@ -42,22 +42,22 @@ class Estimate:
 
 
 def naive_draws(problem: RowProblem, draws: int, chains: int, seed: int, tick: Tick) -> Array:
-    """Draws from the sampling distribution of `naive`."""
+    """Draw from the sampling distribution of `naive`."""
     return naive(problem).draws(chains, draws, seed + 1)
 
 
 def simex_draws(problem: RowProblem, draws: int, chains: int, seed: int, tick: Tick) -> Array:
-    """Draws from the sampling distribution of `simex`."""
+    """Draw from the sampling distribution of `simex`."""
     return simex(problem, seed=seed).draws(chains, draws, seed + 1)
 
 
 def naive(problem: RowProblem) -> Estimate:
-    """Least squares as if nothing had been perturbed; of several copies, on their means and most frequent levels."""
+    """Fit least squares as if nothing were perturbed; several copies enter as their means and most frequent levels."""
     return _least_squares(problem, problem.observed, [category.codes for category in problem.categories])
 
 
 def simex(problem: RowProblem, *, seed: int, extrapolant: Extrapolant = "quadratic", simulations: int = SIMULATIONS) -> Estimate:
-    """Simulation and extrapolation."""
+    """Estimate by simulation and extrapolation."""
     generator = np.random.default_rng(seed)
     plain = naive(problem)
     means, covariances = [plain.values], [plain.covariance]
@@ -75,7 +75,7 @@ def simex(problem: RowProblem, *, seed: int, extrapolant: Extrapolant = "quadrat
 
 
 def extrapolate(at: Array, values: Array, extrapolant: Extrapolant) -> float:
-    """The value at λ = −1 of a curve through values at ``at``: a parabola, or a + b/(c + λ) where that has no pole on the way.
+    """Extrapolate values at ``at`` to λ = −1 by a parabola, or by a + b/(c + λ) if that has no pole on the way.
 
     >>> round(extrapolate(np.array([0.0, 0.5, 1.0, 2.0]), 2 + 1 / (3 + np.array([0.0, 0.5, 1.0, 2.0])), "rational-linear"), 6)
     2.5
@@ -98,7 +98,7 @@ def _once(problem: RowProblem, more: float, generator: np.random.Generator) -> E
 
 
 def _answered_again(category: Answers, more: float, generator: np.random.Generator) -> npt.NDArray[np.integer]:
-    """Answers to the answers: the eigenvalue of randomised response, keep less what chance alone would keep, to the power λ."""
+    """Randomise the answers again, raising the eigenvalue of randomised response (keep less the chance level) to the power λ."""
     levels = category.levels
     eigenvalue = max((category.keep * levels - 1.0) / (levels - 1.0), 1e-12) ** more
     keep = eigenvalue + (1.0 - eigenvalue) / levels

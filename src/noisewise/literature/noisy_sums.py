@@ -1,10 +1,10 @@
-"""One column's noisy sum: taken for the sum (``naive``), and by the sampler of Bernstein and Sheldon (2018), ``gibbs``.
+"""One column's noisy sum: treated as exact (``naive``), or with the sampler of Bernstein and Sheldon (2018) (``gibbs``).
 
-It draws θ given the sum, the sum given θ and the noisy sum, and the noise's own variance.
+The sampler draws θ given the sum, the sum given θ and the noisy sum, and the variance of the noise.
 
-The sum of n rows is taken to be normal with the mean and variance of rows that are not clipped. Laplace noise of scale b is
-normal with a variance v that is exponential with mean 2b²; given the noise e, 1/v is inverse Gaussian with mean 1/(b|e|) and
-shape 1/b². All chains go side by side.
+The sum of n rows is modelled as normal with the mean and variance of unclipped rows. Laplace noise of scale b is normal with a
+variance v that is exponential with mean 2b²; given the noise e, 1/v is inverse Gaussian with mean 1/(b|e|) and shape 1/b². All
+chains run side by side.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ LEAST: Final = 1e-9
 
 
 def gibbs(family: Family, sums: Sequence[NoisySum], chains: int, draws: int, rng: np.random.Generator) -> Array:
-    """(chains, draws): every draw is one step of its chain."""
+    """Sample (chains, draws); every step of a chain is a draw."""
     if not all(seen.exact_rows for seen in sums):
-        raise FitError("this sampler needs to know the number of rows, which is private here", argument="method",
+        raise FitError("method gibbs needs the number of rows, which is private here", argument="method",
                        found="add-remove", remedy="use " + option("method", "exact"))
     rows = np.array([seen.rows[0] for seen in sums], dtype=float)
     seen = np.array([one.total(one.rows[0]) for one in sums])
@@ -54,7 +54,7 @@ def gibbs(family: Family, sums: Sequence[NoisySum], chains: int, draws: int, rng
 
 
 def _between(mean: Array, sd: Array, low: Array, high: Array, rng: np.random.Generator) -> Array:
-    """Normal draws, cut off where no sum can be."""
+    """Draw from a normal distribution truncated to possible sums."""
     from scipy.special import ndtr, ndtri
 
     start, stop = ndtr((low - mean) / sd), ndtr((high - mean) / sd)
@@ -63,7 +63,7 @@ def _between(mean: Array, sd: Array, low: Array, high: Array, rng: np.random.Gen
 
 
 def naive(family: Family, sums: Sequence[NoisySum], chains: int, draws: int, rng: np.random.Generator) -> Array:
-    """The conjugate posterior as if the noisy sum were the sum."""
+    """Draw from the conjugate posterior as if the noisy sum were exact."""
     rows = float(sum(seen.rows[int(np.argmax(seen.weights))] for seen in sums))
     total = sum(seen.total(seen.rows[int(np.argmax(seen.weights))]) for seen in sums)
     low, high = possible(family, rows)
@@ -71,7 +71,7 @@ def naive(family: Family, sums: Sequence[NoisySum], chains: int, draws: int, rng
 
 
 def updated(family: Family, total: Array, rows: float, rng: np.random.Generator) -> Array:
-    """The parameter given the sum of all rows: a draw from the conjugate posterior, where no row was clipped."""
+    """Draw the parameter given the sum of all rows, from the conjugate posterior for unclipped rows."""
     first, second = family.prior
     if isinstance(family, Bernoulli):
         return rng.beta(first + total, second + rows - total)
@@ -85,7 +85,7 @@ def updated(family: Family, total: Array, rows: float, rng: np.random.Generator)
 
 
 def plain_moments(family: Family, theta: Array) -> tuple[Array, Array]:
-    """Mean and variance of a row that is not clipped."""
+    """Return the mean and variance of an unclipped row."""
     if isinstance(family, Bernoulli):
         return theta, theta * (1.0 - theta)
     if isinstance(family, Normal):
@@ -94,7 +94,7 @@ def plain_moments(family: Family, theta: Array) -> tuple[Array, Array]:
 
 
 def possible(family: Family, rows: float) -> tuple[float, float]:
-    """The least and the largest sum of so many rows that the conjugate update can take."""
+    """Return the smallest and largest sum of ``rows`` rows that the conjugate update accepts."""
     if isinstance(family, Normal):
         return -np.inf, np.inf
     return 0.0, rows if isinstance(family, Bernoulli) else np.inf

@@ -2,17 +2,18 @@
 
 One step: Σ (and μ) from the inverse Wishart full conditional (11); each holder's scatter by Metropolis–Hastings with the proposal
 Wishart(C/α, α); with a constant, each holder's mean by a random walk; g from its full conditional (12); σ by a random walk. α and
-the steps of the walks adapt during warm-up. The chain mixes slowly, in the paper too: R-hat and effective sizes tell.
+the steps of the walks adapt during warm-up. As in the paper, the chain mixes slowly; check R-hat and effective sample sizes.
 ``normal-x-nuts`` samples the same posterior.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from noisewise.arrays import Array, Traced
 from noisewise.literature.fixed_moments import (
     FIXED_S,
     draw_normal,
@@ -22,7 +23,7 @@ from noisewise.literature.fixed_moments import (
     record,
     walk_sigma,
 )
-from noisewise.literature.kernels.metropolis import Sampler, accept, acceptance, sample_chains
+from noisewise.literature.kernels.metropolis import Data, Sampler, State, accept, acceptance, sample_chains
 from noisewise.literature.normal_features import (
     FeaturePrior,
     assemble,
@@ -40,14 +41,20 @@ from noisewise.literature.statistics import LinearProblem
 from noisewise.posterior.kernels.small_linear import cholesky, solve_lower
 from noisewise.posterior.request import Request, Sampled
 
+if TYPE_CHECKING:
+    import jax
+
+Moved: TypeAlias = "tuple[jax.Array, jax.Array]"
+"""What moved, and the adapted size of its proposals."""
+
 TARGET_ACCEPTANCE = 0.2
-"""Of the proposals for a holder's matrix: the paper's value. (The authors' code has 0.1.)"""
+"""Target acceptance rate of proposals for a holder's matrix, as in the paper. (The authors' code has 0.1.)"""
 FLOOR = 0.1
-"""Where a chain starts, no eigenvalue is smaller than this share of the noise's standard deviation."""
+"""Smallest eigenvalue at the start of a chain, as a share of the noise's standard deviation."""
 
 
 def normal_x(request: Request) -> Sampled:
-    """Draws after as many steps of warm-up, as in the authors' code."""
+    """Sample after a warm-up of the same length, as in the authors' code."""
     problem = LinearProblem.of(request)
     if feature_count(problem) == 0:  # y ~ 1: nothing about S is unknown
         sampler, data = FIXED_S, fixed_s_arrays(problem)
@@ -58,13 +65,14 @@ def normal_x(request: Request) -> Sampled:
     return in_user_units(request, problem, draws)
 
 
-def gibbs_arrays(problem: LinearProblem, prior: FeaturePrior | None = None, target: float = TARGET_ACCEPTANCE) -> dict[str, Any]:
-    """The model's arrays, and the rate of acceptance that the proposals adapt to."""
+def gibbs_arrays(problem: LinearProblem, prior: FeaturePrior | None = None, target: float = TARGET_ACCEPTANCE
+                 ) -> dict[str, Array]:
+    """Return the model's arrays and the acceptance rate that the proposals adapt to."""
     return model_arrays(problem, prior) | {"target": np.array(target)}
 
 
-def _start(key: Any, data: Mapping[str, Any]) -> dict[str, Any]:
-    """The released statistics with noise added once more, so that chains start about as far apart as the posterior is wide."""
+def _start(key: jax.Array, data: Data) -> State:
+    """Start from the released statistics with noise added again, so that chains start about a posterior's width apart."""
     import jax
     import jax.numpy as jnp
 
@@ -86,7 +94,7 @@ def _start(key: Any, data: Mapping[str, Any]) -> dict[str, Any]:
             "log_alpha": jnp.log(features * rows), "log_mean_step": jnp.log(jnp.max(sd, axis=(1, 2)) / rows + 1e-9)}
 
 
-def _step(key: Any, state: dict[str, Any], data: Mapping[str, Any], gain: Any) -> dict[str, Any]:
+def _step(key: jax.Array, state: State, data: Data, gain: jax.Array) -> State:
     import jax
     import jax.numpy as jnp
 
@@ -97,9 +105,10 @@ def _step(key: Any, state: dict[str, Any], data: Mapping[str, Any], gain: Any) -
     holders = [data[name] for name in ("gram", "gram_precision", "cross", "cross_variance", "rows")]
     given = (theta, state["sigma"] ** 2, precision, mu, data["target"], gain, constant, len(data["rows"]))
 
-    def each(move: Any, move_key: Any, current: tuple[Any, ...]) -> Any:
+    def each(move: Callable[..., Moved], move_key: jax.Array, current: tuple[jax.Array, ...]) -> Moved:
         move_keys = jax.random.split(move_key, len(data["rows"]))
-        return jax.vmap(lambda one_key, one, holder: move(one_key, one, holder, *given))(move_keys, current, holders)
+        over_holders: Callable[..., Moved] = jax.vmap(lambda one_key, one, holder: move(one_key, one, holder, *given))
+        return over_holders(move_keys, current, holders)
 
     lower, log_alpha = each(move_scatter, keys[1], (state["lower"], state["means"], state["log_alpha"]))
     means, log_mean_step = state["means"], state["log_mean_step"]
@@ -110,14 +119,14 @@ def _step(key: Any, state: dict[str, Any], data: Mapping[str, Any], gain: Any) -
                      "g": draw_normal(keys[3], *normal_equations(grams, state["sigma"] ** 2, data, jnp)[:2])}
     theta = data["effects"] @ state["g"] + data["offset"]
 
-    def log_density(sigma: Any) -> Any:
-        return log_cross_all(grams, theta, sigma**2, data, jnp) + log_sigma_prior(sigma, data, jnp)
+    def log_density(sigma: jax.Array) -> jax.Array:
+        return jnp.asarray(log_cross_all(grams, theta, sigma**2, data, jnp)) + log_sigma_prior(sigma, data, jnp)
 
     return walk_sigma(keys[4], state, log_density, gain)
 
 
-def draw_features(key: Any, state: dict[str, Any], data: Mapping[str, Any]) -> tuple[Any, Any]:
-    """Σ⁻¹ and μ given the holders' scatters and means: (11), and its extension to means."""
+def draw_features(key: jax.Array, state: State, data: Data) -> tuple[jax.Array, jax.Array]:
+    """Draw Σ⁻¹ and μ given the holders' scatters and means: (11), and its extension to means."""
     import jax
     import jax.numpy as jnp
 
@@ -133,8 +142,8 @@ def draw_features(key: Any, state: dict[str, Any], data: Mapping[str, Any]) -> t
     return root @ root.T, rows @ state["means"] / weight + outer @ standard / jnp.sqrt(weight)
 
 
-def bartlett(key: Any, degrees: Any, size: int) -> Any:
-    """A lower triangular A with AAᵀ ~ Wishart(identity, degrees)."""
+def bartlett(key: jax.Array, degrees: jax.Array, size: int) -> jax.Array:
+    """Draw a lower triangular A with AAᵀ ~ Wishart(identity, degrees)."""
     import jax
     import jax.numpy as jnp
 
@@ -143,9 +152,10 @@ def bartlett(key: Any, degrees: Any, size: int) -> Any:
     return jnp.tril(jax.random.normal(normal_key, (size, size), dtype=float), -1) + jnp.diag(jnp.sqrt(chi2))
 
 
-def move_scatter(key: Any, current: tuple[Any, ...], holder: Any, theta: Any, variance: Any, precision: Any, mu: Any,
-                 target: Any, gain: Any, constant: bool, holders: int) -> tuple[Any, Any]:
-    """Metropolis–Hastings for one holder's scatter LLᵀ: the new square root is L A/√α with A from Bartlett, lower again."""
+def move_scatter(key: jax.Array, current: tuple[jax.Array, ...], holder: Sequence[jax.Array], theta: jax.Array,
+                 variance: jax.Array, precision: jax.Array, mu: jax.Array, target: jax.Array, gain: jax.Array, constant: bool,
+                 holders: int) -> Moved:
+    """Take a Metropolis–Hastings step for one holder's scatter LLᵀ; the proposed root is L A/√α, A from Bartlett, again lower."""
     import jax
     import jax.numpy as jnp
 
@@ -155,7 +165,7 @@ def move_scatter(key: Any, current: tuple[Any, ...], holder: Any, theta: Any, va
     proposal_key, accept_key = jax.random.split(key)
     factor = bartlett(proposal_key, alpha, size) / jnp.sqrt(alpha)
 
-    def log_target(root: Any) -> Any:
+    def log_target(root: jax.Array) -> Traced:
         gram = assemble(root, mean, rows, constant, jnp)
         wishart = (rows - constant - size - 1.0) * jnp.sum(jnp.log(jnp.diagonal(root)))
         return (wishart - 0.5 * jnp.sum(precision * (root @ root.T)) + log_gram(gram, released, gram_precision, jnp)
@@ -167,11 +177,11 @@ def move_scatter(key: Any, current: tuple[Any, ...], holder: Any, theta: Any, va
     return moved, log_alpha
 
 
-def log_proposal_ratio(factor: Any, alpha: Any, holders: int = 1) -> Any:
+def log_proposal_ratio(factor: jax.Array, alpha: jax.Array, holders: int = 1) -> jax.Array:
     """log q(S|S′)/q(S′|S) for S′ ~ Wishart(S/α, α), S = LLᵀ, S′ = L F Fᵀ Lᵀ (appendix A.3).
 
-    It is (α − (d + 1)/2) log|S|/|S′| + (α/2)(tr S⁻¹S′ − tr S′⁻¹S), and depends on W = FFᵀ only; the differences of large numbers
-    never arise.
+    It is (α − (d + 1)/2) log|S|/|S′| + (α/2)(tr S⁻¹S′ − tr S′⁻¹S) and depends only on W = FFᵀ, so no differences of large
+    numbers arise.
     """
     import jax.numpy as jnp
 
@@ -181,9 +191,9 @@ def log_proposal_ratio(factor: Any, alpha: Any, holders: int = 1) -> Any:
     return (0.5 * (size + 1.0) - alpha) * log_determinant + 0.5 * alpha * (jnp.sum(factor**2) - jnp.sum(inverse**2))
 
 
-def move_mean(key: Any, current: tuple[Any, ...], holder: Any, theta: Any, variance: Any, precision: Any, mu: Any,
-              target: Any, gain: Any, constant: bool, holders: int) -> tuple[Any, Any]:
-    """A random walk of one holder's mean."""
+def move_mean(key: jax.Array, current: tuple[jax.Array, ...], holder: Sequence[jax.Array], theta: jax.Array, variance: jax.Array,
+              precision: jax.Array, mu: jax.Array, target: jax.Array, gain: jax.Array, constant: bool, holders: int) -> Moved:
+    """Take a random-walk step for one holder's mean."""
     import jax
     import jax.numpy as jnp
 
@@ -191,7 +201,7 @@ def move_mean(key: Any, current: tuple[Any, ...], holder: Any, theta: Any, varia
     released, gram_precision, cross, noise, rows = holder
     walk_key, accept_key = jax.random.split(key)
 
-    def log_target(at: Any) -> Any:
+    def log_target(at: jax.Array) -> Traced:
         gram = assemble(lower, at, rows, constant, jnp)
         return (-0.5 * rows * (at - mu) @ precision @ (at - mu) + log_gram(gram, released, gram_precision, jnp)
                 + log_cross(gram, cross, theta, variance, noise, holders, jnp))

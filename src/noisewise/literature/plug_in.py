@@ -1,19 +1,19 @@
-"""The estimators LM, LMT, WM and WMT of Peña and Barrientos: a noisy matrix is made positive definite and taken for exact.
+"""The estimators LM, LMT, WM and WMT of Peña and Barrientos: make a noisy matrix positive definite and treat it as exact.
 
-What is kept in every model is partialled out of the noisy matrix, by a Schur complement: G* = G + E in the predictors in
-question and the response. (The paper centres the rows with their own means before it adds noise, as if that were free: its
+Terms kept in every model are partialled out of the noisy matrix by a Schur complement, which leaves G* = G + E in the other
+predictors and the response. (The paper centres the rows at their own means before adding noise, as if that were free; its
 sensitivity ignores that the means change with every row.) Then
 
     LM, WM     G* + r I
     LMT, WMT   the same with entries off the diagonal set to 0 where they are smaller than the 99th percentile of |E_ij|
 
 with r the 99th percentile of |λ_min(E)|; the paper has that of λ_min(E), which is negative. For Wishart noise the paper refers to
-Remark 2 of Sheffet (2019). We take it to be the bound of Davidson and Szarek: with q columns
+Remark 2 of Sheffet (2019), which we take to be the bound of Davidson and Szarek. With q columns
 
     λ_min(N) ≥ B² (√k − √q − √(2 log(4/δ)))²   except with probability δ/4,   hence   r = B² (k − (√k − √q − √(2 log(4/δ)))²).
 
-If a matrix is still not positive definite, r is 3 |λ_min| instead. The analysis that follows does not know of the noise: see
-``evidence`` for one that does.
+If a matrix is still not positive definite, r is 3 |λ_min| instead. The analysis that follows ignores the noise; see ``evidence``
+for one that accounts for it.
 """
 
 from __future__ import annotations
@@ -40,22 +40,22 @@ FALLBACK: Final = 3.0
 
 
 def ridge(asked: Asked) -> Found:
-    """LM and WM: the noisy moments with a ridge, as if they were the table's own."""
+    """LM and WM: treat the noisy moments with a ridge as the table's own."""
     return _taken_for_exact(asked, ridge_moments(asked))
 
 
 def thresholded(asked: Asked) -> Found:
-    """LMT and WMT: the same, small entries set to 0."""
+    """LMT and WMT: like `ridge`, with small entries set to 0."""
     return _taken_for_exact(asked, thresholded_moments(asked))
 
 
 def ridge_moments(asked: Asked) -> Moments:
-    """The moments that `ridge` takes for exact."""
+    """Return the moments that `ridge` treats as exact."""
     return regularised(asked.moments, NoiseLaw.of(asked.contributions, asked.units), threshold=False)
 
 
 def thresholded_moments(asked: Asked) -> Moments:
-    """The moments that `thresholded` takes for exact."""
+    """Return the moments that `thresholded` treats as exact."""
     return regularised(asked.moments, NoiseLaw.of(asked.contributions, asked.units), threshold=True)
 
 
@@ -66,9 +66,9 @@ def _taken_for_exact(asked: Asked, moments: Moments) -> Found:
 
 
 def regularised(moments: Moments, noise: NoiseLaw, *, threshold: bool, level: float = LEVEL) -> Moments:
-    """The noisy moments as the paper repairs them, in the formula's columns and as if they had no noise."""
+    """Repair the noisy moments as the paper does; the result is in the formula's columns and counts as free of noise."""
     if not 0.0 < level < 1.0:
-        raise FitError("a level lies between 0 and 1", found=repr(level))
+        raise FitError("level must be > 0 and < 1", argument="level", found=repr(level))
     noise.check_variances(moments.variances)
     both = np.column_stack([moments.features, moments.target])
     seen, kept = both.T @ moments.matrix @ both, moments.kept
@@ -81,7 +81,7 @@ def regularised(moments: Moments, noise: NoiseLaw, *, threshold: bool, level: fl
 
 
 def repaired(matrix: Array, ridge: float, limits: Array | None) -> Array:
-    """The matrix with small entries off the diagonal set to 0, if there are ``limits``, and a ridge on the diagonal."""
+    """Set off-diagonal entries below ``limits``, if any, to 0, and add a ridge to the diagonal."""
     if limits is not None:
         off_diagonal = ~np.eye(len(matrix), dtype=bool)
         matrix = np.where(off_diagonal & (np.abs(matrix) < limits), 0.0, matrix)
@@ -99,13 +99,13 @@ def _above_zero(matrix: Array, ridge: float) -> Array:
 
 
 MEANS_GRID: Final = 0.1
-"""Means count for the percentiles only to this part of half a range: then most releases share what was simulated before."""
+"""Round means to this share of half a range before simulating percentiles, so that most releases share cached simulations."""
 
 
 def noise_percentiles(noise: NoiseLaw, both: Array, kept: int, slopes: Array, level: float) -> tuple[float, Array]:
-    """r, and the percentile of |E_ij| of each entry, after the kept columns were partialled out with these slopes.
+    """Return r, and the percentile of |E_ij| for each entry, after partialling out the kept columns with these slopes.
 
-    To first order the noise of the Schur complement is RᵀER with the columns R less their regression on the kept ones.
+    To first order the noise of the Schur complement is RᵀER, where R holds the columns less their regression on the kept ones.
     """
     about = MEANS_GRID * np.round(slopes / MEANS_GRID)
     combinations = both[:, kept:] - both[:, :kept] @ about
@@ -117,7 +117,7 @@ def noise_percentiles(noise: NoiseLaw, both: Array, kept: int, slopes: Array, le
 DRAWS: Final = 20_000
 LOT: Final = 500
 MOST_NUMBERS: Final = 3e7
-"""So many are simulated at most: 240 MB. From 40 columns on there are fewer draws, 3000 of 100 columns."""
+"""Limit on simulated numbers (240 MB). From 40 columns on this reduces the number of draws, to 3000 for 100 columns."""
 
 
 @lru_cache(maxsize=64)
@@ -131,7 +131,7 @@ def _simulated(noise: NoiseLaw, combinations: Nested, level: float) -> tuple[flo
 
 
 def _wishart_ridge(noise: NoiseLaw, combinations: Array) -> float | None:
-    """The analytic r, where all noise is Wishart noise of one scale."""
+    """Return the analytic r if all noise is Wishart noise of one scale."""
     if len(noise.components) != 1 or noise.components[0].distribution != WISHART or not noise.components[0].delta:
         return None
     component = noise.components[0]
@@ -140,6 +140,6 @@ def _wishart_ridge(noise: NoiseLaw, combinations: Array) -> float | None:
 
 
 def wishart_ridge(degrees: int, scale: float, columns: int, delta: float) -> float:
-    """How far the least eigenvalue of N − E N lies below 0 at most, except with probability δ/4."""
+    """Bound how far the smallest eigenvalue of N − E N lies below 0, except with probability δ/4."""
     root = math.sqrt(degrees) - math.sqrt(columns) - math.sqrt(2.0 * math.log(4.0 / delta))
     return scale * (degrees - max(root, 0.0) ** 2)

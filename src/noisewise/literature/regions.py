@@ -1,11 +1,11 @@
-"""Confidence regions for a table's moments G, given a release G + E, and for whatever is computed from them.
+"""Confidence regions for a table's moments G, given a release G + E, and for anything computed from them.
 
-The noise lies in a set of probability 1 − α: where its density is largest. For Gaussian noise that is a ball, in units of the
-entries' standard deviations; for Laplace noise the same in the sum of absolute values; for Wishart noise a level set of its
-density. So G lies in the release minus that set, and since it is positive definite, in the part of it that is. The image of
-this region under any function T is a confidence region for T(G), of the same level (Peña and Barrientos, section 4.1.2).
+With probability 1 − α the noise lies in the set where its density is largest. For Gaussian noise that is a ball, in units of the
+entries' standard deviations; for Laplace noise, a ball in the sum of absolute values; for Wishart noise, a level set of its
+density. So G lies in the release minus that set and, being positive definite, in the positive definite part of it. The image of
+this region under any function T is a confidence region for T(G) of the same level (Peña and Barrientos, section 4.1.2).
 
-Draws are from the distribution of the noise given both conditions: what a flat prior for G makes of the release.
+Draws come from the distribution of the noise given both conditions, which is the posterior of G under a flat prior.
 """
 
 from __future__ import annotations
@@ -34,25 +34,25 @@ from noisewise.selection.question import Units, gram_release
 
 @dataclass(frozen=True)
 class RegionOf:
-    """The values of a function for draws from the region: (draws,) or (draws, …)."""
+    """The values of a function at draws from the region: (draws,) or (draws, …)."""
 
     values: Array
 
     @property
     def mean(self) -> Array:
-        """The histogram's mean: the paper's hLM and hWM."""
+        """Mean of the histogram: the paper's hLM and hWM."""
         return np.asarray(self.values.mean(axis=0))
 
     @property
     def ends(self) -> tuple[Array, Array]:
-        """The smallest and the largest value found. The region is at least so wide, and may have gaps."""
+        """Smallest and largest value found. The region is at least this wide and may have gaps."""
         return self.values.min(axis=0), self.values.max(axis=0)
 
     def histogram(self, bins: int = 20) -> tuple[Array, Array]:
-        """Shares of the draws, and the ends of the bins, of a function with one value."""
+        """Return the share of draws in each bin and the bin edges, for a function with one value."""
         if self.values.ndim != 1:
-            raise FitError("a histogram is drawn of one number", found=f"{self.values.shape[1:]} numbers",
-                           remedy="choose one: region_of(lambda matrix: function(matrix)[0])")
+            raise FitError("histogram needs a function with one value", found=f"{self.values.shape[1:]} numbers",
+                           remedy="choose one, as in region_of(lambda matrix: function(matrix)[0])")
         counts, edges = np.histogram(self.values, bins=bins)
         return counts / len(self.values), edges
 
@@ -63,12 +63,12 @@ class RegionDraws:
 
     matrices: Array
     effective: float
-    """To so many independent draws they come, for the entry of which they say least."""
+    """Effective number of independent draws, for the worst entry."""
     accepted: float
-    """Share of the proposals that were accepted; 1 where nothing needs to be proposed."""
+    """Share of proposals accepted; 1 where the sampler proposes nothing."""
 
     def region_of(self, function: Callable[[Array], npt.ArrayLike]) -> RegionOf:
-        """The region of ``function(matrix)``."""
+        """Evaluate ``function(matrix)`` over the region."""
         return RegionOf(np.array([function(matrix) for matrix in self.matrices], dtype=np.float64))
 
 
@@ -82,16 +82,17 @@ class Region:
 
     def __post_init__(self) -> None:
         if not 0.0 < self.alpha < 1.0:
-            raise FitError("alpha lies between 0 and 1", found=repr(self.alpha), remedy="0.05 for a region of level 95 %")
+            raise FitError("alpha must be > 0 and < 1", argument="alpha", found=repr(self.alpha),
+                           remedy="0.05 gives a region of level 95 %")
         self.noise.check_variances(self.moments.variances)
 
     @property
     def bound(self) -> float:
-        """Noise in the region has at most this loss: minus its log density, up to a constant."""
+        """Largest loss of noise in the region: minus its log density, up to a constant."""
         return loss_percentile(self.noise, 1.0 - self.alpha)
 
     def draws(self, count: int = 1000, seed: int = 0, tick: Tick = nobody) -> RegionDraws:
-        """``count`` matrices from the region."""
+        """Draw ``count`` matrices from the region."""
         columns = np.column_stack([self.moments.features, self.moments.target])
         chains = min(CHAINS, count)
         each = -(-count // chains)
@@ -112,14 +113,14 @@ class Region:
 CHAINS: Final = 100
 WARM_SWEEPS: Final = 60
 SWEEPS: Final = 10
-"""Between two draws of a chain. Where noise is large, as for nine predictors at ε = 0.1, draws are forgotten after so many."""
+"""Sweeps between two draws of a chain, enough to forget the last draw where noise is large (nine predictors at ε = 0.1)."""
 
 
 def confidence_region(formula: str, release: Release | Sequence[Release], *, alpha: float = 0.05, draws: int = 1000,
                       seed: int = 0) -> RegionDraws:
-    """Draws from the confidence region of the moments of a formula's columns, in the user's units, the response last.
+    """Draw moments of a formula's columns from their confidence region, in the user's units, response last.
 
-    ``confidence_region(…).region_of(function)`` is the region of what ``function(matrix)`` computes from them.
+    ``confidence_region(…).region_of(function)`` is the region of ``function(matrix)``.
     """
     together = gram_release(release)
     draws, seed = whole("draws", draws, 2), whole("seed", seed, 0)
@@ -134,7 +135,7 @@ def confidence_region(formula: str, release: Release | Sequence[Release], *, alp
 
 
 def effective_draws(drawn: Array) -> float:
-    """Of (draws, chains, …): how many independent draws would have means as steady as those of the chains, at worst."""
+    """Return how many independent draws would give means as precise as the chains', for the worst entry of (draws, chains, …)."""
     each, chains = drawn.shape[:2]
     flat = drawn.reshape(each, chains, -1)
     total = flat.reshape(each * chains, -1).var(axis=0)
@@ -148,7 +149,7 @@ LEVEL_DRAWS: Final = 50_000
 
 @lru_cache(maxsize=32)
 def loss_percentile(noise: NoiseLaw, level: float) -> float:
-    """The percentile of the noise's loss: known for Gaussian or Laplace noise, else simulated with the public seed."""
+    """Return a percentile of the noise's loss: exact for Gaussian or Laplace noise, else simulated with the public seed."""
     kinds = {component.distribution for component in noise.components}
     free = sum(int(np.triu(component.variances > 0.0).sum()) for component in noise.components)
     if kinds == {GAUSSIAN}:

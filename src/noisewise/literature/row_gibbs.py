@@ -1,35 +1,35 @@
-"""Perturbed rows: the parameters given the numbers, in two ways that can be interwoven (Yu and Meng 2011).
+"""Perturbed rows: draw the parameters given the numbers, in two ways that can be interwoven (Yu and Meng 2011).
 
-Both need sums over rows alone. The first is that of thesis 001 (chapter 3); ``rows.Variant`` takes either of them.
+Both need only sums over rows. The first is that of thesis 001 (chapter 3); ``rows.Variant`` accepts either.
 
-Centred: given the numbers z, each regression is a conjugate one. That moves freely where the noise is small. Where it is large, z
-holds the parameters fast, and it is better to keep the standard normal e of each row and to move the parameters together with
-z = z(e): not centred. With u = (d, e), z_l = C_l·u for coefficients C_l that follow from the parameters, and what was published
-says
+Centred: given the numbers z, each regression is conjugate. This moves freely where the noise is small. Where it is large, z
+pins the parameters down, and it is better to keep the standard normal e of each row and to move the parameters together with
+z = z(e): not centred. With u = (d, e), z_l = C_l·u for coefficients C_l that follow from the parameters, and the log density of
+the published numbers is
 
     Σ_l [ C_l·h_l − ½ C_l·G_l C_l ],    G_l = Σ_rows ω_l u uᵀ,   h_l = Σ_rows ω_l w̄_l u,
 
-ω the precision of a number's noise given its W and w̄ the mean of its copies. C is linear in the parameters of each one regression
-given the others, so that they are normal in turn: also τ, with a sign that does not matter, for which half-normal is normal.
+ω the precision of a number's noise given its W and w̄ the mean of its copies. C is linear in the parameters of each regression
+given the others, so each is normal in turn. This includes τ: its sign does not matter, which turns its half-normal prior into a
+normal one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import partial
-from typing import Any
 
 import jax
 import jax.numpy as jnp
 
 from noisewise.literature.fixed_moments import draw_normal
+from noisewise.literature.kernels.metropolis import Data
 from noisewise.posterior.rows.chain import State, regressors
 from noisewise.posterior.rows.problem import Law, Variant, unknown, with_row
 
 
-def gibbs(key: Any, state: State, hidden: Any, variant: Variant, data: Mapping[str, Any], interweave: bool = False
-          ) -> tuple[State, Any]:
-    """The parameters given the numbers, centred; then, if it is asked for, given e, not centred, and the numbers with them."""
+def gibbs(key: jax.Array, state: State, hidden: jax.Array, variant: Variant, data: Data, interweave: bool = False
+          ) -> tuple[State, jax.Array]:
+    """Draw the parameters given the numbers (centred); with ``interweave`` then given e (not centred), moving the numbers too."""
     centred_key, other_key = jax.random.split(key)
     known = regressors(state.cell, variant, data)
     numbers = [*hidden, data["response"]] if variant.exact_response else list(hidden)
@@ -49,8 +49,8 @@ def gibbs(key: Any, state: State, hidden: Any, variant: Variant, data: Mapping[s
 interwoven = partial(gibbs, interweave=True)
 
 
-def draw_centred(key: Any, law: Law, gram: Any, count: Any, variant: Variant, data: Mapping[str, Any]) -> Law:
-    """Given z: ``gram`` is Σ (d, z)(d, z)ᵀ over rows."""
+def draw_centred(key: jax.Array, law: Law, gram: jax.Array, count: jax.Array, variant: Variant, data: Data) -> Law:
+    """Draw the parameters given z; ``gram`` is Σ (d, z)(d, z)ᵀ over rows."""
     columns = law.effects.shape[1]
     for k in unknown(variant):
         coefficient_key, scale_key, accept_key, key = jax.random.split(key, 4)
@@ -64,7 +64,7 @@ def draw_centred(key: Any, law: Law, gram: Any, count: Any, variant: Variant, da
         working = draw_normal(coefficient_key, precision, right)
         coefficients = phi @ working - shift
         rate = 0.5 * jnp.maximum(total - 2.0 * coefficients @ cross + coefficients @ inner @ coefficients, 1e-12 * count)
-        # p(τ²) ∝ τ⁻¹ exp(−τ²/2s²): an inverse gamma with shape −½ but for the exponential, which the acceptance brings in.
+        # p(τ²) ∝ τ⁻¹ exp(−τ²/2s²): an inverse gamma with shape −½, except for the exponential, which the acceptance adds.
         proposed = rate / jax.random.gamma(scale_key, 0.5 * count - 0.5, dtype=float)
         gain = (tau2 - proposed) / (2.0 * data["prior_scale"][k] ** 2)
         taken = (jnp.log(jax.random.uniform(accept_key, dtype=float)) < gain) & (not variant.scales_known)
@@ -72,13 +72,13 @@ def draw_centred(key: Any, law: Law, gram: Any, count: Any, variant: Variant, da
     return law
 
 
-def combinations(law: Law, variant: Variant) -> Any:
-    """C: each number as a combination of u = (d, e), (numbers, columns + numbers); d are the known columns."""
-    found: list[Any] = []
+def combinations(law: Law, variant: Variant) -> jax.Array:
+    """Return C, each number as a combination of u = (d, e), (numbers, columns + numbers); d are the known columns."""
+    found: list[jax.Array] = []
     size = law.scales.shape[0]
     unit = jnp.eye(size)
     for k in range(size):
-        noise = law.scales[k] if k < variant.free else 0.0  # an exact response is not moved: its e is none of u's
+        noise = law.scales[k] if k < variant.free else 0.0  # an exact response does not move; its e is not in u
         row = jnp.concatenate([law.effects[k], noise * unit[k]])
         for j in range(k):
             row = row + law.slopes[k, j] * found[j]
@@ -86,8 +86,8 @@ def combinations(law: Law, variant: Variant) -> Any:
     return jnp.stack(found)
 
 
-def draw_not_centred(key: Any, law: Law, grams: Any, crosses: Any, variant: Variant, data: Mapping[str, Any]) -> Law:
-    """Given e: ``grams`` (numbers, ·, ·) are the G_l and ``crosses`` the h_l; of an exact response with ω = 1."""
+def draw_not_centred(key: jax.Array, law: Law, grams: jax.Array, crosses: jax.Array, variant: Variant, data: Data) -> Law:
+    """Draw the parameters given e; ``grams`` (numbers, ·, ·) are the G_l, ``crosses`` the h_l; ω = 1 for an exact response."""
     columns, size = law.effects.shape[1], variant.numbers
     identity = jnp.eye(columns + size)
     for k in unknown(variant):
@@ -118,13 +118,13 @@ def draw_not_centred(key: Any, law: Law, grams: Any, crosses: Any, variant: Vari
             precision = precision.at[own, own].add(data["prior_scale"][k] ** -2)
         drawn = draw_normal(row_key, precision, right)
         scale = law.scales[k] if variant.scales_known else drawn[own]
-        law = with_row(law, k, drawn[:own], scale, data)  # with its sign, that of the e that go with it
+        law = with_row(law, k, drawn[:own], scale, data)  # keep the sign: it belongs to these e
     return law
 
 
-def _passed_on(law: Law, k: int) -> Any:
-    """How much of a change of z_k is in each number: itself, and what follows from it."""
-    found: list[Any] = []
+def _passed_on(law: Law, k: int) -> jax.Array:
+    """Return how much of a change in z_k reaches each number: z_k itself and the numbers that depend on it."""
+    found: list[jax.Array] = []
     size = law.scales.shape[0]
     for number in range(size):
         value = jnp.ones(()) if number == k else jnp.zeros(())
@@ -134,8 +134,8 @@ def _passed_on(law: Law, k: int) -> Any:
     return jnp.stack(found)
 
 
-def standardised(law: Law, known: list[Any], numbers: list[Any], variant: Variant) -> list[Any]:
-    """e of every hidden number; 0 for an exact response, to keep its place."""
+def standardised(law: Law, known: list[jax.Array], numbers: list[jax.Array], variant: Variant) -> list[jax.Array]:
+    """Return e of every hidden number; 0 for an exact response, as a placeholder."""
     found = []
     for k in range(variant.numbers):
         if k >= variant.free:
@@ -149,14 +149,14 @@ def standardised(law: Law, known: list[Any], numbers: list[Any], variant: Varian
     return found
 
 
-def gram_of(columns: list[Any]) -> Any:
-    """Σ over rows of the products of columns, in double precision."""
+def gram_of(columns: list[jax.Array]) -> jax.Array:
+    """Sum the products of columns over rows, in double precision."""
     stacked = jnp.stack(columns).astype(float)
     return stacked @ stacked.T
 
 
-def weighted_grams(columns: list[Any], precision: Any, variant: Variant, data: Mapping[str, Any]) -> tuple[Any, Any]:
-    """G_l and h_l; of an exact response with ω = 1."""
+def weighted_grams(columns: list[jax.Array], precision: jax.Array, variant: Variant, data: Data) -> tuple[jax.Array, jax.Array]:
+    """Return G_l and h_l, with ω = 1 for an exact response."""
     stacked = jnp.stack(columns).astype(float)
     total, target = jnp.sum(precision, axis=0), jnp.sum(precision * data["observed"], axis=0)
     grams = [(stacked * total[number].astype(float)) @ stacked.T for number in range(variant.free)]

@@ -1,7 +1,7 @@
-"""A linear regression as paper 002 sees it: S = Σ xxᵀ, z = Σ xy and t = Σ y² of each holder, each with independent normal noise.
+"""A linear regression as in paper 002: S = Σ xxᵀ, z = Σ xy and t = Σ y² of each holder, each with independent normal noise.
 
-Alparslan, Yıldırım and Birbil (2023) and Bernstein and Sheldon (2019) start from these. From a ``gram`` release they come in the
-basis of ``posterior.linear.coordinates``, where x = (1, x₁, …) and y is the response's own direction; a study may also build
+Alparslan, Yıldırım and Birbil (2023) and Bernstein and Sheldon (2019) start from these. Statistics of a ``gram`` release are in
+the basis of ``posterior.linear.coordinates``, where x = (1, x₁, …) and y is the response's own direction; a study can also build
 them as the paper does.
 """
 
@@ -49,7 +49,7 @@ class HalfNormal(NamedTuple):
 
 
 class InverseGamma(NamedTuple):
-    """A prior for σ²: the paper's."""
+    """The paper's prior for σ²."""
 
     shape: float
     rate: float
@@ -57,7 +57,7 @@ class InverseGamma(NamedTuple):
 
 @dataclass(frozen=True)
 class LinearProblem:
-    """Statistics, and what is to be learned: y = θᵀx + N(0, σ²) with θ = effects @ g + offset and a normal prior for g."""
+    """Statistics and the model y = θᵀx + N(0, σ²), with θ = effects @ g + offset and a normal prior for g."""
 
     statistics: HolderStatistics
     effects: Array
@@ -73,14 +73,14 @@ class LinearProblem:
 
     @classmethod
     def of(cls, request: Request) -> LinearProblem:
-        """The problem of a request on a ``gram`` release; the paper's methods are for Gaussian noise only."""
+        """Build the problem for a request on a ``gram`` release; the paper's methods need Gaussian noise."""
         contributions = request.release.contributions
         if not all(rotation_invariant(one.noise) for one in contributions):
-            raise FitError("this method is for releases with Gaussian noise", argument="method",
+            raise FitError("this method needs Gaussian noise", argument="method",
                            found="another mechanism",
                            remedy="use " + option("method", "conditional") + ", or release with a delta")
         if any(getattr(one, "average", 1) > 1 for one in contributions):
-            raise FitError("this method is for rows that were not averaged", argument="method",
+            raise FitError("this method does not support averaged rows", argument="method",
                            found="an averaged release",
                            remedy="use " + option("method", "conditional") + " or " + option("method", "collapsed"))
         basis = RowBasis.of(request.coordinates)

@@ -149,7 +149,7 @@ def test_another_formula_is_refused_and_the_same_one_in_other_words_is_not() -> 
         assert again.coefficients[term] == pytest.approx(by_name[term], rel=1e-8)
     others = ["stay ~ age", "stay ~ age + ward + sex - 1", "age ~ stay + ward + sex", "stay ~ age * ward + sex", "stay ~ height"]
     for other in others:
-        with pytest.raises(FitError, match="answers one regression") as refused:
+        with pytest.raises(FitError, match="its own formula") as refused:
             point_estimate(other, release)
         assert FORMULA in str(refused.value) and "kind gram" in (refused.value.remedy or "")
 
@@ -164,7 +164,7 @@ def test_methods_and_kinds_belong_together() -> None:
 
 @pytest.mark.parametrize("rho", [0.0, 1.0, -1, float("nan"), "0.05", True])
 def test_rho_is_a_probability(rho: Any) -> None:
-    with pytest.raises(FitError, match="rho is a probability"):
+    with pytest.raises(FitError, match="rho"):
         point_estimate(FORMULA, released(), rho)
 
 

@@ -87,7 +87,7 @@ def test_private_rows_must_be_given() -> None:
     with pytest.raises(FitError, match="private"):
         nw.fit_binary(private)
     assert nw.fit_binary(private, rows=60, seed=1).mean == nw.fit_binary(MADE, seed=1).mean
-    with pytest.raises(FitError, match="states"):
+    with pytest.raises(FitError, match="rows"):
         nw.fit_binary(MADE, rows=61)
 
 

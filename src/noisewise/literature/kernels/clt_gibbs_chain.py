@@ -1,80 +1,91 @@
 """The Gibbs sampler of Bernstein and Sheldon (2019) as extended to several holders: appendix C.1 of Alparslan et al. (2023).
 
 One iteration draws the exact Gram matrices given the noisy ones (``clt_conditional``), then the parameters given the sum of the
-exact ones as if the table were known: moments of the predictors (inverse Wishart), coefficients (normal), σ² (inverse gamma).
+exact matrices as if the table were known: moments of the predictors (inverse Wishart), coefficients (normal), σ² (inverse gamma).
 Rows are (x, y), or (1, x, y) with a constant.
 
-Only the sum over holders enters the second half, and it has to be positive definite, which a normal matrix need not be: a draw
-outside the cone is rejected and the old one kept. That is a Metropolis step for the normal model restricted to the cone. The
-restriction says nothing about the parameters: the cone's probability under the normal model is that of nI + √(2n)·(a symmetric
-normal matrix), whatever A is. (Moving the draw to the cone's boundary instead would leave a singular matrix to the second half.)
+Only the sum over holders enters the second half. It must be positive definite, but a normal matrix need not be: a draw outside
+the cone is rejected and the old one kept. This is a Metropolis step for the normal model restricted to the cone. The restriction
+carries no information about the parameters: the cone's probability under the normal model is that of nI + √(2n)·(a symmetric
+normal matrix), whatever A is. (Moving the draw to the cone's boundary instead would give the second half a singular matrix.)
 
-The first half takes W for normal and the second for Wishart; they agree in the limit of many rows only. This is the method.
+The first half treats W as normal and the second as Wishart, which agree only in the limit of many rows. The published method
+does the same.
 
-Noise that is independent normal with other variances is split: symmetric Gaussian noise as large as fits, and the rest. The
-matrix with only the first kind is one more unknown, normal entry by entry given the other two: still O(d³).
+Independent normal noise with other variances is split into symmetric Gaussian noise, as large as possible, and the rest. The
+matrix with only the symmetric noise is a further unknown, with independent normal entries given the other two: still O(d³).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from noisewise.literature.kernels.clt_conditional import gram_given_noisy, rows_information, rows_log_density, symmetric_normal
+
+if TYPE_CHECKING:
+    import jax
+
+Data: TypeAlias = "Mapping[str, jax.Array]"
+Parts: TypeAlias = "tuple[jax.Array, jax.Array, jax.Array, jax.Array, jax.Array]"
+"""The fields of a ``State``."""
+Visited: TypeAlias = "tuple[jax.Array, jax.Array]"
+"""Draws of (g, σ), and whether the Gram matrix was rejected."""
 
 
 @dataclass(frozen=True)
 class Variant:
-    """What of the model is fixed when the program is compiled."""
+    """The parts of the model that are fixed at compile time."""
 
     constant: bool
-    """Rows begin with the constant 1, and the predictors have a mean."""
+    """Rows start with the constant 1, and the predictors have a mean."""
     private_rows: bool
-    """Numbers of rows are unknown; needs the constant."""
+    """Numbers of rows are unknown; requires ``constant``."""
     split_noise: bool
     half_normal: bool
-    """The prior of σ; else inverse gamma for σ²."""
+    """The prior of σ is half-normal; otherwise that of σ² is inverse gamma."""
     scaled_prior: bool = False
     """The coefficients' prior precision is divided by σ², as in the paper."""
 
 
 class State(NamedTuple):
-    """Where a chain is."""
+    """The state of a chain."""
 
-    coefficients: Any
-    variance: Any
-    moments: Any
-    """E[xxᵀ], with the constant in x."""
-    matrices: Any
-    """The exact Gram matrices of each holder if the noise is split, else their sum alone: (holders or 1, m + 1, m + 1)."""
-    rows: Any
+    coefficients: jax.Array
+    variance: jax.Array
+    moments: jax.Array
+    """E[xxᵀ], x including the constant."""
+    matrices: jax.Array
+    """Each holder's exact Gram matrix if the noise is split, else only their sum: (holders or 1, m + 1, m + 1)."""
+    rows: jax.Array
 
 
-DrawMatrices: TypeAlias = Callable[[Variant, State, Any, Any], Any]
+DrawMatrices: TypeAlias = "Callable[[Variant, State, jax.Array, Data], tuple[jax.Array, jax.Array, jax.Array]]"
 """``(variant, state, key, data) -> (matrices, rows, rejected)``."""
 
 
 @cache
-def gibbs_chain(variant: Variant, steps: int, draw: DrawMatrices | None = None) -> Any:
-    """The pure function ``(state, key, data) -> (state, (draws of (g, σ), rejected))``, for ``jax.vmap`` or ``jax.jit``.
+def gibbs_chain(variant: Variant, steps: int, draw: DrawMatrices | None = None
+                ) -> Callable[[Parts, jax.Array, Data], tuple[Parts, Visited]]:
+    """Build the pure function ``(state, key, data) -> (state, (draws of (g, σ), rejected))``, for ``jax.vmap`` or ``jax.jit``.
 
-    ``draw`` is another way to do the first half of an iteration, for comparisons.
+    ``draw`` replaces the first half of an iteration, for comparisons.
     """
     import jax
 
-    def chain(state: Any, key: Any, data: Any) -> Any:
-        def one(current: Any, step_key: Any) -> Any:
+    def chain(state: Parts, key: jax.Array, data: Data) -> tuple[Parts, Visited]:
+        def one(current: Parts, step_key: jax.Array) -> tuple[Parts, Visited]:
             return gibbs_step(variant, State(*current), step_key, data, draw or draw_matrices)
 
-        return jax.lax.scan(one, tuple(state), jax.random.split(key, steps))
+        return jax.lax.scan(one, state, jax.random.split(key, steps))
 
     return chain
 
 
-def gibbs_step(variant: Variant, state: State, key: Any, data: Any, draw: DrawMatrices) -> Any:
-    """One iteration."""
+def gibbs_step(variant: Variant, state: State, key: jax.Array, data: Data, draw: DrawMatrices) -> tuple[Parts, Visited]:
+    """Run one iteration."""
     import jax
     import jax.numpy as jnp
 
@@ -89,8 +100,8 @@ def gibbs_step(variant: Variant, state: State, key: Any, data: Any, draw: DrawMa
     return (coefficients, variance, moments, matrices, rows), (visited, rejected)
 
 
-def second_moments(state: State, data: Any) -> Any:
-    """A = E[aaᵀ] of rows a = (x, y)."""
+def second_moments(state: State, data: Data) -> jax.Array:
+    """Return A = E[aaᵀ] of rows a = (x, y)."""
     import jax.numpy as jnp
 
     theta = data["effects"] @ state.coefficients + data["offset"]
@@ -99,8 +110,8 @@ def second_moments(state: State, data: Any) -> Any:
     return jnp.vstack([jnp.column_stack([state.moments, cross]), last])
 
 
-def draw_matrices(variant: Variant, state: State, key: Any, data: Any) -> Any:
-    """Exact Gram matrices and numbers of rows given the noisy matrices; the old ones if the sum is not positive definite."""
+def draw_matrices(variant: Variant, state: State, key: jax.Array, data: Data) -> tuple[jax.Array, jax.Array, jax.Array]:
+    """Draw exact Gram matrices and numbers of rows given the noisy matrices; keep the old if the sum is not positive definite."""
     import jax
     import jax.numpy as jnp
 
@@ -124,15 +135,16 @@ def draw_matrices(variant: Variant, state: State, key: Any, data: Any) -> Any:
     return jnp.where(inside, drawn, state.matrices), jnp.where(inside, rows, state.rows), ~inside
 
 
-def _draw_rows(values: Any, vectors: Any, rows: Any, rotated: Any, key: Any, data: Any) -> Any:
-    """A Metropolis step for each holder's number of rows, the exact matrix integrated out; the prior is flat from 1 on."""
+def _draw_rows(values: jax.Array, vectors: jax.Array, rows: jax.Array, rotated: jax.Array, key: jax.Array, data: Data
+               ) -> jax.Array:
+    """Take a Metropolis step for each holder's number of rows, the exact matrix integrated out, with a flat prior from 1 up."""
     import jax
     import jax.numpy as jnp
 
     step_key, accept_key = jax.random.split(key)
     over_holders = (None, None, 0, 0)
     information = jax.vmap(rows_information, in_axes=over_holders)(values, vectors, data["rows"], data["noise"])
-    # 2.4 standard deviations is the best step for a normal in one dimension; holders with exact numbers do not move.
+    # 2.4 standard deviations is the best step for a normal in one dimension; exact numbers of rows do not move.
     step = data["private"] * 2.4 / jnp.sqrt(information) * jax.random.normal(step_key, rows.shape, dtype=float)
     proposed = jnp.where(rows + step >= 1.0, rows + step, rows)
     density = jax.vmap(rows_log_density, in_axes=(*over_holders, 0))
@@ -140,8 +152,8 @@ def _draw_rows(values: Any, vectors: Any, rows: Any, rotated: Any, key: Any, dat
     return jnp.where(jnp.log(jax.random.uniform(accept_key, rows.shape, dtype=float)) < gain, proposed, rows)
 
 
-def _draw_moments(variant: Variant, total: Any, count: Any, key: Any, data: Any) -> Any:
-    """E[xxᵀ] given the exact sums: inverse Wishart; with a constant, normal-inverse-Wishart with prior mean 0."""
+def _draw_moments(variant: Variant, total: jax.Array, count: jax.Array, key: jax.Array, data: Data) -> jax.Array:
+    """Draw E[xxᵀ] given the exact sums: inverse Wishart; with a constant, normal-inverse-Wishart with prior mean 0."""
     import jax
     import jax.numpy as jnp
 
@@ -161,8 +173,8 @@ def _draw_moments(variant: Variant, total: Any, count: Any, key: Any, data: Any)
     return rows.T @ rows
 
 
-def _inverse_wishart_root(scale: Any, degrees: Any, key: Any) -> Any:
-    """R with RᵀR ~ inverse Wishart: R = B⁻¹Lᵀ, LLᵀ the scale, B Bartlett's factor of a standard Wishart."""
+def _inverse_wishart_root(scale: jax.Array, degrees: jax.Array, key: jax.Array) -> jax.Array:
+    """Draw R with RᵀR ~ inverse Wishart: R = B⁻¹Lᵀ, LLᵀ the scale, B Bartlett's factor of a standard Wishart."""
     import jax
     import jax.numpy as jnp
     from jax.scipy.linalg import solve_triangular
@@ -174,8 +186,8 @@ def _inverse_wishart_root(scale: Any, degrees: Any, key: Any) -> Any:
     return solve_triangular(bartlett, jnp.linalg.cholesky(scale).T, lower=True)
 
 
-def _draw_coefficients(total: Any, variance: Any, weight: Any, key: Any, data: Any) -> Any:
-    """g given the exact sums and σ²: normal, its prior's precision multiplied by ``weight``."""
+def _draw_coefficients(total: jax.Array, variance: jax.Array, weight: jax.Array | float, key: jax.Array, data: Data) -> jax.Array:
+    """Draw g given the exact sums and σ² (normal), with the prior precision multiplied by ``weight``."""
     import jax
     import jax.numpy as jnp
     from jax.scipy.linalg import cho_solve, solve_triangular
@@ -188,8 +200,9 @@ def _draw_coefficients(total: Any, variance: Any, weight: Any, key: Any, data: A
     return mean + solve_triangular(lower, standard, lower=True, trans=1)
 
 
-def _draw_variance(variant: Variant, total: Any, count: Any, coefficients: Any, old: Any, key: Any, data: Any) -> Any:
-    """σ² given the exact sums and g: inverse gamma; the half-normal prior by a Metropolis step that proposes from one."""
+def _draw_variance(variant: Variant, total: jax.Array, count: jax.Array, coefficients: jax.Array, old: jax.Array, key: jax.Array,
+                   data: Data) -> jax.Array:
+    """Draw σ² given the exact sums and g: inverse gamma; with the half-normal prior, a Metropolis step that proposes from one."""
     import jax
     import jax.numpy as jnp
 
@@ -201,8 +214,9 @@ def _draw_variance(variant: Variant, total: Any, count: Any, coefficients: Any, 
         shape, rate = shape + len(away) / 2.0, rate + away @ data["prior_precision"] @ away / 2.0
     first, second = data["sigma_prior"]
     if not variant.half_normal:  # shape and rate
-        return (rate + second) / jax.random.gamma(draw_key, shape + first, dtype=float)
-    # p(σ²) ∝ σ⁻¹ exp(−σ²/2h²): an inverse gamma with shape −½ but for the exponential, which the acceptance has to bring in.
+        drawn: jax.Array = (rate + second) / jax.random.gamma(draw_key, shape + first, dtype=float)
+        return drawn
+    # p(σ²) ∝ σ⁻¹ exp(−σ²/2h²): an inverse gamma with shape −½, except for the exponential, which the acceptance adds.
     proposed = rate / jax.random.gamma(draw_key, shape - 0.5, dtype=float)
     accepted = jnp.log(jax.random.uniform(accept_key, dtype=float)) < (old - proposed) / (2.0 * first**2)
     return jnp.where(accepted, proposed, old)
