@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -43,13 +43,14 @@ class AuditCommands(KindCommands):
 
             To audit everything (takes minutes): noisewise audit
             """
-            measure(out, asked(**{name: given.pop(name) for name in own}), **given)
+            work: Work = measure
+            work(out, asked(**{name: given.pop(name) for name in own}), **given)
 
         return guarded(holder=True, options=options(measure, own, "draws"))(audit)
 
 
 def measure(
-    out: Output, kind: Kind, *,
+    out: Output, kind: Any, *,
     schema: Annotated[Path | None, typer.Option("--schema", "-s", help=(
         "The schema (TOML) of a planned release. Without it, all mechanisms and all kinds are audited."))] = None,
     epsilon: Annotated[float | None, typer.Option("--epsilon", "-e", help="The epsilon of that release.")] = None,
@@ -95,10 +96,10 @@ def _table(report: AuditReport) -> Table:
 
 
 def _explain(out: Output, report: AuditReport) -> None:
-    out.explain("claimed: epsilon, delta. The next two columns are lower bounds on epsilon, valid jointly for all lines with "
-                f"{100 * report.confidence:g} % confidence: the first for any mechanism, the second (tighter) if the noise has the "
-                "claimed distribution. Then an upper bound on the ratio of actual to claimed noise. The last column says whether "
-                "the audit would have noticed 0.7 times the noise.")
+    out.explain("claimed: epsilon, delta. The next two columns are lower bounds on epsilon, jointly valid with "
+                f"{100 * report.confidence:g} % confidence: the first for any mechanism, the second (tighter) if the noise has "
+                "the claimed distribution. Then an upper bound on the ratio of actual to claimed noise. The last column says "
+                "whether the audit would have noticed 0.7 times the noise.")
     for line in report.left_out:
         out.note(f"Skipped because it is slow: {line}.")
     if report.flagged:

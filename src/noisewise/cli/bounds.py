@@ -32,7 +32,7 @@ def bounds(
         "Column to estimate bounds for; may be repeated. Default: every column with a \"?\" in the schema."))] = None,
     adjacency: Annotated[str | None, alone(autocompletion=one_of(ADJACENCIES), help=(
         "replace-one if the number of rows is public, otherwise add-remove."))] = None,
-    unit: Annotated[str | None, alone(help="The column that says which person a row belongs to, if people can have several.")] = None,
+    unit: Annotated[str | None, alone(help="The column that says which person a row belongs to, if one can have many.")] = None,
     max_rows: Annotated[int | None, alone(min=1, help="With --unit: use at most this many rows per person.")] = None,
     lower: Annotated[float | None, alone(help=(
         "The lower bound, if known. All of epsilon then goes to the upper bound."))] = None,

@@ -3,8 +3,8 @@
 The shell waits for the answer, so this module imports nothing heavy. It repeats names that the library defines; a test compares
 the two. Where we offer nothing, the shell completes file names.
 
-Typer's zsh script does nothing on the first tab of a session, and its fish script starts the program twice per tab. We use our own
-scripts for these two shells, which also keep stray output away from the line being typed, and Typer's for the others.
+Typer's zsh script does nothing on the first tab of a session, and its fish script starts the program twice per tab. For these
+two shells we use our own scripts, which also keep stray output away from the line being typed; for the others, Typer's.
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ LITTLE: Final = {"memory": 1.0, "disk": 0.5}
 """Warn below this many GB: compilation or a release's temporary files may not fit."""
 
 COLUMNS, DRAWS, NOISE_TOLERANCE = 60, 4, 0.1
-"""60 columns have 1,830 sums, drawn four times. That gives the standard deviation to 1 %, so a deviation of 10 % is not chance."""
+"""60 columns have 1,830 sums, drawn four times. That gives the standard deviation to 1 %; being off by 10 % is not chance."""
 
 
 class Finding(NamedTuple):
@@ -266,6 +266,7 @@ def _noise() -> Iterator[Finding]:
     import numpy as np
 
     from noisewise.holder.gram import plan_gram
+    from noisewise.privacy.mechanisms.wishart import SymmetricWishart
     from noisewise.schema import Basis, Schema
 
     names = [f"x{number}" for number in range(COLUMNS)]
@@ -273,9 +274,9 @@ def _noise() -> Iterator[Finding]:
     zeros = np.zeros((basis.size, basis.size), dtype=np.int64)
     for name, delta in (("gaussian", 1e-6), ("laplace", None)):
         mechanism = plan_gram(basis, 1.0, delta, name)
+        assert not isinstance(mechanism, SymmetricWishart)  # which perturbs other matrices
         promised = mechanism.entry_sd()[1]
-        sums = np.concatenate([mechanism.perturb(zeros)[np.triu_indices_from(zeros, k=1)]  # type: ignore[call-arg]
-                               for _ in range(DRAWS)])
+        sums = np.concatenate([mechanism.perturb(zeros)[np.triu_indices_from(zeros, k=1)] for _ in range(DRAWS)])
         ratio = math.sqrt(float(np.mean(sums**2))) / promised
         yield Finding.of(f"{name} noise", abs(ratio - 1) < NOISE_TOLERANCE,
                          f"standard deviation is {ratio:.3f} times the promised one, in {len(sums):,} draws",
