@@ -82,8 +82,8 @@ def test_bounds_without_use_are_warned_about(nw: Any, tmp_path: Path) -> None:
 @pytest.mark.parametrize(("more", "code", "words"), [
     ((), 2, "name the columns"),
     (("-c", "stay"), 2, "number of rows is public"),
-    (("-c", "stay", "--adjacency", "replace-one", "--unit", "person"), 2, "go together"),
-    (("-c", "stay", "-c", "age", "--lower", 0, "--adjacency", "replace-one"), 2, "one column"),
+    (("-c", "stay", "--adjacency", "replace-one", "--unit", "person"), 2, "--max-rows"),
+    (("-c", "stay", "-c", "age", "--lower", 0, "--adjacency", "replace-one"), 2, "single column"),
     (("-c", "stay", "--adjacency", "both"), 1, "adjacency"),
     (("-c", "nothing", "--adjacency", "replace-one"), 1, "no column 'nothing'"),
     (("-c", "stay", "--lower", 0, "--upper", 9, "--adjacency", "replace-one"), 1, "nothing to estimate"),

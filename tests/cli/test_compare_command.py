@@ -16,7 +16,7 @@ def test_the_tables_are_for_people(nw, release) -> None:
     result = nw("compare", release, FORMULA, "--seed", 1, "--coefficients")
     assert result.exit_code == 0, result.stderr
     for words in (FORMULA, "noise-aware", "4 models", "probability", "from", "to", "log Bayes factor", "age + ward", "ward[T.B]",
-                  "seed 1", "without privacy noise", "median probability model: stay ~ age + ward"):
+                  "seed 1", "without privacy noise", "median probability model", "0.5 or more: stay ~ age + ward"):
         assert words in " ".join(result.stdout.split()), words  # lines are broken at the width of a terminal
 
 
@@ -97,7 +97,7 @@ def test_hidden_moments_are_told(nw, schema, tmp_path) -> None:
     ((FORMULA, "--models-plot", "p.txt"), "--models-plot"),
     ((FORMULA, "--save", "p.txt"), ".npz"),
     ((FORMULA, "--export-rows", "p.txt"), "--export-rows rows.csv"),
-    ((FORMULA, "--csv", "no-such-folder/p.csv"), "folder of the output file"),
+    ((FORMULA, "--csv", "no-such-folder/p.csv"), "no-such-folder"),
 ])
 def test_what_cannot_be_done_is_said(nw, release, arguments, words) -> None:
     assert words in one_error(nw("compare", release, *arguments))
@@ -105,6 +105,6 @@ def test_what_cannot_be_done_is_said(nw, release, arguments, words) -> None:
 
 def test_wrong_use(nw, release) -> None:
     result = nw("compare", FORMULA, release)
-    assert result.exit_code == 2 and "formula comes last" in result.stderr
+    assert result.exit_code == 2 and "formula last" in result.stderr
     result = nw("compare", FORMULA)
-    assert result.exit_code == 2 and "release file comes before" in result.stderr
+    assert result.exit_code == 2 and "release file" in result.stderr

@@ -42,7 +42,7 @@ def test_this_installation_is_well(nw: Any, tmp_path: Path, monkeypatch: pytest.
 def test_a_problem_is_exit_code_1_and_comes_with_a_remedy(nw: Any, tmp_path: Path) -> None:
     result = nw("doctor", "--quiet", "--ledger", tmp_path / "nosuch" / "budget.db")
     assert result.exit_code == 1
-    first, second = (line for line in result.stdout.splitlines() if "nosuch" in line or "choose a folder" in line)
+    first, second = (line for line in result.stdout.splitlines() if "nosuch" in line or "remedy: choose" in line)
     assert first.startswith("problem  ledger: ") and second.strip().startswith("remedy: ")
     assert not any(line.startswith("ok ") for line in result.stdout.splitlines())
 
@@ -66,7 +66,7 @@ def test_an_old_package_is_a_problem_and_a_missing_extra_is_not(monkeypatch: pyt
         return "0.1" if name == "numpy" else usual(name)
 
     monkeypatch.setattr(importlib.metadata, "version", version)
-    assert found("packages").state == "problem" and "numpy 0.1, where >=" in found("packages").found
+    assert found("packages").state == "problem" and "numpy 0.1, " in found("packages").found
     assert found("extra polars").state == "ok" and "pip install 'noisewise[polars]'" in found("extra polars").found
 
 

@@ -119,8 +119,8 @@ def test_bad_formulas(nw, release, formula, said) -> None:
         (["--plot", "x.txt"], ".png"),
         (["--save", "x.txt"], ".npz"),
         (["--plot", "missing/x.png"], "missing"),
-        (["--csv", "patients.nwr"], "may not replace a release"),
-        (["--csv", "a.npz", "--save", "a.npz"], "a file of its own"),
+        (["--csv", "patients.nwr"], "replace a release"),
+        (["--csv", "a.npz", "--save", "a.npz"], "a.npz, a.npz"),
     ],
 )
 def test_bad_options_are_refused_before_the_work(nw, release, monkeypatch, options, said) -> None:
@@ -156,8 +156,8 @@ def test_a_noisy_matrix_that_is_not_positive_definite_still_fits(nw, release, tm
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["patients.nwr"], "no formula"),
-        ([FORMULA, "patients.nwr"], "comes last"),
+        (["patients.nwr"], "not a formula"),
+        ([FORMULA, "patients.nwr"], "formula last"),
         ([FORMULA], "release file"),
         ([], "FORMULA"),
         (["patients.nwr", FORMULA, "--draws", "0"], "draws"),

@@ -8,7 +8,7 @@ import pytest
 import typer
 
 from noisewise.cli.app import app
-from noisewise.cli.commands import COMMANDS, ORDER
+from noisewise.cli.commands import COMMANDS, ORDER, PANEL
 from noisewise.kinds import kinds
 
 PROGRAM: Any = typer.main.get_command(app)
@@ -40,7 +40,7 @@ def test_what_a_release_needs_comes_first_and_the_kinds_last(nw: Any) -> None:
     text = nw("release", "--help").stdout
     found = panels(text)
     assert found[:4] == ["Arguments", "Options", "What is released", "Budget"]
-    assert found[-2:] == ["Output and help", "Kinds, each with a page of its own"]
+    assert found[-2:] == ["Output and help", PANEL]
     first = text[text.index("╭─ Options"):text.index("╭─ What is released")]
     assert all(name in first for name in ("--schema", "--epsilon", "--delta", "--output")) and "--parts" not in text
     last = text[text.index("╭─ Kinds"):]

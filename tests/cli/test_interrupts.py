@@ -101,7 +101,7 @@ def test_while_reading_nothing_is_spent_and_nothing_is_written(kind: str, big: P
     before = {path.name for path in tmp_path.iterdir()}
     code, said = interrupted(SLOWLY, "reading", "release", *KINDS[kind], big, "-s", schema, "-e", 1, "-o", output,
                              "--ledger", budget, *force)
-    assert (code, said) == (130, ["Error: stopped by Ctrl-C; files are written whole or not at all"])
+    assert (code, said) == (130, ["Error: stopped by Ctrl-C; no file was left half-written"])
     assert [entry.what for entry in Ledger.open(budget).entries()] == ["opened"]
     assert {path.name for path in tmp_path.iterdir()} == before
     assert not force or output.read_bytes() == b"of an earlier day"
@@ -127,7 +127,7 @@ def test_other_commands_that_read_rows(name: str, big: Path, tmp_path: Path) -> 
     command = holder_command(name, big, tmp_path)
     before = {path.name for path in tmp_path.iterdir()}
     code, said = interrupted(SLOWLY, "reading", *command)
-    assert (code, said) == (130, ["Error: stopped by Ctrl-C; files are written whole or not at all"])
+    assert (code, said) == (130, ["Error: stopped by Ctrl-C; no file was left half-written"])
     assert [entry.what for entry in Ledger.open(tmp_path / "budget.db").entries()] == ["opened"]
     assert {path.name for path in tmp_path.iterdir()} == before
 
@@ -245,7 +245,7 @@ def test_a_request_of_the_system_to_end_is_the_same_while_reading(big: Path, tmp
     before = {path.name for path in tmp_path.iterdir()}
     code, said = interrupted(SLOWLY, "reading", "release", big, "-s", schema, "-e", 1, "-o", output, "--ledger", budget,
                              by=signal.SIGTERM)
-    assert (code, said) == (143, ["Error: stopped by the system (SIGTERM); files are written whole or not at all"])
+    assert (code, said) == (143, ["Error: stopped by the system (SIGTERM); no file was left half-written"])
     assert [entry.what for entry in Ledger.open(budget).entries()] == ["opened"]
     assert {path.name for path in tmp_path.iterdir()} == before
 

@@ -33,7 +33,7 @@ MISTAKES: dict[str, tuple[tuple[object, ...], tuple[str, ...]]] = {
     "method of another family": (("fit", "FILE", "stay ~ age", "-m", "rows"), ("leave --method out",)),
     "a schema for a release": (("show", "SCHEMA"), ("a table or a schema", "noisewise release")),
     "a table for a release": (("fit", "TABLE", "stay ~ age"), ("a table or a schema",)),
-    "a release for a fit": (("check", "FILE", "FILE"), ("ends in .npz", "--save stay.npz")),
+    "a release for a fit": (("check", "FILE", "FILE"), ("saved fit (.npz)", "--save stay.npz")),
     "another kind": (("answer", "FILE"), ("kind partition", "noisewise fit")),
     "still another kind": (("hypothesis-test", "FILE"), ("kind partition", "noisewise fit")),
     "misspelt mechanism": ((*RELEASE, "--mechanism", "gausian"), ("did you mean gaussian?",)),
@@ -48,7 +48,7 @@ MISTAKES: dict[str, tuple[tuple[object, ...], tuple[str, ...]]] = {
     "misspelt family": (("estimate", "FILE", "-c", "age", "-f", "normall"), ("did you mean normal?",)),
     "misspelt term": (("compare", "FILE", "stay ~ age", "--keep", "agee"), ("did you mean age?",)),
     "misspelt difference of sites": (("fit", "FILE", "stay ~ age", "--site", "randm"), ("did you mean random?",)),
-    "a release for a table": (("release", "FILE", *RELEASE[2:]), ("a release, where a table is wanted", "noisewise show")),
+    "a release for a table": (("release", "FILE", *RELEASE[2:]), ("not a release", "noisewise show")),
     "a table for a schema": (("release", "TABLE", "-s", "TABLE", *RELEASE[4:]), ("UTF-8 text", "noisewise schema init")),
     "a fit for a release": (("fit", "FIT", "stay ~ age"), ("a zip archive", "give the release file (.nwr)", "noisewise check")),
     "yes-or-no rows for a fit": (("fit", "BINARY", "stay ~ age"), ("kind binary", "noisewise estimate")),
@@ -84,15 +84,15 @@ def test_a_mistake_is_told_in_the_words_of_the_command_line(name: str, nw: Any, 
 
 
 @pytest.mark.parametrize(("given", "told"), [
-    (("release", "x.csv", "-s", "s.toml", "-o", "x.nwr", "-e", "one"), "'--epsilon' / '-e': a number is wanted, not 'one'"),
+    (("release", "x.csv", "-s", "s.toml", "-o", "x.nwr", "-e", "one"), "'--epsilon' / '-e': must be a number, not 'one'"),
     (("release", "moment", "x.csv", "-s", "s.toml", "-o", "x.nwr", "-e", "1"),
-     "no kind of release 'moment'; did you mean moments?"),
+     "'moment'; did you mean moments?"),
     (("release", "moments", "x.csv", "-s", "s.toml", "-o", "x.nwr", "-e", "1", "-d", "1e-6"), "Missing option '--formula'"),
     (("release", "x.csv", "-s", "s.toml", "-o", "x.nwr", "-e", "1", "--formula", "y ~ x"), "No such option: --formula"),
     (("release", "partition", "x.csv", "-s", "s", "-o", "x.nwr", "-e", "1", "--formula", "y ~ x", "--parts", "9"),
      "Missing option '--ask'"),
-    (("fit", "x.nwr", "y ~ x", "--draws", "ten"), "'--draws': a whole number is wanted, not 'ten'"),
-    (("fit", "x.nwr", "y ~ x", "--draws", "0"), "'--draws': the least is 1, not '0'"),
+    (("fit", "x.nwr", "y ~ x", "--draws", "ten"), "'--draws': must be a whole number, not 'ten'"),
+    (("fit", "x.nwr", "y ~ x", "--draws", "0"), "'--draws': must be >= 1, not '0'"),
     (("fit", "x.nwr", "y ~ x", "--family", "poison"), "not 'poison'; did you mean poisson?"),
 ])
 def test_a_value_of_the_wrong_kind_is_shown(nw: Any, given: tuple[str, ...], told: str) -> None:

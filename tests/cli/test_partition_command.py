@@ -126,7 +126,7 @@ def test_the_alternative_decides_which_side_rejects(nw: Any, made: Path) -> None
 @pytest.mark.parametrize(("command", "options", "words"), [
     ("answer", ("--probability", "1.5"), "strictly between 0 and 1"),
     ("answer", ("--prior-probability", "0"), "strictly between 0 and 1"),
-    ("answer", ("--plot", "x.gif"), "a picture ends in"),
+    ("answer", ("--plot", "x.gif"), ".png, .svg or .pdf"),
     ("hypothesis-test", ("--level", "0.7"), "levels of a test"),
     ("hypothesis-test", ("--alternative", "sideways"), "the alternative is not known"),
     ("hypothesis-test", ("--rows", "nan"), "a positive number"),

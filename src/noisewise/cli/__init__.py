@@ -1,17 +1,18 @@
 """The command line: arguments in, library calls, tables out.
 
-    program        the entry point, and what Ctrl-C does
-    app            the commands, put together
-    commands       what commands are made of: how --help is arranged, and a command for every kind of release
-    guard          what every command has: --json, --quiet and --traceback, errors in words, and the exit codes
-    output         what is said, and where: results on standard output, notes on standard error, or one JSON document
-    tables         tables and the numbers in them
-    options        the options that several commands share; completion what the tab key offers for them
-    named_numbers  options such as age=10; questions the little language of questions of partition releases
-    files          tables that are read, and files that are written: checked before any work is done, and written whole
-    sites          release files of several holders together
-    the others     a file for each command, or a folder where there is more to it: release, plan, fit
+    program        the entry point and signal handling (Ctrl-C, SIGTERM)
+    app            assembles the commands
+    commands       base classes: the layout of --help, and groups with one command per kind of release
+    guard          shared by every command: --json, --quiet, --traceback, error messages, exit codes
+    output         printing: results to standard output, notes to standard error, or one JSON document
+    tables         tables and number formatting
+    options        options that several commands share
+    completion     shell completion
+    named_numbers  options such as age=10
+    questions      the --ask syntax of partition releases
+    files          input tables and output files: checked before any work starts, written atomically
+    sites          release files of several holders
+    all others     one file per command, or a folder for the large ones: release, plan, fit
 
-Exit codes: 0 all is well; 1 a `NoisewiseError`, or a bug; 2 a wrong use of the command line; 130 stopped with Ctrl-C,
-143 by the system.
+Exit codes: 0 success; 1 a `NoisewiseError` or a bug; 2 wrong usage; 130 stopped by Ctrl-C; 143 stopped by SIGTERM.
 """

@@ -1,4 +1,4 @@
-"""``noisewise answer``: what a partition release says about its questions."""
+"""``noisewise answer``: the answers in a partition release."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ def answer(
     out: Output,
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A release file of kind partition.")],
     prior_probability: Annotated[float, typer.Option(help=(
-        "For Bayes factors: the probability, before the data, that the coefficients are not zero."))] = 0.5,
-    probability: Annotated[float, typer.Option(help="The probability that an interval holds.")] = 0.95,
-    seed: Annotated[int, typer.Option(help="Of the draws that intervals of coefficients are made of.", min=0)] = 0,
+        "For Bayes factors: the prior probability that the coefficients are not zero."))] = 0.5,
+    probability: Annotated[float, typer.Option(help="Probability level of the intervals.")] = 0.95,
+    seed: Annotated[int, typer.Option(help="Seed for the draws behind coefficient intervals.", min=0)] = 0,
     plot: Picture = None,
 ) -> None:
-    """Answer the questions of a partition release: for each a value, an interval that the noise leaves, and a sentence.
+    """Show the answers in a partition release, each with a value, an interval for the noise, and a plain sentence.
 
     Example: noisewise answer incomes.nwr --plot answers.png
     """
@@ -39,7 +39,7 @@ def answer(
 
     check_results((file,), plot=plot)
     release = noisewise.load(file)
-    with out.working("Working out intervals"):
+    with out.working("Computing intervals"):
         found = noisewise.answer(release, prior_probability=prior_probability, probability=probability, seed=seed)
     if plot is not None:
         found.plot(plot)
@@ -66,7 +66,7 @@ def _numbers(one: Answer) -> list[str]:
 
 
 def _chance(value: float) -> str:
-    """With three decimals, and neither 0 nor 1.
+    """Format a probability with three decimals, never as exactly 0 or 1.
 
     >>> _chance(0.25), _chance(1e-9), _chance(0.9999)
     ('0.250', '< 0.001', '> 0.999')

@@ -1,4 +1,4 @@
-"""The commands, put together. Heavy imports are inside the commands, so that ``--help`` answers at once."""
+"""Assemble the commands. Heavy imports stay inside the commands so that ``--help`` is fast."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ from noisewise.cli.synthesize import synthesize
 app = typer.Typer(
     cls=Commands,
     no_args_is_help=True,
-    add_completion=False,  # ours are among the options below
-    pretty_exceptions_enable=False,  # they print local variables, which may hold rows
+    add_completion=False,  # we define our own options below
+    pretty_exceptions_enable=False,  # pretty tracebacks print local variables, which may hold rows
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
@@ -57,13 +57,13 @@ def options(
     quiet: Quiet = False, traceback: Traceback = False,
     version: Annotated[bool, about_messages("--version", callback=_version, is_eager=True, help="Print the version.")] = False,
     install: Annotated[bool, about_messages("--install-completion", callback=install_completion, is_eager=True, help=(
-        "Have the tab key complete commands, in the shell in use."))] = False,
+        "Install tab completion for the current shell."))] = False,
     show_script: Annotated[bool, about_messages("--show-completion", callback=show_completion, is_eager=True, help=(
-        "Print what that would install, to be put elsewhere."))] = False,
+        "Print the completion script instead of installing it."))] = False,
 ) -> None:
     """Differentially private Bayesian regression.
 
-    A data holder releases a small noisy summary of a table, once.
+    A data holder releases a small noisy summary of a table once.
     Anyone can then fit regressions to it, with intervals that account for the noise.
 
     New here? Try: noisewise demo
@@ -71,7 +71,7 @@ def options(
     context.obj = Output(quiet=quiet, traceback=traceback)
 
 
-plan_app = typer.Typer(no_args_is_help=True, help="Compare noise and prices before anything is spent.")
+plan_app = typer.Typer(no_args_is_help=True, help="Plan a release before spending any budget: noise, cost and power.")
 for one in (moments, rows, partition, power, gram, budget):
     plan_app.command()(one)
 
@@ -82,6 +82,6 @@ app.add_typer(schema_app, name="schema")
 app.add_typer(plan_app, name="plan")
 app.add_typer(ledger_app, name="ledger")
 app.add_typer(typer.Typer(), name="release", cls=ReleaseCommands, no_args_is_help=True,
-              help="Release a noisy summary of a table, once, for many analyses.")
-app.add_typer(typer.Typer(), name="audit", cls=AuditCommands, help="Measure what a release really promises, from outside.")
+              help="Release a noisy summary of a table once, for many analyses.")
+app.add_typer(typer.Typer(), name="audit", cls=AuditCommands, help="Test empirically whether releases keep their privacy claims.")
 arrange(app)

@@ -1,4 +1,4 @@
-"""``noisewise audit``: lower bounds on epsilon, measured from outside. No confidential row is read and nothing is spent."""
+"""``noisewise audit``: measured lower bounds on epsilon. It reads no confidential rows and spends no budget."""
 
 from __future__ import annotations
 
@@ -20,29 +20,31 @@ if TYPE_CHECKING:
 
 
 class AuditCommands(KindCommands):
-    """A command for each kind of release that can be audited, with the options that `noisewise release` has for it."""
+    """One command per kind that can be audited, with the same options as `noisewise release`."""
 
     rooms = ("command", "audit")
 
     def command_of(self, kind: type[Kind]) -> Work:
+        """Return the audit command of a kind."""
         from noisewise.kinds.registry import module_of
 
         asked = module_of(kind, "command").asked
         own = parameters(asked)
 
-        def audit(out: Output, **given: Any) -> None:
-            """Measure what a release really promises, from outside: claimed against measured epsilon.
+        def audit(out: Output, **given: object) -> None:
+            """Test empirically whether a release keeps its privacy claim: claimed against measured epsilon.
 
-            A release is drawn many times from two made-up tables that it should be unable to tell apart.
-            How well they can be told apart is a lower bound on epsilon. The exit code is 1 if a bound is above the claim.
+            The audit draws many releases from two made-up neighbouring tables and measures how well an attacker could tell
+            the tables apart. That gives a lower bound on epsilon. The exit code is 1 if a bound exceeds the claim.
 
             Example: noisewise audit -s schema.toml --epsilon 1 --delta 1e-6
 
             Other kinds of release have their own options: noisewise audit partition --help
 
-            Everything, in some minutes: noisewise audit
+            To audit everything (takes minutes): noisewise audit
             """
-            measure(out, asked(**{name: given.pop(name) for name in own}), **given)
+            work: Work = measure
+            work(out, asked(**{name: given.pop(name) for name in own}), **given)
 
         return guarded(holder=True, options=options(measure, own, "draws"))(audit)
 
@@ -50,29 +52,28 @@ class AuditCommands(KindCommands):
 def measure(
     out: Output, kind: Any, *,
     schema: Annotated[Path | None, typer.Option("--schema", "-s", help=(
-        "The public declarations (TOML) of a release that is planned. Without it every mechanism and every kind of release is "
-        "audited."))] = None,
+        "The schema (TOML) of a planned release. Without it, all mechanisms and all kinds are audited."))] = None,
     epsilon: Annotated[float | None, typer.Option("--epsilon", "-e", help="The epsilon of that release.")] = None,
-    delta: Annotated[float | None, typer.Option("--delta", "-d", help="Its delta, if it has one.")] = None,
-    draws: Annotated[int, typer.Option(help="How many releases are drawn of each; more say more.", min=100)] = 8000,
-    confidence: Annotated[float, typer.Option(help="All bounds of the table hold together with this probability.")] = 0.99,
+    delta: Annotated[float | None, typer.Option("--delta", "-d", help="Its delta, if any.")] = None,
+    draws: Annotated[int, typer.Option(help="Releases to draw from each table; more give tighter bounds.", min=100)] = 8000,
+    confidence: Annotated[float, typer.Option(help="Joint confidence of all bounds in the table.")] = 0.99,
     end_to_end: Annotated[bool, typer.Option("--end-to-end", help=(
-        "Make every release from rows, as `noisewise release` does. It takes longer."))] = False,
+        "Make every release from rows, as `noisewise release` does. Slower."))] = False,
     one_run: Annotated[bool, typer.Option("--one-run", help=(
         "Audit a single release of 255 columns with many canaries, at --epsilon and --delta."))] = False,
 ) -> None:
-    """Audit what these options say, and tell what was found."""
+    """Run the audit and print what it found."""
     import noisewise
     from noisewise.audits.audit import audit_one_run
 
     if one_run:
         if schema is not None or epsilon is None or delta is None:
-            raise typer.BadParameter("--one-run takes --epsilon and --delta, and makes up its own schema")
+            raise typer.BadParameter("--one-run requires --epsilon and --delta, and takes no --schema")
         with out.working("Auditing one release"):
             report = audit_one_run(epsilon=epsilon, delta=delta, confidence=confidence)
     else:
         if schema is None and epsilon is not None:
-            raise typer.BadParameter("--epsilon goes with the --schema of a release")
+            raise typer.BadParameter("--epsilon requires --schema")
         declared = None if schema is None else noisewise.Schema.load(schema)
         report = noisewise.audit(declared, kind, epsilon=epsilon, delta=delta, draws=draws, confidence=confidence,
                                  end_to_end=end_to_end, run=out.run())
@@ -95,13 +96,14 @@ def _table(report: AuditReport) -> Table:
 
 
 def _explain(out: Output, report: AuditReport) -> None:
-    out.explain(f"claimed: epsilon, delta. Epsilon is at least as measured, with {100 * report.confidence:g} % confidence for "
-                "all lines together: whatever the mechanism is, and, more sharply, if its noise is of the kind claimed. The "
-                "noise is at most so many times the noise that was promised. Last, would 0.7 times the noise have been noticed?")
+    out.explain("claimed: epsilon, delta. The next two columns are lower bounds on epsilon, jointly valid with "
+                f"{100 * report.confidence:g} % confidence: the first for any mechanism, the second (tighter) if the noise has "
+                "the claimed distribution. Then an upper bound on the ratio of actual to claimed noise. The last column says "
+                "whether the audit would have noticed 0.7 times the noise.")
     for line in report.left_out:
-        out.note(f"Left out, because it takes long: {line}.")
+        out.note(f"Skipped because it is slow: {line}.")
     if report.flagged:
-        out.warn(f"{len(report.flagged)} of {len(report.findings)} releases have less noise than they promise")
+        out.warn(f"{len(report.flagged)} of {len(report.findings)} releases have less noise than they claim")
     else:
         out.explain("Nothing contradicts the claims. An audit can find a broken promise; it cannot prove that one is kept.",
                     style="dim")

@@ -1,4 +1,4 @@
-"""``noisewise bounds``: bounds of columns where nobody knows them, for a stated part of the budget."""
+"""``noisewise bounds``: estimate unknown bounds privately, for a stated part of the budget."""
 
 from __future__ import annotations
 
@@ -25,28 +25,28 @@ alone: Final = partial(typer.Option, rich_help_panel="Without a schema")
 @guarded(holder=True)
 def bounds(
     out: Output, data: Data, *,
-    epsilon: Annotated[float, typer.Option("--epsilon", "-e", help="How much privacy may be spent on this, for example 0.1.")],
+    epsilon: Annotated[float, typer.Option("--epsilon", "-e", help="Epsilon to spend, for example 0.1.")],
     schema: Annotated[Path | None, typer.Option("--schema", "-s", help=(
-        "A schema that is not complete yet; a bound that is \"?\" in it is estimated."))] = None,
+        "An incomplete schema; every bound written as \"?\" is estimated."))] = None,
     column: Annotated[list[str] | None, typer.Option("--column", "-c", help=(
-        "A column to estimate bounds of; give it several times for several. By default all with a \"?\" in the schema."))] = None,
+        "Column to estimate bounds for; may be repeated. Default: every column with a \"?\" in the schema."))] = None,
     adjacency: Annotated[str | None, alone(autocompletion=one_of(ADJACENCIES), help=(
         "replace-one if the number of rows is public, otherwise add-remove."))] = None,
-    unit: Annotated[str | None, alone(help="The column that tells whose a row is, if someone can have several.")] = None,
-    max_rows: Annotated[int | None, alone(min=1, help="With --unit: at most so many rows of each are used.")] = None,
+    unit: Annotated[str | None, alone(help="The column that says which person a row belongs to, if one can have many.")] = None,
+    max_rows: Annotated[int | None, alone(min=1, help="With --unit: use at most this many rows per person.")] = None,
     lower: Annotated[float | None, alone(help=(
-        "The lower bound, if it is known. All of epsilon then goes to the upper one."))] = None,
-    upper: Annotated[float | None, alone(help="The upper bound, if it is known.")] = None,
+        "The lower bound, if known. All of epsilon then goes to the upper bound."))] = None,
+    upper: Annotated[float | None, alone(help="The upper bound, if known.")] = None,
     tail: Tail = 0.005, digits: Digits = 3,
     output: Annotated[Path | None, typer.Option("--output", "-o", help=(
         "Also write a release file, for example bounds.nwr."))] = None,
     ledger: LedgerPlace = None, edition: Edition = "", query: QueryText = None, trust_query: TrustQuery = False,
     force: Force = False,
 ) -> None:
-    """Estimate bounds of numeric columns, privately, for a part of the budget.
+    """Estimate bounds of numeric columns privately, for part of the budget.
 
     Bounds from public knowledge are better and cost nothing.
-    This is for columns where there is none, so that nobody needs to look at the rows.
+    Use this where no public bounds exist, so that nobody has to look at the rows.
 
     Example: noisewise bounds patients.parquet --column stay --lower 0 --adjacency replace-one --epsilon 0.1
     """
@@ -57,7 +57,7 @@ def bounds(
     if schema is not None:
         given = [name for name, value in outside_of_schema.items() if value is not None]
         if given:
-            raise typer.BadParameter("with --schema, this is declared there", param_hint=f"'{given[0]}'")
+            raise typer.BadParameter("not allowed with --schema; declare it in the schema", param_hint=f"'{given[0]}'")
         asked, people = _from_schema(schema, column)
     else:
         asked, people = _from_options(column, adjacency, unit, max_rows, (lower, upper))
@@ -75,7 +75,7 @@ def bounds(
     tell(out, made, output)
     out.wrote(output)
     out.document({"file": output, **made.facts(), "toml": made.contents.to_toml()})
-    tell_spent(out, budget, repeated="the same bounds were asked for before: these are those")
+    tell_spent(out, budget, repeated="the ledger already has these bounds and returned them again")
 
 
 def _from_schema(path: Path, columns: list[str] | None) -> tuple[dict[str, Known], dict[str, Any]]:
@@ -83,11 +83,11 @@ def _from_schema(path: Path, columns: list[str] | None) -> tuple[dict[str, Known
 
     declared = OpenBounds.load(path)
     if not declared.columns:
-        raise DeclarationError("the schema leaves no bound open, so there is nothing to estimate", found=str(path),
-                               remedy='write "?" for a bound that is to be estimated, for example bounds = [0, "?"]')
+        raise DeclarationError("nothing to estimate: every bound in the schema is set", found=str(path),
+                               remedy='write "?" for each bound to estimate, for example bounds = [0, "?"]')
     for name in columns or ():
         if name not in declared.columns:
-            raise DeclarationError("a column to be estimated has a bound in the schema that is \"?\"", found=name,
+            raise DeclarationError("a column to estimate must have a \"?\" bound in the schema", argument="column", found=name,
                                    known=declared.columns)
     return {name: declared.columns[name] for name in columns or declared.columns}, dict(declared.people)
 
@@ -95,14 +95,15 @@ def _from_schema(path: Path, columns: list[str] | None) -> tuple[dict[str, Known
 def _from_options(columns: list[str] | None, adjacency: str | None, unit: str | None, max_rows: int | None,
                   known: Known) -> tuple[Any, dict[str, Any]]:
     if not columns:
-        raise typer.BadParameter("name the columns to estimate bounds of, or give a --schema", param_hint="'--column' / '-c'")
+        raise typer.BadParameter("name the columns to estimate, or give a --schema", param_hint="'--column' / '-c'")
     if adjacency is None:
-        raise typer.BadParameter("say whether the number of rows is public (replace-one) or not (add-remove), or give a --schema",
+        raise typer.BadParameter("required without --schema: replace-one if the number of rows is public, otherwise add-remove",
                                  param_hint="'--adjacency'")
     if (unit is None) != (max_rows is None):
-        raise typer.BadParameter("--unit and --max-rows go together", param_hint="'--unit'")
+        raise typer.BadParameter("--unit and --max-rows must be given together", param_hint="'--unit'")
     if known != (None, None) and len(columns) > 1:
-        raise typer.BadParameter("a known bound is that of one column; give a --schema for several", param_hint="'--column'")
+        raise typer.BadParameter("--lower and --upper apply to a single column; use a --schema for several",
+                                 param_hint="'--column'")
     people: dict[str, Any] = {"adjacency": adjacency}
     if unit is not None:
         people["unit"] = {"column": unit, "max_rows": max_rows}

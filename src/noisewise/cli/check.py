@@ -1,4 +1,4 @@
-"""``noisewise check``: does a saved fit explain the statistics of every site?"""
+"""``noisewise check``: test whether a saved fit explains every site's statistics."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from noisewise.results.checks import PredictiveCheck
 
 MOST_HOLDERS = 12
-"""With more of them only those that stand out are printed; --csv and --json have all."""
+"""With more holders than this, print only those that stand out; --csv and --json have all."""
 
 
 @guarded(holder=False)
@@ -31,10 +31,10 @@ def check(
     files: Annotated[list[Path], typer.Argument(metavar="FILE", help="The release files of that fit, or a folder of them.")],
     interval: Interval = 0.95, plot: Picture = None, csv: Csv = None,
 ) -> None:
-    """Compare the released statistics of every site with what a fit expects of them.
+    """Compare every site's released statistics with what a fit predicts.
 
-    Sites that do not fit the others are named: another effect, another level, another residual spread.
-    Columns that were released but left out of the formula are looked at, too, and of counts whether they vary as Poisson ones do.
+    Names sites that differ from the others in effect, level or residual spread.
+    Also checks columns that were released but left out of the formula, and whether counts vary as Poisson counts do.
 
     Example: noisewise fit site-*.nwr "stay ~ age" --save stay.npz, then noisewise check stay.npz site-*.nwr
     """
@@ -45,8 +45,8 @@ def check(
     files = expand(files)
     written = check_results([fitted, *files], plot=plot, csv=csv)
     if fitted.suffix.lower() != ".npz":
-        raise ResultError("the first file is a fit, which ends in .npz; release files come after it", found=str(fitted),
-                          remedy="noisewise fit … --save stay.npz writes one")
+        raise ResultError("the first file must be a saved fit (.npz), followed by release files", found=str(fitted),
+                          remedy="save a fit with noisewise fit … --save stay.npz")
     posterior = noisewise.Posterior.load(fitted)
     sites = Sites.load(files, out.run())
     together = sites.together()
@@ -72,19 +72,19 @@ def _tell(out: Output, found: PredictiveCheck) -> None:
     out.heading(found.formula)
     out.result(_table(found, [*shown, ALL]))
     if len(shown) < len(holders):
-        out.explain(f"{len(holders) - len(shown)} of {len(holders)} sites have nothing below p = 0.01 and are not shown; "
-                    "--csv FILE and --json have them.", style="dim")
+        out.explain(f"{len(holders) - len(shown)} of {len(holders)} sites have no p below 0.01 and are not shown; --csv FILE and "
+                    "--json include them.", style="dim")
     for problem in problems:
         out.warn(problem)
     if problems:
-        words = ("p is the probability of a statistic at least as far out if the model held. The worst comes first: one site "
-                 "that is far out draws the fit away from the others. Fit again without it, and check again.")
+        words = ("p is the probability of a statistic at least this extreme if the model holds. The worst site comes first: an "
+                 "outlying site pulls the fit away from the others. Fit again without it, then check again.")
     elif found.single:
-        words = ("Nothing speaks against the fit. With a single holder this says little: its own statistics determine the fit, "
-                 "so that only columns left out of the formula, and how much counts vary, can speak against it.")
+        words = ("No evidence against the fit. With a single holder this says little: its own statistics determine the fit, so "
+                 "only columns left out of the formula, and the variance of counts, could contradict it.")
     else:
-        words = ("Nothing speaks against the fit: the sites agree as far as their noise lets one see. Values are per row, in the "
-                 "units of the table; p is the probability of one at least as far out if the model holds.")
+        words = ("No evidence against the fit: the sites agree as far as the noise lets us see. Values are per row, in the "
+                 "table's units; p is the probability of a value at least this extreme if the model holds.")
     out.explain(words, style="dim")
 
 

@@ -1,7 +1,7 @@
-"""What commands are made of: how ``--help`` is arranged, what is said of wrong values, and groups with a command for each kind.
+"""Base classes of commands: the layout of ``--help``, messages for invalid values, and groups with one command per kind.
 
-A group such as ``noisewise release`` has a command for every kind of the registry, with only its own options. The registry is
-asked when such a group is used. Where no kind is named, it is gram.
+A group such as ``noisewise release`` has a command for every registered kind, with that kind's options only. It queries the
+registry when used. The default kind is gram.
 """
 
 from __future__ import annotations
@@ -29,29 +29,31 @@ COMMANDS: Final = {
     "More for analysts": ("check", "hypothesis-test", "estimate", "synthesize"),
     "About this program": ("doctor", "reproduce"),
 }
-"""First what everyone needs, in the order in which a new user needs it; then what some need."""
+"""The panels of ``noisewise --help``: first what everyone needs, in the order a new user needs it."""
 
 PANELS: Final = {name: panel for panel, names in COMMANDS.items() for name in names}
 ORDER: Final = tuple(PANELS)
 
 DEFAULT: Final = "gram"
-PANEL: Final = "Kinds, each with a page of its own"
+PANEL: Final = "Kinds, each with its own --help"
 HELP: Final = ("-h", "--help")
 
 WANTED: Final = {
-    **dict.fromkeys(("float_parsing", "float_type"), "a number is wanted"),
-    **dict.fromkeys(("int_parsing", "int_from_float"), "a whole number is wanted"),
-    "greater_than_equal": "the least is {ge}", "less_than_equal": "the most is {le}",
-    "greater_than": "it is more than {gt}", "less_than": "it is less than {lt}",
+    **dict.fromkeys(("float_parsing", "float_type"), "must be a number"),
+    **dict.fromkeys(("int_parsing", "int_from_float"), "must be a whole number"),
+    "greater_than_equal": "must be >= {ge}", "less_than_equal": "must be <= {le}",
+    "greater_than": "must be > {gt}", "less_than": "must be < {lt}",
 }
-"""What Typer wants, in our own words."""
+"""Our messages for Typer's validation errors."""
 LONGEST: Final = 40
+"""Characters of an invalid value that a message shows at most."""
 
 
 class _PlainFlags:
-    """A flag takes no value, so that none is shown; ``--help`` stands with what is not about the work."""
+    """Show no metavar for flags, and list ``--help`` in the panel of output options."""
 
     def get_params(self, ctx: Any) -> list[Any]:
+        """Return the parameters, with flags adjusted."""
         found: list[Any] = super().get_params(ctx)  # type: ignore[misc]
         for option in found:
             if isinstance(option, TyperOption) and option.is_flag:
@@ -62,9 +64,10 @@ class _PlainFlags:
 
 
 class Command(_PlainFlags, TyperCommand):
-    """A command. It says what is wanted and what was found, where Typer says only the first."""
+    """A command whose messages about invalid values also show the value."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse the arguments, with our messages for invalid values."""
         try:
             return list(super().parse_args(ctx, args))
         except typer.BadParameter as error:
@@ -73,7 +76,7 @@ class Command(_PlainFlags, TyperCommand):
 
 
 def _wanted(error: typer.BadParameter) -> str | None:
-    """In our own words, where the reason is one of those above."""
+    """Return our message, if WANTED has one for this error."""
     reasons = getattr(error.__cause__, "errors", None)
     first: dict[str, Any] = next(iter(reasons()), {}) if callable(reasons) else {}
     wanted, given = WANTED.get(first.get("type", "")), visible(str(first.get("input")))
@@ -88,14 +91,15 @@ class Group(_PlainFlags, TyperGroup):
 
 
 class Commands(Group):
-    """All commands, in that order."""
+    """All commands, in the order of COMMANDS."""
 
     def list_commands(self, ctx: Any) -> list[str]:
+        """Return the names of the commands in that order."""
         return sorted(super().list_commands(ctx), key=ORDER.index)
 
 
 def arrange(app: typer.Typer) -> None:
-    """Put every command of the program into its panel."""
+    """Put every command into its panel."""
     for command in app.registered_commands:
         name = command.name or str(getattr(command.callback, "__name__", ""))
         command.cls, command.rich_help_panel = Command, PANELS.get(name)
@@ -108,21 +112,24 @@ def arrange(app: typer.Typer) -> None:
 
 
 class KindCommands(Group):
-    """One command for each kind; `command_of` makes it."""
+    """A group with one command per kind, made by `command_of`."""
 
     rooms: ClassVar[tuple[str, ...]] = ("command",)
-    """What there must be of a kind for it to have a command here."""
+    """The modules that a kind must have to get a command here."""
 
     def command_of(self, kind: type[Kind]) -> Work:
+        """Return the command of a kind."""
         raise NotImplementedError
 
     def list_commands(self, ctx: Any) -> list[str]:
+        """Return the names of the kinds that have a command here."""
         from noisewise.kinds import kinds
         from noisewise.kinds.registry import has_room
 
         return [kind.name for kind in kinds() if all(has_room(kind, room) for room in self.rooms)]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Return the command of the named kind, made on first use."""
         from noisewise.kinds import kind_named
 
         if cmd_name not in self.list_commands(ctx):
@@ -135,29 +142,35 @@ class KindCommands(Group):
         return self.commands[cmd_name]
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse the arguments; without a kind, insert the default."""
         names = self.list_commands(ctx)
         if not (args[:1] and args[0] in (*HELP, *names)) and (args or not self.no_args_is_help):
             near = closest(args[0], names) if args and not Path(args[0]).exists() else None
-            if near is not None:  # a word that is nearly a kind, and no table that there is, was meant to be one
-                raise typer.BadParameter(f"there is no kind of release {args[0]!r}; did you mean {near}? Known are "
+            if near is not None:  # close to the name of a kind, and no such table exists: a typo
+                raise typer.BadParameter(f"unknown kind of release {args[0]!r}; did you mean {near}? Known are "
                                          + ", ".join(names))
             args = [DEFAULT, *args]
         return list(super().parse_args(ctx, args))
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        """Return the usage line, with [KIND] for the subcommand."""
         return ["[KIND]", *(piece for piece in super().collect_usage_pieces(ctx) if piece != self.subcommand_metavar)]
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
-        """The page of the kind that is meant if none is named, and the names of all."""
+        """Write the help page of the default kind, followed by the list of kinds."""
         usual, page = self.get_command(ctx, DEFAULT), copy(self)
         page.params, page.help = usual.params, usual.help
         super(KindCommands, page).format_help(ctx, formatter)
 
 
 def options(of_all: Work, own: Mapping[str, inspect.Parameter], before: str, **changed: Any) -> list[inspect.Parameter]:
-    """The options of every kind, which a function takes by keyword, and those of one kind before one of them.
+    """Merge the options shared by all kinds with those of one kind.
 
-    ``changed`` ones are said otherwise for this kind, or left out (None).
+    Args:
+        of_all: A function whose keyword-only parameters are the shared options.
+        own: The options of the kind.
+        before: The shared option to insert them before.
+        changed: New annotations for some shared options; None removes the option.
     """
     found: list[inspect.Parameter] = []
     for name, one in parameters(of_all).items():

@@ -1,4 +1,4 @@
-"""``noisewise compare``: release files and a formula in, the probability that each of its terms matters out."""
+"""``noisewise compare``: how probable it is that each term of a formula belongs in the model."""
 
 from __future__ import annotations
 
@@ -28,32 +28,34 @@ if TYPE_CHECKING:
 def compare(
     out: Output, files: ReleaseFiles = None, *,
     formula: Annotated[str, typer.Argument(metavar="FORMULA", autocompletion=formula_words, help=(
-        "All terms in question, in quotes: \"stay ~ age + ward + sex\"."))],
+        "All candidate terms, in quotes: \"stay ~ age + ward + sex\"."))],
     method: Annotated[list[str] | None, typer.Option(
         "--method", "-m", autocompletion=one_of((*SELECTION_METHODS, *LITERATURE_SELECTION)), help=(
-            f"noise-aware (default); {LITERATURE}: {', '.join(LITERATURE_SELECTION)}. Several to see whether they agree.")
+            f"noise-aware (default); {LITERATURE}: {', '.join(LITERATURE_SELECTION)}. Repeat it to compare methods.")
     )] = None,
-    prior: Annotated[str, typer.Option(help="Of the coefficients: zellner-siow, zellner, hyper-g, bic, aic.")] = "zellner-siow",
-    model_prior: Annotated[str, typer.Option(help="Of the models: beta-binomial, uniform, bernoulli(0.2).")] = "beta-binomial",
-    keep: Annotated[list[str] | None, typer.Option(help="A term that is in every model; may be repeated.")] = None,
+    prior: Annotated[str, typer.Option(help=(
+        "Prior for the coefficients: zellner-siow, zellner, hyper-g, bic, aic."))] = "zellner-siow",
+    model_prior: Annotated[str, typer.Option(help=(
+        "Prior for the models: beta-binomial, uniform, bernoulli(0.2)."))] = "beta-binomial",
+    keep: Annotated[list[str] | None, typer.Option(help="Term to keep in every model; may be repeated.")] = None,
     draws: Annotated[int, typer.Option(help="Draws of the averaged coefficients.", min=1)] = 4000,
-    seed: Annotated[int | None, typer.Option(help="Makes the draws reproducible.", min=0)] = None,
-    interval: Annotated[float, typer.Option(help="The probability that an interval or a band holds.")] = 0.95,
-    top: Annotated[int, typer.Option(help="How many of the most probable models to show.", min=1)] = 5,
+    seed: Annotated[int | None, typer.Option(help="Seed for reproducible draws.", min=0)] = None,
+    interval: Annotated[float, typer.Option(help="Probability level of intervals and bands.")] = 0.95,
+    top: Annotated[int, typer.Option(help="Number of most probable models to show.", min=1)] = 5,
     coefficients: Annotated[bool, typer.Option("--coefficients", metavar="", help="Also show averaged coefficients.")] = False,
     plot: Annotated[Path | None, typer.Option(help=(
-        "Write a picture of the probabilities and their bands (.png, .svg or .pdf)."))] = None,
-    models_plot: Annotated[Path | None, typer.Option(help="Write a picture of the most probable models.")] = None,
+        "Plot the probabilities and their bands (.png, .svg or .pdf)."))] = None,
+    models_plot: Annotated[Path | None, typer.Option(help="Plot the most probable models (.png, .svg or .pdf).")] = None,
     save: Annotated[Path | None, typer.Option(help=(
-        "Write the comparison (.npz, for Comparison.load and `noisewise report`)."))] = None,
+        "Save the comparison (.npz, for Comparison.load and `noisewise report`)."))] = None,
     csv: Annotated[Path | None, typer.Option(help="Write the table of probabilities as CSV.")] = None,
     export_rows: Annotated[Path | None, typer.Option(help=(
-        "Write made-up rows with the moments of --method ridge or thresholded (.csv), for other programs."))] = None,
+        "Write made-up rows that have the moments of --method ridge or thresholded (.csv), for use in other programs."))] = None,
 ) -> None:
-    """Find out which terms of a regression matter, from one release or from those of several data holders together.
+    """Find out which terms of a regression matter, from one release or several data holders' releases together.
 
-    Every choice of terms is a model; the table says how probable it is that a term belongs in the model.
-    The probabilities account for the privacy noise, the bands say what it may have changed.
+    Every subset of terms is a model; the table shows the probability that each term belongs in the model.
+    The probabilities account for the privacy noise; the bands show how much it may have changed them.
 
     Example: noisewise compare patients.nwr "stay ~ age + sex + ward" --plot terms.png
 
@@ -68,7 +70,7 @@ def compare(
     sites = Sites.load(files, out.run())
     together = sites.together()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", NoisewiseWarning)  # told below, in the words of the command line
+        warnings.simplefilter("ignore", NoisewiseWarning)  # _tell prints them for the command line
         found = noisewise.compare(formula, together, prior=prior, model_prior=model_prior, keep=keep or (), draws=draws,
                                   seed=seed, run=out.run(), **({"method": method} if method else {}))
     if export_rows is not None:
@@ -94,12 +96,12 @@ def _export(out: Output, formula: str, together: Release, found: Comparison, pat
     method = found.question.method if METHODS[found.question.method].moments else EXPORTED
     rows = resolve_name(SYNTHETIC_ROWS)(formula, together, method=method, keep=found.question.kept, seed=found.info.seed or 0)
     write_rows(path, rows)
-    out.note(f"The rows in {path} are made up: they have the moments of the method {method}, "
-             "and nothing else in them is like the table.")
+    out.note(f"The rows in {path} are made up: they have the moments that method {method} uses, "
+             "and resemble the table in no other way.")
 
 
 def _tell(out: Output, found: Comparison, interval: float, top: int, coefficients: bool) -> None:
-    """The tables, and in words what they say."""
+    """Print the tables and explain them."""
     out.heading(found.design.formula)
     out.heading(f"{found.describe()} · {found.info.seconds:.1f} s, seed {found.info.seed}", style="dim")
     out.result(_inclusion(found, interval))
@@ -111,23 +113,23 @@ def _tell(out: Output, found: Comparison, interval: float, top: int, coefficient
     for note in found.notes:
         out.warn(note)
     kept = [term for term in found.question.kept if term != "Intercept"]
-    out.explain("probability: that the term belongs in the model, given the release"
+    out.explain("probability: the probability that the term belongs in the model, given the release"
                 + (f"; {', '.join(kept)} {'is' if len(kept) == 1 else 'are'} kept in every model" if kept else "") + ". "
                 + _about_the_band(found, interval), style="dim")
-    out.explain(f"Terms with one half or more make up the median probability model: {found.median_model()}", style="dim")
+    out.explain(f"The median probability model has all terms with probability 0.5 or more: {found.median_model()}", style="dim")
     if found.info.holders > 1:
-        out.note("Note: the parts are taken to be of different rows. Two releases of the same rows may not be used together.")
+        out.note("Note: the releases are assumed to cover different rows. Never use two releases of the same rows together.")
 
 
 def _about_the_band(found: Comparison, interval: float) -> str:
     if found.without_noise is None:
-        return (f"The method {found.question.method} takes the noisy moments for exact: its probabilities are not calibrated. "
+        return (f"The method {found.question.method} treats the noisy moments as exact, so its probabilities are not calibrated. "
                 "For final results leave --method out.")
     if found.question.method != "noise-aware":
-        return (f"from, to: {100 * interval:g} % of the matrices that the noise allows give a probability in this band. It is "
-                "not calibrated; for final results leave --method out.")
-    return ("It accounts for the privacy noise. from, to: the same analysis of the table itself, without privacy noise, gives "
-            f"a probability in this band, with {100 * interval:g} % certainty.")
+        return (f"from, to: {100 * interval:g} % of the matrices that are plausible given the noise yield a probability in this "
+                "band. The band is not calibrated; for final results leave --method out.")
+    return ("It accounts for the privacy noise. from, to: the same analysis of the table itself, without privacy noise, would "
+            f"give a probability in this band with {100 * interval:g} % probability.")
 
 
 def _inclusion(found: Comparison, interval: float) -> Table:
@@ -163,7 +165,7 @@ def _coefficients(found: Comparison, interval: float) -> Table:
 
 
 def _document(found: Comparison, interval: float, top: int) -> dict[str, Any]:
-    """A comparison for machines."""
+    """Return the comparison for --json."""
     asked, info = found.question, found.info
     return {
         "formula": found.design.formula, "method": asked.method, "prior": asked.prior, "model_prior": asked.model_prior,

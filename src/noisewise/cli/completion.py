@@ -1,10 +1,10 @@
-"""What the shell offers when the tab key is pressed, what it runs to ask for it, and where that is put.
+"""Shell completion: the words offered for the tab key, the shell scripts that ask for them, and their installation.
 
-Nothing heavy is imported for it: the shell waits. So the names are written down here once more; a test compares them with the
-library's. Where nothing is offered the shell completes the names of files.
+The shell waits for the answer, so this module imports nothing heavy. It repeats names that the library defines; a test compares
+the two. Where we offer nothing, the shell completes file names.
 
-Typer's script for zsh answers the first tab of a session with nothing, and its script for fish starts the program twice for every
-tab. Ours do not, and say nothing of their own between the words that are being typed. The other shells get Typer's.
+Typer's zsh script does nothing on the first tab of a session, and its fish script starts the program twice per tab. For these
+two shells we use our own scripts, which also keep stray output away from the line being typed; for the others, Typer's.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import re
 import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 import typer
 from typer.completion import completion_init, get_completion_script, install  # type: ignore[attr-defined]
@@ -38,7 +38,7 @@ SITES: Final = ("random", "random-intercept")
 ALTERNATIVES: Final = ("two-sided", "less", "greater")
 
 LARGEST_FILE: Final = 2**24
-"""Bytes of a release file that is read while someone waits for the tab key."""
+"""Largest release file, in bytes, that completion reads."""
 
 
 PROGRAM: Final = "noisewise"
@@ -75,11 +75,11 @@ complete --command noisewise --no-files --arguments '(__noisewise_offers)'
 
 OURS: Final = {"zsh": ZSH, "fish": FISH}
 
-completion_init()  # lets the program answer all of them
+completion_init()  # registers the completion protocols of all shells
 
 
 def one_of(names: Iterable[str]) -> Completer:
-    """Offers those that begin like what is typed."""
+    """Return a completer that offers the names starting with what was typed."""
     known = tuple(names)
 
     def complete(incomplete: str) -> list[str]:
@@ -89,7 +89,7 @@ def one_of(names: Iterable[str]) -> Completer:
 
 
 def formula_words(context: typer.Context, incomplete: str) -> list[str]:
-    """A formula with its last name completed, by the columns of the release files before it; files are left to the shell."""
+    """Complete the last name in a formula from the columns of the release files before it; leave files to the shell."""
     if "~" not in incomplete:
         return []
     start = re.findall(r"\w*$", incomplete)[0]
@@ -97,12 +97,12 @@ def formula_words(context: typer.Context, incomplete: str) -> list[str]:
 
 
 def released_columns(context: typer.Context, incomplete: str) -> list[str]:
-    """The columns of the release files that are named already."""
+    """Return the columns of the release files named so far."""
     return [name for name in _columns(context) if name.startswith(incomplete)]
 
 
 def _columns(context: typer.Context) -> list[str]:
-    """Plain names only: a file from elsewhere must not put anything before a shell that it could run."""
+    """Return plain names only, so that a hostile file cannot hand the shell anything it could execute."""
     found: dict[str, None] = {}
     for file in _given(context):
         try:
@@ -115,8 +115,8 @@ def _columns(context: typer.Context) -> list[str]:
 
 
 def _given(context: typer.Context) -> list[Path]:
-    """All arguments so far. The shell's line is not complete, so that the last file may pass for the formula."""
-    values: list[Any] = [*context.args]
+    """Return all arguments so far. The line is incomplete, so the last file may have been parsed as the formula."""
+    values: list[object] = [*context.args]
     for name in ("files", "formula"):
         given = context.params.get(name)
         values += given if isinstance(given, list | tuple) else [given]
@@ -124,8 +124,8 @@ def _given(context: typer.Context) -> list[Path]:
 
 
 def show_completion(context: typer.Context, wanted: bool) -> None:
-    """Print the script of the shell that has started the program."""
-    if wanted and not context.resilient_parsing:  # else the tab key was pressed after it
+    """Print the completion script for the current shell."""
+    if wanted and not context.resilient_parsing:  # resilient parsing means the tab key was pressed after this option
         shell = _shell()
         script = OURS.get(shell) or get_completion_script(prog_name=PROGRAM, complete_var=VARIABLE, shell=shell)
         typer.echo(script.rstrip("\n"))
@@ -133,22 +133,22 @@ def show_completion(context: typer.Context, wanted: bool) -> None:
 
 
 def install_completion(context: typer.Context, wanted: bool) -> None:
-    """Put the script where the shell that has started the program looks for it."""
+    """Install the completion script for the current shell."""
     if wanted and not context.resilient_parsing:
         try:
             shell, path = install(shell=_shell(), prog_name=PROGRAM, complete_var=VARIABLE)
             if shell in OURS:
                 path.write_text(OURS[shell], encoding="utf-8")
         except OSError as error:
-            print(f"Error: the start-up files of the shell must be writable\n  found:   {error.strerror}: {error.filename}\n"
-                  "  remedy:  noisewise --show-completion prints the script; put it where your shell looks", file=sys.stderr)
+            print(f"Error: the shell's start-up files must be writable\n  found:   {error.strerror}: {error.filename}\n"
+                  "  remedy:  print the script with noisewise --show-completion and install it yourself", file=sys.stderr)
             raise typer.Exit(1) from None
-        typer.echo(f"Completion for {shell} was installed in {path}. It takes effect in a new shell.")
+        typer.echo(f"Installed completion for {shell} in {path}. Open a new shell to use it.")
         raise typer.Exit
 
 
 def _shell() -> str:
-    """The name of the shell around."""
+    """Return the name of the current shell."""
     import shellingham  # type: ignore[import-untyped]
 
     try:
@@ -156,7 +156,7 @@ def _shell() -> str:
     except shellingham.ShellDetectionFailure:
         name = "none"
     if name not in KNOWN:
-        print(f"Error: completion is for {', '.join(KNOWN[:-1])}\n  found:   {name}\n"
-              "  remedy:  run this in one of these shells, at its prompt", file=sys.stderr)
+        print(f"Error: completion supports {', '.join(KNOWN[:-1])}\n  found:   {name}\n"
+              "  remedy:  run this at the prompt of one of these shells", file=sys.stderr)
         raise typer.Exit(1)
     return name

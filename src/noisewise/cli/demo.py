@@ -1,4 +1,4 @@
-"""``noisewise demo``: the whole way, from rows to a picture, on a made-up table whose truth is known."""
+"""``noisewise demo``: the whole workflow, from rows to a plot, on a made-up table with known coefficients."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ WARD_EFFECT: Final = {"surgery": 2.0, "cardiology": 1.0, "geriatrics": 3.5}
 
 REST_SHAPE: Final = 0.6
 REST_SCALE: Final = 3.5
-"""The rest is never below −2.1, the mean of the gamma, and the rest of the formula never below 2.4: no stay is negative."""
+"""The centred gamma residual is at least −2.1 and the linear predictor at least 2.4, so no stay is negative."""
 
 TRUTH: Final = {
     "Intercept": 1.5,
@@ -44,7 +44,7 @@ TRUTH: Final = {
     "emergency[T.yes]": 1.5,
     "sigma": REST_SHAPE**0.5 * REST_SCALE,
 }
-"""The true coefficients, under the names that a fit of FORMULA gives them."""
+"""The true coefficients, named as in a fit of FORMULA."""
 
 MARK: Final = "# Made by `noisewise demo`."
 
@@ -52,7 +52,7 @@ SCHEMA: Final = f"""\
 {MARK} What is public about patients.parquet.
 # Bounds and levels come from public knowledge (admission rules, the hospital's list of wards), never from the data.
 
-adjacency = "replace-one"   # the number of rows is public; each row is hidden among all rows it could have been
+adjacency = "replace-one"   # the number of rows is public; the content of each row is protected
 unit = "row"                # each patient has one row
 
 [columns.stay]              # days, with hours as decimals
@@ -76,11 +76,11 @@ levels = ["no", "yes"]
 
 DELTA: Final = 1e-6
 FILES: Final = {
-    "table": ("patients.parquet", "the made-up rows: the confidential part, never leaves the data holder"),
+    "table": ("patients.parquet", "the made-up rows; real ones would never leave the data holder"),
     "schema": ("schema.toml", "what is public about them: bounds, levels, whom to protect"),
-    "release": ("patients.nwr", "the noisy summary: may be given to anyone"),
+    "release": ("patients.nwr", "the noisy summary, safe to share with anyone"),
     "summary": ("summary.csv", "the table above"),
-    "picture": ("coefficients.png", "the same as a picture"),
+    "picture": ("coefficients.png", "the same as a plot"),
 }
 NORMAL_95: Final = 1.959963984540054
 PARTS: Final = ("estimate", "lower", "upper")
@@ -89,14 +89,15 @@ PARTS: Final = ("estimate", "lower", "upper")
 @guarded(holder=False)
 def demo(
     out: Output,
-    output: Annotated[Path, typer.Option("--output", "-o", help="The folder for all files.")] = Path("noisewise-demo"),
-    epsilon: Annotated[float, typer.Option("--epsilon", "-e", help="How much privacy is spent.")] = 1.0,
-    rows: Annotated[int, typer.Option(help="The number of made-up patients.", min=100, max=5_000_000)] = 20_000,
-    seed: Annotated[int, typer.Option(help="For the made-up table and the sampler; the privacy noise has no seed.", min=0)] = 1,
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for all files.")] = Path("noisewise-demo"),
+    epsilon: Annotated[float, typer.Option("--epsilon", "-e", help="Epsilon to spend.")] = 1.0,
+    rows: Annotated[int, typer.Option(help="Number of made-up patients.", min=100, max=5_000_000)] = 20_000,
+    seed: Annotated[int, typer.Option(help=(
+        "Seed for the made-up table and the sampler; the privacy noise has no seed."), min=0)] = 1,
 ) -> None:
-    """See it work: a made-up patient table is released and analysed, and the result compared with the truth.
+    """See it work: release and analyse a made-up patient table, and compare the result with the truth.
 
-    Takes less than a minute, downloads nothing, and leaves all files in one folder.
+    Takes less than a minute, downloads nothing, and puts all files in one folder.
     """
     import noisewise
     from noisewise.privacy.calibration import check_epsilon
@@ -112,7 +113,7 @@ def demo(
     noisewise.release(paths["table"], schema, epsilon=epsilon, delta=DELTA, run=out.run()).save(paths["release"])
     out.note("Fitting a regression to the release alone …")
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # told below
+        warnings.simplefilter("ignore", ConvergenceWarning)  # _tell prints it
         posterior = noisewise.fit(FORMULA, noisewise.load(paths["release"]), seed=seed, run=out.run())
     terms = _compared(posterior, patients)
     write_file(paths["summary"], terms.to_csv(index=False))
@@ -127,18 +128,18 @@ def demo(
 
 
 def _prepare(folder: Path) -> dict[str, Path]:
-    """Make the folder; files in it are replaced only if an earlier demo made them."""
+    """Create the folder; replace existing files only if an earlier demo made them."""
     paths = {kind: folder / name for kind, (name, _) in FILES.items()}
     try:
         folder.mkdir(parents=True, exist_ok=True)
         schema = paths["schema"]
         ours = schema.is_file() and schema.read_bytes().startswith(MARK.encode())
     except OSError as error:
-        raise ResultError("the demo needs a folder for its files", found=f"{folder}: {error.strerror}",
-                          remedy="choose another one with --output") from error
+        raise ResultError("the demo needs a writable folder", found=f"{folder}: {error.strerror}",
+                          remedy="choose another folder with --output") from error
     in_the_way = [path.name for path in paths.values() if path.exists()]
     if in_the_way and not ours:
-        raise ResultError("the demo replaces no files but its own", found=f"{folder} has {', '.join(in_the_way)}",
+        raise ResultError("the demo overwrites only its own files", found=f"{folder} has {', '.join(in_the_way)}",
                           remedy="choose another folder with --output")
     check_folder(paths["schema"], ResultError)
     return paths
@@ -152,12 +153,12 @@ def _write_table(paths: dict[str, Path], patients: dict[str, Column]) -> None:
     try:
         pyarrow.parquet.write_table(pyarrow.table(patients), paths["table"])
     except OSError as error:
-        raise ResultError("the made-up table could not be written", found=f"{paths['table']}: {error.strerror}",
-                          remedy="make room or choose another folder with --output") from error
+        raise ResultError("cannot write the made-up table", found=f"{paths['table']}: {error.strerror}",
+                          remedy="free some disk space, or choose another folder with --output") from error
 
 
 def _compared(posterior: Posterior, patients: dict[str, Column]) -> pandas.DataFrame:
-    """Of each term, sigma last: what is true, what the rows say, and what the release says, with 95 % intervals."""
+    """Tabulate truth, least squares on the rows, and the private fit for each term, sigma last, with 95 % intervals."""
     import pandas
 
     terms = list(posterior.terms)
@@ -173,7 +174,7 @@ def _compared(posterior: Posterior, patients: dict[str, Column]) -> pandas.DataF
 
 
 def _least_squares(posterior: Posterior, patients: dict[str, Column]) -> tuple[Column, Column]:
-    """Estimate and standard error of each term from the rows themselves, sigma last."""
+    """Return the least-squares estimates and standard errors from the rows, sigma last."""
     import numpy as np
 
     design = posterior.design
@@ -185,7 +186,7 @@ def _least_squares(posterior: Posterior, patients: dict[str, Column]) -> tuple[C
     freedom = len(response) - predictors.shape[1]
     variance = float(residuals @ residuals) / freedom
     sigma = variance**0.5
-    # The sampling variance of a variance depends on the fourth moment: stays are skewed, so no normal theory here.
+    # Stays are skewed, so the sampling variance of the variance uses the fourth moment instead of normal theory.
     sigma_error = ((float(np.mean(residuals**4)) - variance**2) / freedom) ** 0.5 / (2 * sigma)
     return np.array([*coefficients, sigma]), np.array([*np.sqrt(variance * np.diag(inverse)), sigma_error])
 
@@ -193,15 +194,15 @@ def _least_squares(posterior: Posterior, patients: dict[str, Column]) -> tuple[C
 def _tell(out: Output, posterior: Posterior, terms: pandas.DataFrame, rows: int, epsilon: float) -> None:
     out.explain()
     out.explain("What just happened", style="bold")
-    out.explain(f"A table of {rows:,} made-up patients was reduced to sums of products of its columns, and noise was added to "
-                "each sum: so much that the result would look almost the same if any one patient's row had said something else "
-                f"(epsilon {epsilon:g}, delta {DELTA:g}). Only this noisy summary was then used to ask what drives the length of "
-                "stay, in days:")
+    out.explain(f"noisewise reduced a table of {rows:,} made-up patients to sums of products of its columns and added noise to "
+                "each sum: enough that the result would look almost the same if any one patient's row were different "
+                f"(epsilon {epsilon:g}, delta {DELTA:g}). From this noisy summary alone it then estimated what drives the "
+                "length of stay, in days:")
     out.result(_table(terms, narrow=out.width < 100))
-    out.explain(f"{terms['private_interval_covers_truth'].sum()} of {len(terms)} private intervals cover the true value. On "
-                "average one in 20 does not. The noise is new in every run, so run it again and see. Private intervals are wider "
-                "than those from the rows: that is the price of privacy, and they say how high it is. sigma is the residual "
-                "standard deviation.")
+    out.explain(f"{terms['private_interval_covers_truth'].sum()} of {len(terms)} private intervals cover the true value; on "
+                "average one in 20 does not. The noise is fresh in every run, so run it again and see. Private intervals are "
+                "wider than those from the rows: the difference is the price of privacy. sigma is the residual standard "
+                "deviation.")
     problems = posterior.diagnose()
     if problems:
         out.warn(f"do not trust these draws yet: {'; '.join(problems)}")
@@ -235,10 +236,10 @@ def _tell_files(out: Output, paths: dict[str, Path]) -> None:
     release, schema, table = (quote(str(paths[kind])) for kind in ("release", "schema", "table"))
     out.explain()
     out.explain("What to try next", style="bold")
-    out.explain("As an analyst, who has the release and nothing else:")
+    out.explain("As an analyst who has only the release:")
     out.suggest(f"noisewise show {release}", f'noisewise fit {release} "procedures ~ age + ward + emergency"',
                 f'noisewise compare {release} "procedures ~ age + sex + ward + emergency"')
-    out.explain("As a data holder, with less privacy spent, or for a table of your own:")
+    out.explain("As a data holder, with a smaller epsilon or your own table:")
     again = quote(str(paths["release"].with_name("stricter.nwr")))
     out.suggest(f"noisewise schema check {schema} {table}",
                 f"noisewise release {table} --schema {schema} --epsilon 0.5 --delta 1e-6 -o {again}",
@@ -246,12 +247,11 @@ def _tell_files(out: Output, paths: dict[str, Path]) -> None:
 
 
 def made_up_patients(rows: int, seed: int | None) -> dict[str, Column]:
-    """A table of so many patients, with known truth.
+    """Make up a table of patients with known coefficients.
 
-    It is skewed and correlated as such tables are: wards differ in age, older patients come as emergencies more often, surgery
-    means procedures, and lengths of stay have a long right tail. What was recorded decides the stay, so that TRUTH has the true
-    coefficients of the recorded columns; to these comes a gamma variable with its mean taken off. No value leaves the declared
-    bounds except by the gamma's far tail.
+    It is skewed and correlated like real tables: wards differ in age, older patients are emergencies more often, surgery involves
+    more procedures, and lengths of stay have a long right tail. The stay depends on the recorded columns with the coefficients in
+    TRUTH, plus a centred gamma residual. Only the gamma's far tail can exceed the declared bounds.
 
     >>> list(made_up_patients(3, seed=1))
     ['patient', 'age', 'sex', 'ward', 'procedures', 'emergency', 'stay']
@@ -260,7 +260,7 @@ def made_up_patients(rows: int, seed: int | None) -> dict[str, Column]:
 
     random = np.random.default_rng(seed)
     male = random.random(rows) < 0.47
-    # Two waves of admissions: younger adults, and a larger one of the old.
+    # Two groups of admissions: younger adults, and a larger group of older ones.
     young = random.random(rows) < 0.35
     age = np.floor(np.where(young, 18 + random.gamma(2.5, 9.0, rows), 97.99 - random.gamma(3.0, 7.5, rows))).clip(18, 98)
     ward = _wards(random, age, male)
@@ -284,7 +284,7 @@ def made_up_patients(rows: int, seed: int | None) -> dict[str, Column]:
 
 
 def _wards(random: np.random.Generator, age: Column, male: Column) -> Column:
-    """The number of each patient's ward: geriatrics for the old, cardiology rather for men and after 50."""
+    """Draw the index of each patient's ward: geriatrics for the old, cardiology more often for men and after 50."""
     import numpy as np
 
     weights = np.stack([

@@ -1,6 +1,6 @@
-"""``noisewise doctor``: whether this installation does what it should, line by line, with one small function for each.
+"""``noisewise doctor``: check this installation, one small function per check.
 
-Nothing is downloaded, no table is read, nothing is spent.
+It downloads nothing, reads no table and spends no budget.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Final, Literal, NamedTuple, TypeAlias
 
 import typer
 
@@ -33,22 +33,22 @@ State: TypeAlias = Literal["ok", "warning", "problem"]
 STYLES: Final = {"ok": "green", "warning": "yellow", "problem": "bold red"}
 
 EXTRAS: Final = {
-    "polars": "tables of polars",
+    "polars": "polars tables",
     "postgres": "rows and ledgers in PostgreSQL",
     "duckdb": "rows in DuckDB files",
-    "spark": "tables of Spark",
-    "sklearn": "estimators for scikit-learn",
-    "arviz": "posteriors for ArviZ",
+    "spark": "Spark tables",
+    "sklearn": "scikit-learn estimators",
+    "arviz": "ArviZ posteriors",
 }
 LITTLE: Final = {"memory": 1.0, "disk": 0.5}
-"""In GB: less may be too little for compiling and for a release's temporary files."""
+"""Warn below this many GB: compilation or a release's temporary files may not fit."""
 
 COLUMNS, DRAWS, NOISE_TOLERANCE = 60, 4, 0.1
-"""60 columns have 1,830 sums, drawn four times: the standard deviation of so many is known to 1 %, so 10 % is no chance."""
+"""60 columns have 1,830 sums, drawn four times. That gives the standard deviation to 1 %; being off by 10 % is not chance."""
 
 
 class Finding(NamedTuple):
-    """One line: what was looked at, whether it is well, what was found, and what to do about it."""
+    """The outcome of one check: its name, state, what was found, and the remedy if something is wrong."""
 
     name: str
     state: State
@@ -57,7 +57,7 @@ class Finding(NamedTuple):
 
     @classmethod
     def of(cls, name: str, fine: bool, found: str, remedy: str, otherwise: State = "problem") -> Finding:
-        """The remedy only where it is not well."""
+        """Return an ok finding if fine; otherwise one with the remedy."""
         return cls(name, "ok", found) if fine else cls(name, otherwise, found, remedy)
 
 
@@ -65,12 +65,12 @@ class Finding(NamedTuple):
 def doctor(
     out: Output,
     ledger: Annotated[str | None, typer.Option(help=(
-        "Also see whether files can be locked in the folder of this ledger; by default in the present folder."))] = None,
+        "Test file locking in the folder of this ledger instead of the current folder."))] = None,
 ) -> None:
     """Check this installation: versions, JAX, privacy noise, ledgers, and a tiny release and fit.
 
-    It takes some seconds, reads no table, spends nothing and needs no network.
-    The exit code is 1 if there is a problem. With --quiet only warnings and problems are shown.
+    It takes a few seconds, reads no table, spends no budget and needs no network.
+    The exit code is 1 if there is a problem. With --quiet it shows only warnings and problems.
 
     Example: noisewise doctor --ledger budget.db
     """
@@ -99,7 +99,7 @@ def _next(out: Output, checks: Iterator[Finding]) -> Finding | None:
 
 
 def all_checks(ledger: str | None) -> Iterator[Finding]:
-    """Every check in turn; one that breaks is a problem itself, and the others go on."""
+    """Run every check in turn. A check that raises counts as a problem, and the others still run."""
     checks: dict[str, Callable[[], Iterator[Finding]]] = {
         "versions": _versions, "extras": _extras, "terminal": _terminal, "clock": _clock, "room": _room, "JAX": _jax,
         "cache": _cache, "linear algebra": _linear_algebra, "random bytes": _random_bytes, "privacy noise": _noise,
@@ -108,8 +108,8 @@ def all_checks(ledger: str | None) -> Iterator[Finding]:
     for name, check in checks.items():
         try:
             yield from check()
-        except Exception as error:  # whatever it is: it must be told, not raised
-            remedy = (isinstance(error, NoisewiseError) and error.advice) or "install noisewise again"
+        except Exception as error:  # report any error as a finding instead of raising it
+            remedy = (isinstance(error, NoisewiseError) and error.advice) or "reinstall noisewise"
             yield Finding(name, "problem", f"{type(error).__name__}: {error}", remedy)
 
 
@@ -124,19 +124,19 @@ def _versions() -> Iterator[Finding]:
         wanted = SpecifierSet(importlib.metadata.metadata("noisewise")["Requires-Python"])
     except importlib.metadata.PackageNotFoundError:
         yield Finding("Python", "ok", python)
-        yield Finding("packages", "warning", "noisewise is not installed as a package, so that versions cannot be compared",
+        yield Finding("packages", "warning", "noisewise is not installed as a package, so versions cannot be checked",
                       "install it: pip install noisewise")
         return
     fits = python in wanted
-    yield Finding.of("Python", fits, python + ("" if fits else f", where noisewise asks for {wanted}"), "install a newer Python")
+    yield Finding.of("Python", fits, python + ("" if fits else f", but noisewise requires {wanted}"), "install a newer Python")
     needed = list(_requirements(""))
     wrong = list(filter(None, map(_amiss, needed)))
-    yield Finding.of("packages", not wrong, "; ".join(wrong) or f"all {len(needed)} as asked for",
+    yield Finding.of("packages", not wrong, "; ".join(wrong) or f"all {len(needed)} requirements met",
                      "pip install --upgrade noisewise")
 
 
 def _requirements(extra: str) -> Iterator[Requirement]:
-    """What is asked for without any extra, or what this one adds."""
+    """Yield the requirements without extras (""), or those that an extra adds."""
     from packaging.requirements import Requirement
 
     for text in importlib.metadata.requires("noisewise") or ():
@@ -148,12 +148,12 @@ def _requirements(extra: str) -> Iterator[Requirement]:
 
 
 def _amiss(requirement: Requirement) -> str | None:
-    """What is wrong with the installed version, if anything."""
+    """Return what is wrong with the installed version, if anything."""
     version = _version_of(requirement.name)
     if version is None:
         return f"{requirement.name} is missing"
     fits = requirement.specifier.contains(version, prereleases=True)
-    return None if fits else f"{requirement.name} {version}, where {requirement.specifier} is asked for"
+    return None if fits else f"{requirement.name} {version}, but noisewise requires {requirement.specifier}"
 
 
 def _version_of(package: str) -> str | None:
@@ -163,16 +163,16 @@ def _version_of(package: str) -> str | None:
 
 
 def _extras() -> Iterator[Finding]:
-    with contextlib.suppress(importlib.metadata.PackageNotFoundError):  # which has been told
+    with contextlib.suppress(importlib.metadata.PackageNotFoundError):  # already reported by _versions
         for extra, purpose in EXTRAS.items():
             needed, how = list(_requirements(extra)), f"pip install 'noisewise[{extra}]'"
             wrong = {requirement.name: words for requirement in needed if (words := _amiss(requirement))}
             if not wrong:
                 yield Finding(f"extra {extra}", "ok", f"installed, for {purpose}")
             elif not any(map(_version_of, wrong)):
-                yield Finding(f"extra {extra}", "ok", f"not installed; it is for {purpose}: {how}")
+                yield Finding(f"extra {extra}", "ok", f"not installed; for {purpose}: {how}")
             else:
-                yield Finding(f"extra {extra}", "warning", f"{'; '.join(wrong.values())}; it is for {purpose}", how)
+                yield Finding(f"extra {extra}", "warning", f"{'; '.join(wrong.values())}; for {purpose}", how)
 
 
 def _terminal() -> Iterator[Finding]:
@@ -180,7 +180,7 @@ def _terminal() -> Iterator[Finding]:
     try:
         "ε ≤ – ×".encode(encoding)
     except (UnicodeEncodeError, LookupError):
-        yield Finding("terminal", "warning", f"its encoding is {encoding}, so that some signs become question marks",
+        yield Finding("terminal", "warning", f"encoding {encoding} shows some characters as question marks",
                       "set the environment variable PYTHONUTF8=1, or choose a UTF-8 locale")
     else:
         yield Finding("terminal", "ok", f"encoding {encoding}, {shutil.get_terminal_size().columns} characters wide")
@@ -193,7 +193,7 @@ def _clock() -> Iterator[Finding]:
     words = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(now))
     fine = now >= os.path.getmtime(noisewise.version.__file__) - 86_400
     yield Finding.of("clock", fine, words + ("" if fine else ", which is before noisewise was installed"),
-                     "set the clock: ledgers and releases are dated by it", "warning")
+                     "set the clock; ledgers and releases use it for their dates", "warning")
 
 
 def _room() -> Iterator[Finding]:
@@ -203,11 +203,11 @@ def _room() -> Iterator[Finding]:
                          "close other programs, or fit on a larger machine", "warning")
     for name, folder in (("disk, this folder", "."), ("disk, temporary files", tempfile.gettempdir())):
         free = shutil.disk_usage(folder).free / 1e9
-        yield Finding.of(name, free >= LITTLE["disk"], f"{free:,.1f} GB free", "make room", "warning")
+        yield Finding.of(name, free >= LITTLE["disk"], f"{free:,.1f} GB free", "free some disk space", "warning")
 
 
 def _free_memory() -> float | None:
-    """In GB, where the system tells."""
+    """Return the free memory in GB, or None if the system does not say."""
     try:
         lines = dict(line.split(":", 1) for line in Path("/proc/meminfo").read_text().splitlines())
         return float(lines["MemAvailable"].split()[0]) * 1024 / 1e9
@@ -225,8 +225,8 @@ def _jax() -> Iterator[Finding]:
         third = jax.numpy.asarray(1.0) / 3.0
     fine = third.dtype == "float64" and float(third) == 1 / 3
     yield Finding.of("JAX", fine, f"{jax.__version__} on {devices}" + (
-        ", in double precision" if fine else f" computes {third.dtype}, not in double precision"),
-        "try with the environment variable JAX_PLATFORMS=cpu")
+        ", in double precision" if fine else f" computes in {third.dtype}, not in double precision"),
+        "try setting the environment variable JAX_PLATFORMS=cpu")
 
 
 def _cache() -> Iterator[Finding]:
@@ -238,54 +238,55 @@ def _cache() -> Iterator[Finding]:
         with tempfile.NamedTemporaryFile(dir=folder, prefix=".noisewise-"):
             pass
     except OSError as error:
-        yield Finding("cache", "warning", f"{folder}: {error.strerror}, so that every fit is compiled anew, which takes seconds",
-                      "set the environment variable NOISEWISE_CACHE_DIR to a folder that can be written to")
+        yield Finding("cache", "warning", f"{folder}: {error.strerror}; every fit compiles again, which takes seconds",
+                      "set the environment variable NOISEWISE_CACHE_DIR to a writable folder")
     else:
-        yield Finding("cache", "ok", f"{folder} can be written to")
+        yield Finding("cache", "ok", f"{folder} is writable")
 
 
 def _linear_algebra() -> Iterator[Finding]:
-    import numpy  # noqa: F401  # so that its library is loaded
+    import numpy  # noqa: F401  # loads its BLAS library
     from threadpoolctl import threadpool_info
 
     pools = [pool for pool in threadpool_info() if pool.get("user_api") == "blas"]
     words = ", ".join(sorted({f"{pool['internal_api']} with {pool['num_threads']} "
                               f"{'thread' if pool['num_threads'] == 1 else 'threads'}" for pool in pools}))
-    yield Finding("linear algebra", "ok", f"{words or 'no BLAS that can be asked'}; {os.cpu_count()} processors")
+    yield Finding("linear algebra", "ok", f"{words or 'unknown BLAS'}; {os.cpu_count()} processors")
 
 
 def _random_bytes() -> Iterator[Finding]:
     first, second = os.urandom(32), os.urandom(32)
     fine = first != second and any(first)
-    yield Finding.of("random bytes", fine, f"the operating system {'gives them' if fine else 'repeats itself'}",
+    yield Finding.of("random bytes", fine, f"the operating system {'provides them' if fine else 'returns the same bytes twice'}",
                      "do not release anything on this machine")
 
 
 def _noise() -> Iterator[Finding]:
-    """Draws noise for sums that are all zero, by the mechanisms themselves, and compares it with what they promise."""
+    """Perturb a matrix of zeros with the real mechanisms and compare the noise with what they promise."""
     import numpy as np
 
     from noisewise.holder.gram import plan_gram
+    from noisewise.privacy.mechanisms.wishart import SymmetricWishart
     from noisewise.schema import Basis, Schema
 
     names = [f"x{number}" for number in range(COLUMNS)]
     basis = Basis.of(Schema.from_dict({"adjacency": "add-remove", "columns": {name: {"bounds": [0, 1]} for name in names}}))
-    zeros: Any = np.zeros((basis.size, basis.size), dtype=np.int64)
+    zeros = np.zeros((basis.size, basis.size), dtype=np.int64)
     for name, delta in (("gaussian", 1e-6), ("laplace", None)):
         mechanism = plan_gram(basis, 1.0, delta, name)
+        assert not isinstance(mechanism, SymmetricWishart)  # which perturbs other matrices
         promised = mechanism.entry_sd()[1]
-        sums = np.concatenate([mechanism.perturb(zeros)[np.triu_indices_from(zeros, k=1)]  # type: ignore[call-arg]
-                               for _ in range(DRAWS)])
+        sums = np.concatenate([mechanism.perturb(zeros)[np.triu_indices_from(zeros, k=1)] for _ in range(DRAWS)])
         ratio = math.sqrt(float(np.mean(sums**2))) / promised
         yield Finding.of(f"{name} noise", abs(ratio - 1) < NOISE_TOLERANCE,
-                         f"its standard deviation is {ratio:.3f} times what is promised, in {len(sums):,} draws",
-                         "do not release anything; install opendp again, and report this")
+                         f"standard deviation is {ratio:.3f} times the promised one, in {len(sums):,} draws",
+                         "do not release anything; reinstall opendp and report this")
 
 
 def _ledger(place: str | None) -> Iterator[Finding]:
-    """Whether of two who want to write, one has to wait: a budget could be spent twice otherwise."""
+    """Check that file locking works: without it, two writers could spend the same budget twice."""
     if place is not None and "://" in place:
-        yield Finding("ledger", "ok", "on a server, which locks by itself")
+        yield Finding("ledger", "ok", "on a server, which does its own locking")
         return
     folder = Path("." if place is None else place).resolve()
     folder = folder if place is None else folder.parent
@@ -295,7 +296,7 @@ def _ledger(place: str | None) -> Iterator[Finding]:
             locked = _locks(Path(temporary) / "ledger.db")
     except OSError as error:
         state: State = "warning" if place is None else "problem"
-        yield Finding("ledger", state, f"{which}: {error.strerror}", "choose a folder that exists and can be written to")
+        yield Finding("ledger", state, f"{which}: {error.strerror}", "choose an existing, writable folder")
         return
     yield Finding.of("ledger", locked, f"SQLite {sqlite3.sqlite_version} {'locks' if locked else 'cannot lock'} files in {which}",
                      "keep the ledger on a local disk, or in PostgreSQL")
@@ -314,7 +315,7 @@ def _locks(path: Path) -> bool:
 
 
 def _release_and_fit() -> Iterator[Finding]:
-    """The whole way, with made-up rows that have an answer: y is twice x, and then a little more or less in turn."""
+    """Release and fit made-up rows with a known answer: y is 2x, alternately plus and minus 0.5."""
     import numpy as np
 
     import noisewise

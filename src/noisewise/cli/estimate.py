@@ -1,4 +1,4 @@
-"""``noisewise estimate``: a proportion, a rate or a mean from the noisy sum of one column, or from synthetic yes-or-no rows."""
+"""``noisewise estimate``: a proportion, rate or mean from the noisy sum of one column, or from synthetic binary rows."""
 
 from __future__ import annotations
 
@@ -25,23 +25,23 @@ def estimate(
     files: Annotated[list[Path], typer.Argument(metavar="FILE", help=(
         "Release files of kind gram or moments, or one of kind binary."))],
     column: Annotated[str | None, typer.Option("--column", "-c", autocompletion=released_columns, help=(
-        "A released column, or a level: ward[B]."))] = None,
+        "A released column, or a level such as ward[B]."))] = None,
     family: Annotated[str | None, typer.Option("--family", "-f", autocompletion=one_of(SUM_FAMILIES), help=(
         "bernoulli (a proportion), poisson (a rate), exponential (a mean) or normal (the mean of the clipped values)."))] = None,
     sigma: Annotated[float | None, typer.Option(help=(
-        "With --family normal: the standard deviation before clipping, if it is known."))] = None,
+        "With --family normal: the standard deviation before clipping, if known."))] = None,
     method: Annotated[str, typer.Option("--method", "-m", autocompletion=one_of(SUM_METHODS), help=(
         "exact; from the literature, for comparison: gibbs, naive."))] = "exact",
     rows: Annotated[int | None, typer.Option(min=1, help=(
-        "With kind binary, if the file does not say it: how many real rows there are."))] = None,
+        "With kind binary: the number of real rows, if the file does not state it."))] = None,
     draws: Annotated[int, typer.Option(help="Draws per chain.", min=1)] = 1000,
     seed: Seed = None, interval: Interval = 0.95, csv: Csv = None,
 ) -> None:
     """Estimate a proportion, a rate or a mean from the noisy sum of one column.
 
-    The interval accounts for the privacy noise, and for rows that were clipped to their bounds.
+    The interval accounts for the privacy noise and for clipping to the bounds.
 
-    With normal, the mean is that of the clipped values. A line with "if the column is" is right for that family only.
+    With normal, the mean is the mean of the clipped values. A line with "if the column is" holds for that family only.
 
     Example: noisewise estimate patients.nwr --column visits --family poisson
 
@@ -56,15 +56,15 @@ def estimate(
     binary = binary_release(files)
     if binary is not None:
         if len(files) > 1 or column is not None or family is not None or sigma is not None:
-            raise typer.BadParameter("a release of kind binary is of one column: give it alone, without --column, --family and "
+            raise typer.BadParameter("a release of kind binary has one column: give it alone, without --column, --family and "
                                      "--sigma")
         with out.working("Estimating"):
             found = noisewise.fit_binary(binary, rows=rows, method=method, draws=draws, seed=seed)
     else:
         if column is None or family is None:
-            raise typer.BadParameter("name the --column and its --family")
+            raise typer.BadParameter("--column and --family are required for this kind of release")
         if rows is not None:
-            raise typer.BadParameter("the release says how many rows there are", param_hint="'--rows'")
+            raise typer.BadParameter("only valid for kind binary; this release states its number of rows", param_hint="'--rows'")
         together = Sites.load(files, out.run()).together()
         with out.working("Estimating"):
             found = noisewise.fit_sum(column, together, family=family, sigma=sigma, method=method, draws=draws, seed=seed)
@@ -86,9 +86,9 @@ def _tell(out: Output, found: ParameterPosterior, interval: float) -> None:
     if problems:
         out.warn("do not trust these draws yet", *(("found", problem) for problem in problems))
     if info.method == "naive":
-        out.warn("naive: this ignores the privacy noise, and its interval is too narrow")
+        out.warn("naive ignores the privacy noise, so its interval is too narrow")
     elif not problems:
-        out.explain(f"{info.family}, method {info.method}, seed {info.seed}. The interval accounts for the privacy noise as well "
-                    "as for the number of rows.", style="dim")
+        out.explain(f"{info.family}, method {info.method}, seed {info.seed}. The interval accounts for sampling and for the "
+                    "privacy noise.", style="dim")
     out.document({"of": info.formula, "family": info.family, "method": info.method, "interval": interval, "seed": info.seed,
                   "draws": info.draws * info.chains, "terms": terms, "problems": problems})

@@ -1,10 +1,11 @@
-"""What every command has: an `Output`, ``--json``, ``--quiet`` and ``--traceback``, errors without tracebacks, and exit codes.
+"""Shared by every command: an `Output`, ``--json``, ``--quiet`` and ``--traceback``, errors without tracebacks, and exit codes.
 
-Errors and warnings are raised by the library, for people who write Python, in `noisewise.words`. Only the options of the command
-at hand are spoken of as options, and only commands that there are as commands: ``draws=4000`` is ``--draws 4000`` for ``fit``.
+The library raises errors and warnings worded for Python, marked up with `noisewise.words`. Here they are translated for the
+command line: ``draws=4000`` becomes ``--draws 4000`` for ``fit``. Names that are not options of the current command, and
+functions that are not commands, keep their Python form.
 
-On the data holder's side the text of an unexpected exception could quote a value of a row. It is not printed there unless
-``--traceback`` was given with the command; a setting of the environment, which may have been forgotten, is not enough.
+On the data holder's side, the text of an unexpected exception could quote a value from a row. It is printed only if the command
+was given ``--traceback``; an environment variable is not enough, because someone may have forgotten that it is set.
 """
 
 from __future__ import annotations
@@ -31,20 +32,22 @@ from noisewise.words import UNSAID, Either, Function, Option, Words, in_python
 FAILED: Final = 1
 OTHER_NAMES: Final = {"pooled": "pool", "trust": "trust_query", "blocks": "block", "shares": "share", "levels": "level",
                       "power": "target", "effects": "effect", "sigma": "assume", "columns": "assume", "correlations": "assume"}
-"""Parameters of the library that the command line calls otherwise."""
+"""Library parameters that have another name on the command line."""
 
 Work: TypeAlias = Callable[..., None]
 
 
 def guarded(*, holder: bool, options: Iterable[inspect.Parameter] | None = None) -> Callable[[Work], Work]:
-    """Make a command of a function whose first argument is an `Output`, and whose others are its options.
+    """Turn a function into a command. Its first argument is an `Output`, the others are its options.
 
-    ``holder``: it may touch confidential rows. ``options``: these instead of its own.
+    Args:
+        holder: Whether the command may touch confidential rows.
+        options: Options to use instead of the function's own parameters.
     """
 
     def decorate(function: Work) -> Work:
         @wraps(function)
-        def run(context: typer.Context, as_json: bool, quiet: bool, traceback: bool, **given: Any) -> None:
+        def run(context: typer.Context, as_json: bool, quiet: bool, traceback: bool, **given: object) -> None:
             out = _output(context, as_json, quiet, traceback)
             work_begins()
             try:
@@ -57,7 +60,7 @@ def guarded(*, holder: bool, options: Iterable[inspect.Parameter] | None = None)
                 raise typer.Exit(FAILED) from None
             except KeyboardInterrupt as stop:
                 raise _stopped(out, stop, holder) from None
-            except BrokenPipeError:  # whoever was reading has gone: `noisewise show x.nwr | head -1`
+            except BrokenPipeError:  # the reader has gone, as in `noisewise show x.nwr | head -1`
                 raise
             except Exception as error:
                 behind = _ctrl_c_behind(error)
@@ -76,26 +79,26 @@ def guarded(*, holder: bool, options: Iterable[inspect.Parameter] | None = None)
     return decorate
 
 
-def parameters(function: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
-    """The options that a function takes."""
+def parameters(function: Callable[..., object]) -> Mapping[str, inspect.Parameter]:
+    """Return the parameters of a function, with annotations evaluated."""
     return inspect.signature(function, eval_str=True).parameters
 
 
 def _output(context: typer.Context, as_json: AsJson = False, quiet: Quiet = False, traceback: Traceback = False) -> Output:
-    """Where a command says what it has to say. These are the options that every command has."""
-    before = context.obj if isinstance(context.obj, Output) else Output()  # the options before the name of the command
+    """Make the command's `Output`. The parameters are the options that every command has."""
+    before = context.obj if isinstance(context.obj, Output) else Output()  # options given before the command name
     out = context.obj = Output(as_json, before.quiet or quiet, before.traceback or traceback)
     return out
 
 
 def _stopped(out: Output, stop: KeyboardInterrupt, holder: bool) -> typer.Exit:
     code = why_stopped()
-    out.fail(WORDS[code] + (f"; {str(stop) or 'files are written whole or not at all'}" if holder else ""))
+    out.fail(WORDS[code] + (f"; {str(stop) or 'no file was left half-written'}" if holder else ""))
     return typer.Exit(code)
 
 
 def _ctrl_c_behind(error: BaseException | None) -> KeyboardInterrupt | None:
-    """Other libraries make another error of it, above all while they are being imported."""
+    """Return the Ctrl-C behind an error, if any: other libraries wrap it, above all while they are imported."""
     while error is not None and not isinstance(error, KeyboardInterrupt):
         error = error.__cause__ or error.__context__
     return error
@@ -103,7 +106,7 @@ def _ctrl_c_behind(error: BaseException | None) -> KeyboardInterrupt | None:
 
 @contextmanager
 def _warnings_in_words(out: Output, context: typer.Context, holder: bool) -> Iterator[None]:
-    """Our own warnings as a readable note. Those of other libraries could quote data, so the holder's side does not show them."""
+    """Print our warnings as notes. Hide those of other libraries on the holder's side, since they could quote data."""
     with warnings.catch_warnings():
         usual = warnings.showwarning
 
@@ -121,7 +124,7 @@ def _warnings_in_words(out: Output, context: typer.Context, holder: bool) -> Ite
 def _explain(out: Output, context: typer.Context, error: NoisewiseError) -> None:
     found, remedy = (None if words is None else spoken(words, context) for words in (error.found, error.advice))
     if found == repr(None):
-        found = "nothing was given"
+        found = "nothing"
     out.fail(error.rule, *[(label, words) for label, words in (("found", found), ("remedy", remedy)) if words])
     if out.traceback:
         tracebacks.print_exception(error, file=sys.stderr)
@@ -130,12 +133,12 @@ def _explain(out: Output, context: typer.Context, error: NoisewiseError) -> None
 
 
 def _report(out: Output, error: Exception, holder: bool) -> None:
-    """A bug. It is told without the text that could hold a row."""
+    """Report a bug, without any text that could quote a row."""
     kind = type(error).__name__
-    caution = "; on the data holder's side they may quote your data, so read them before you pass them on" if holder else ""
-    out.fail("something went wrong inside noisewise that should not have",
+    caution = "; the traceback may quote your data, so read it before you share it" if holder else ""
+    out.fail("internal error: this is a bug in noisewise",
              ("found", kind if holder or not str(error) else f"{kind}: {error}"),
-             ("remedy", "please report it with the command, the output of `noisewise --version`, and the details that "
+             ("remedy", "please report it with the command, the output of `noisewise --version`, and the traceback that "
                         f"--traceback shows{caution}"))
     if out.traceback or (not holder and os.environ.get("NOISEWISE_TRACEBACK", "0") not in ("", "0")):
         tracebacks.print_exception(error, file=sys.stderr)
@@ -144,7 +147,7 @@ def _report(out: Output, error: Exception, holder: bool) -> None:
 
 
 def spoken(words: str, context: typer.Context) -> str:
-    """The advice for whoever has typed this command.
+    """Translate a message for the command line of the current command.
 
     >>> from noisewise.cli.app import app
     >>> from noisewise.words import function, option
@@ -175,18 +178,18 @@ def spoken(words: str, context: typer.Context) -> str:
 
 
 def option_of(argument: str | None, context: typer.Context) -> str | None:
-    """What this command calls a parameter of the library; its own name where it has no such option."""
+    """Return this command's option for a library parameter, or the parameter's own name if there is no such option."""
     return None if argument is None else _options(context).get(OTHER_NAMES.get(argument, argument), argument)
 
 
 def _typed(value: object) -> str:
-    """A value as it is typed; names and their numbers as ``age=0.1``."""
+    """Write a value as one would type it; a mapping as ``age=0.1``."""
     if isinstance(value, Mapping):
         return " ".join(quote(f"{name}={number}") for name, number in value.items())
     return quote(str(value))
 
 
 def _options(context: typer.Context) -> Mapping[str, str]:
-    """The long name of every option of this command by the name of its parameter."""
+    """Return the long option name of every parameter of this command."""
     return {str(parameter.name): name for parameter in context.command.params for name in reversed(parameter.opts)
             if name.startswith("--")}
