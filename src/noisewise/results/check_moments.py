@@ -159,7 +159,7 @@ def references(statistics: Statistics, draws: Sequence[int]) -> Iterator[Referen
 
 def reference(c: Array, slopes: Array, weights: Array, root: Array, observed: Array, fitted: NDArray[np.intp], own: Array
               ) -> Reference:
-    """Compute the covariances of T from C_j, A_j, w_j, a root of the posterior's covariance, and T_j of the ``fitted`` statistics."""
+    """Compute the covariances of T from C_j, A_j, w_j, a root of the posterior's covariance, and the ``fitted`` T_j."""
     least = LEAST_SHARE if len(weights) > 1 else 1.0
     total = np.einsum("j,jkl->kl", weights**2, c[:, fitted][:, :, fitted])
     gain = _gain(np.einsum("j,jkp->kp", weights, slopes[:, fitted]), total, root)

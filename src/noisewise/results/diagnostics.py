@@ -2,7 +2,7 @@
 folding, and localization: an improved R-hat", Bayesian Analysis 16(2), in NumPy and for all parameters at once.
 
 Each function takes draws of shape (chains, draws, parameters) and returns one number per parameter. The result is NaN where the
-diagnostic is undefined: constant or non-finite draws, or fewer than four draws. If each chain is stuck at a different value, R-hat
+diagnostic is undefined: constant or non-finite draws, or fewer than four draws. If each chain is stuck at its own value, R-hat
 is infinite. A single chain is compared with itself, first half against second half.
 """
 

@@ -96,7 +96,7 @@ class GlmStatistics:
         return np.asarray(self.sizes @ np.array([holder.means for holder in self.holders]) / self.sizes.sum())
 
     def combinations(self, terms: Sequence[str], means: Array) -> Array:
-        """Combine the statistics into those shown: the mean; the terms and left-out columns, centred at their means; the squares."""
+        """Combine the statistics into those shown: the mean; the terms and left-out columns, centred; the squares."""
         named = [self.features[:, place] for place, term in enumerate(terms) if term != INTERCEPT]
         columns = [*named, *(np.eye(len(means))[place] for place in self.left_out.values())]
         shown = np.zeros((1 + len(columns) + self.squares, self.gaps.shape[1]))

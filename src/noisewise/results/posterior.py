@@ -155,7 +155,7 @@ class Posterior:
             reference: Values to mark for comparison: `{"age": 0.3}`, or several sets by name,
                 `{"true value": {"age": 0.3}, "non-private fit": {"age": 0.28}}`.
             terms: The terms to show; all by default.
-            ax: The Matplotlib axes to draw on; only with a single term.
+            ax: The Matplotlib axes to draw on, instead of a new figure.
             path: Also write the figure to this file (PNG, SVG or PDF, by its ending).
         """
         from noisewise import plots
@@ -208,8 +208,8 @@ class Posterior:
         again: str = "fit again with " + more + " and look at plot(kind='posterior')"
         too = "; and " + again if found > doubts else ""
         if doubts and not self.has_sigma:
-            remedy = ("use fewer predictors, without powers or products, or ask the data holder for a release with less noise and "
-                      "no norm bound") + too
+            remedy = ("use fewer predictors, without powers or products, or ask the data holder for a release with less noise "
+                      "and no norm bound") + too
         elif doubts and self.sites is not None:
             remedy = "fit with " + more + ", or with one set of coefficients for all sites (" + option("site", None) + ")"
         elif doubts and info.method in ("conditional", "conditional-flat", "collapsed"):
