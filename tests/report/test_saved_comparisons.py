@@ -52,7 +52,7 @@ def test_the_averaged_draws_are_a_posterior(path: Path) -> None:
 def test_each_file_is_read_as_what_it_is(path: Path, tmp_path: Path) -> None:
     made_fit(made_release()).save(tmp_path / "fit.npz")
     assert isinstance(load_result(path), Comparison) and isinstance(load_result(tmp_path / "fit.npz"), Posterior)
-    with pytest.raises(ResultError, match="holds no comparison"):
+    with pytest.raises(ResultError, match="does not hold a comparison"):
         Comparison.load(tmp_path / "fit.npz")
 
 

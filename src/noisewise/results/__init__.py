@@ -1,23 +1,24 @@
-"""From draws to what a person reads: summaries, intervals, predictions, ArviZ.
+"""Turn draws into what people read: summaries, intervals, predictions, ArviZ.
 
-Everything here works on draws and public declarations only; no row of confidential data and no privacy
-mechanism can be reached from this room.
+Everything here works on draws and public declarations only. Nothing in this room can reach confidential rows or a privacy
+mechanism.
 
-    fit_info.py     what a fit says about itself: FitInfo, PriorSummary
+    fit_info.py     how a fit was made: FitInfo, PriorSummary
     diagnostics.py  rank-normalised R-hat, bulk and tail effective sample size
-    posterior.py    Posterior, the one object a user holds; it wires the files below
+    posterior.py    Posterior, the object users hold; it wires the files below
     point_estimate.py  PointEstimate, for releases that allow no posterior
-    summary.py      the tables of coefficients and of ratios, and their problems in plain words
-    sites.py        random effects by site: how much the sites differ, and each site's own coefficients
+    summary.py      tables of coefficients and ratios, and the problems with them in plain words
+    sites.py        random effects by site: how much the sites differ, and each site's coefficients
     new_rows.py     new rows (pandas, polars, Arrow, dict) -> checked columns
-    families.py     what a result needs to know of a family: its response, its inverse link, what a ratio is called
+    families.py     what a result needs to know about a family: response, inverse link, name of the ratio
     prediction.py   credible and predictive intervals for new rows
-    checks.py       the predictive check of a fit against released statistics; check_moments.py and check_tails.py
-                    hold its mathematics, check_findings.py its table and what it found, in words
-    comparison.py   Comparison, the probabilities of models and coefficients averaged over them
+    checks.py       the predictive check of a fit against released statistics; the mathematics is in check_moments.py and
+                    check_tails.py, the table and the findings in words are in check_findings.py
+    glm_checks.py   the same check for logistic, probit and Poisson regressions
+    comparison.py   Comparison: model probabilities and model-averaged coefficients
     method_comparison.py    several methods side by side
-    parameter_posterior.py  the parameters of a distribution, where there is no regression
-    answers.py      what a partition release says: answers and tests
+    parameter_posterior.py  the parameters of a distribution, without a regression
+    answers.py      answers and tests from a partition release
     arviz_export.py ArviZ
     store.py        one .npz file, without pickle
 """

@@ -1,4 +1,4 @@
-"""What a partition release says: answers and tests, each with a name and a sentence, in a table that people want to look at."""
+"""Answers and tests from a partition release, each with a name and a sentence, and as a table."""
 
 from __future__ import annotations
 
@@ -20,13 +20,14 @@ One = TypeVar("One", "Answer", "HypothesisTest")
 
 @dataclass(frozen=True, eq=False)
 class PartitionResults(Generic[One]):
-    """What a partition release says, in the order of its questions; ``parts`` is the number of random parts of the table."""
+    """Results of a partition release, in the order of its questions; ``parts`` is the number of random parts of the table."""
 
     formula: str
     parts: int
 
     @property
     def items(self) -> tuple[One, ...]:
+        """The answers or tests."""
         raise NotImplementedError
 
     def __iter__(self) -> Iterator[One]:
@@ -36,13 +37,14 @@ class PartitionResults(Generic[One]):
         return len(self.items)
 
     def __getitem__(self, name: str) -> One:
-        """An item by its name."""
+        """Return the item with this name."""
         for one in self.items:
             if one.name == name:
                 return one
         raise KeyError(name)
 
     def summary(self) -> pd.DataFrame:
+        """Tabulate the items, one line each."""
         raise NotImplementedError
 
     def __repr__(self) -> str:
@@ -60,8 +62,8 @@ class PartitionResults(Generic[One]):
 class Answer:
     """One answer.
 
-    ``draws`` are from the distribution that the noise implies; ``raw`` is the released number, where it is one; ``limits`` are
-    those that the parts' values were clipped to, where the answer has their units.
+    ``draws`` come from the distribution that the noise implies. ``raw`` is the released number, if the answer is one. ``limits``
+    are the limits that the parts' values were clipped to, if the answer has their units.
     """
 
     name: str
@@ -75,7 +77,7 @@ class Answer:
     limits: tuple[float, float] | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """For machines, without the draws."""
+        """Return the answer as JSON-ready data, without the draws."""
         return {"name": self.name, "kind": self.kind, "point": self.point, "lower": self.lower, "upper": self.upper,
                 "released": self.raw, "limits": None if self.limits is None else list(self.limits), "sentence": self.sentence}
 
@@ -89,10 +91,11 @@ class Answers(PartitionResults[Answer]):
 
     @property
     def items(self) -> tuple[Answer, ...]:
+        """The answers."""
         return self.answers
 
     def summary(self) -> pd.DataFrame:
-        """One line for each answer."""
+        """Tabulate the answers, one line each."""
         import pandas as pd
 
         return pd.DataFrame(
@@ -100,13 +103,13 @@ class Answers(PartitionResults[Answer]):
             columns=["kind", "point", "lower", "upper"], index=pd.Index([one.name for one in self.answers], name="answer"))
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
-        """Points and intervals: probabilities on one axis from 0 to 1, everything else on an axis of its own."""
+        """Plot points and intervals: probabilities share one axis from 0 to 1, everything else has its own axis."""
         from noisewise.plots.answers import draw_answers
 
         return draw_answers(self, path)
 
     def to_dict(self) -> dict[str, Any]:
-        """For machines, without the draws."""
+        """Return the answers as JSON-ready data, without the draws."""
         return {"formula": self.formula, "parts": self.parts, "probability": self.probability,
                 "answers": [one.to_dict() for one in self.answers]}
 
@@ -115,9 +118,9 @@ class Answers(PartitionResults[Answer]):
 class HypothesisTest:
     """One test.
 
-    ``critical``: for each level, where the null hypothesis is rejected: at or below the first number, at or above the second.
-    ``uncalibrated``: the critical values of someone who ignores parts, clipping and noise, where there are such.
-    ``hypothesis`` is what is tested, ``measure`` what the statistic is, both in words.
+    ``critical`` gives two numbers for each level: the null hypothesis is rejected at or below the first, or at or above the
+    second. ``uncalibrated`` gives the critical values one would use when ignoring parts, clipping and noise, if there are any.
+    ``hypothesis`` is what is tested and ``measure`` is what the statistic is, both in words.
     """
 
     name: str
@@ -134,7 +137,7 @@ class HypothesisTest:
         return self.p_value <= level
 
     def to_dict(self) -> dict[str, Any]:
-        """For machines. A critical value of None: nothing is rejected on that side."""
+        """Return the test as JSON-ready data. A critical value of None means that nothing is rejected on that side."""
         known = self.uncalibrated or {}
         return {"name": self.name, "hypothesis": self.hypothesis, "measure": self.measure, "statistic": self.statistic,
                 "p_value": self.p_value, "sides": self.sides,
@@ -145,6 +148,7 @@ class HypothesisTest:
 
     @property
     def sentence(self) -> str:
+        """The decision at each level, the p-value and the statistic, in words."""
         decisions = ", ".join(f"{'rejected' if self.rejects(level) else 'not rejected'} at {level:g}" for level in self.critical)
         return (f"{self.hypothesis}: {decisions}; p = {self.p_value:.3g}. The {self.measure} over the parts is "
                 f"{self.statistic:.3g}.")
@@ -162,10 +166,11 @@ class HypothesisTests(PartitionResults[HypothesisTest]):
 
     @property
     def items(self) -> tuple[HypothesisTest, ...]:
+        """The tests."""
         return self.tests
 
     def summary(self) -> pd.DataFrame:
-        """One line for each test."""
+        """Tabulate the tests, one line each."""
         import pandas as pd
 
         lines = [{"statistic": one.statistic, "p": one.p_value,
@@ -174,5 +179,5 @@ class HypothesisTests(PartitionResults[HypothesisTest]):
         return pd.DataFrame(lines, index=pd.Index([one.name for one in self.tests], name="test"))
 
     def to_dict(self) -> dict[str, Any]:
-        """For machines."""
+        """Return the tests as JSON-ready data."""
         return {"formula": self.formula, "parts": self.parts, "tests": [one.to_dict() for one in self.tests]}

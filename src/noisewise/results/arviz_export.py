@@ -1,4 +1,4 @@
-"""Draws for ArviZ: InferenceData for ArviZ 0.x, an xarray DataTree for ArviZ 1.x."""
+"""Export draws to ArviZ: InferenceData for ArviZ 0.x, an xarray DataTree for ArviZ 1.x."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from noisewise.results.fit_info import SIGMA, FitInfo
 
 
 def to_arviz(samples: Array, terms: tuple[str, ...], info: FitInfo, diverging: Flags | None) -> Any:
-    """Variables `coefficient` (chain, draw, term) and, in a linear regression, `sigma` (chain, draw)."""
+    """Return the variables `coefficient` (chain, draw, term) and, in a linear regression, `sigma` (chain, draw)."""
     try:
         import arviz
         import xarray
     except ImportError as error:
-        raise ResultError("the export needs ArviZ", found=str(error), remedy="pip install 'noisewise[arviz]'") from error
+        raise ResultError("the export requires ArviZ", found=str(error), remedy="pip install 'noisewise[arviz]'") from error
     chains, draws, _ = samples.shape
     sampled = {"chain": np.arange(chains), "draw": np.arange(draws)}
     attributes = {"inference_library": "noisewise", "method": info.method, "family": info.family, "formula": info.formula,
@@ -29,7 +29,7 @@ def to_arviz(samples: Array, terms: tuple[str, ...], info: FitInfo, diverging: F
     groups = {"posterior": xarray.Dataset(variables, coords={**sampled, "term": named}, attrs=attributes)}
     if diverging is not None:
         groups["sample_stats"] = xarray.Dataset({"diverging": (("chain", "draw"), diverging)}, coords=sampled, attrs=attributes)
-    # The version decides: ArviZ 1.x still answers to the name InferenceData, with a warning and another class.
+    # Go by the version: ArviZ 1.x still has the name InferenceData, but warns and returns another class.
     if int(arviz.__version__.partition(".")[0]) >= 1:
         return xarray.DataTree.from_dict(groups)
     container: Any = arviz.InferenceData

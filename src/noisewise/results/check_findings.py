@@ -1,4 +1,4 @@
-"""The table of a predictive check, and what it found in words."""
+"""The table of a predictive check, and its findings in words."""
 
 from __future__ import annotations
 
@@ -17,38 +17,40 @@ DISPERSION = "dispersion"
 LEFT_OUT = " (left out)"
 NAMED_HOLDERS = 10
 ENOUGH_OTHERS = 10
-MORE = "real counts often do, and the intervals are then too short"
-LESS = "real counts seldom do, but a predictor far from normal with a strong effect looks so, and its coefficient is then wrong"
+MORE = "this is common in real data, and it makes the intervals too short"
+LESS = ("this is rare in real data; a predictor that is far from normal and has a strong effect can cause it, and its "
+        "coefficient is then wrong")
 CLEAR = 3.0
-"""So many standard deviations are taken for a fact, where the question is only how to say it."""
+"""Number of standard deviations that counts as a fact when choosing how to word a finding."""
 
 
 @dataclass
 class Lines:
-    """The table, line by line: one for each holder and statistic."""
+    """Collects the table, one line for each holder and statistic."""
 
     interval: float
     records: list[tuple[object, ...]] = field(default_factory=list)
 
     @property
     def deviations(self) -> float:
-        """So many standard deviations are half of an interval."""
+        """Half the width of the interval, in standard deviations."""
         from scipy.special import ndtri
 
         return float(ndtri((1 + self.interval) / 2))
 
     def add(self, holder: str, statistic: str, expected: float, gap: float, half: float, p: float) -> None:
-        """``gap``: observed less expected; ``half``: of the interval."""
+        """Add a line; ``gap`` is observed minus expected, ``half`` is half the width of the interval."""
         self.records.append((holder, statistic, expected + gap, expected, expected - half, expected + half, p))
 
     def add_distance(self, holder: str, value: float, freedom: float, p: float) -> None:
-        """Of all statistics together: a chi-square."""
+        """Add the distance of all statistics together, a chi-square."""
         from scipy.special import chdtri
 
         ends = (float(chdtri(freedom, tail)) for tail in ((1 + self.interval) / 2, (1 - self.interval) / 2))
         self.records.append((holder, OVERALL, value, freedom, *ends, p))
 
     def table(self) -> pandas.DataFrame:
+        """Return the lines as a table, indexed by holder and statistic."""
         import pandas
 
         columns = ["holder", "statistic", "observed", "expected", "lower", "upper", "p"]
@@ -56,7 +58,7 @@ class Lines:
 
 
 def problems(table: pandas.DataFrame, level: float) -> list[str]:
-    """Each one sentence. The level is halved between holders' distances and single statistics, then shared among them."""
+    """List what does not fit, one sentence each. The level is split between distances and single statistics, then among each."""
     flat = table.reset_index()
     holders = flat[flat["holder"] != ALL]
     count = holders["holder"].nunique()
@@ -67,11 +69,11 @@ def problems(table: pandas.DataFrame, level: float) -> list[str]:
     whole, left_out = shared[shared["statistic"] == OVERALL], shared[shared["statistic"] != OVERALL]
     spread = _dispersion(left_out if count > 1 else striking, level / 4 / max(len(left_out), 1) if count > 1 else 1.0)
     if spread and _alike(single[single["statistic"] == DISPERSION], striking):
-        striking = striking[striking["statistic"] != DISPERSION]  # none is to be named for what is so everywhere
+        striking = striking[striking["statistic"] != DISPERSION]  # don't single out a holder for what happens everywhere
     else:
         spread = []
     far = set(distance.loc[distance["p"] < level / 4 / count, "holder"]) | set(striking["holder"])
-    # The worst first: one that is far out also draws the fit away from the others.
+    # Worst first: a holder that is far out also pulls the fit away from the others.
     size = (holders["observed"] - holders["expected"]).abs() / (holders["upper"] - holders["lower"])
     size = size.where(holders["statistic"] == OVERALL, 0.0) if count > 1 else size
     order = size.groupby(holders["holder"], sort=False).max().sort_values(ascending=False, kind="stable").index
@@ -79,24 +81,25 @@ def problems(table: pandas.DataFrame, level: float) -> list[str]:
     for name in [name for name in order if name in far][: 1 if count == 2 else None]:
         reasons = [_reason(row) for _, row in striking[striking["holder"] == name].iterrows()]
         overall = [f"overall p {_probability(p)}" for p in distance.loc[distance["holder"] == name, "p"]]
-        words = {1: f"the release of holder {name} does not fit", 2: f"the two holders differ; at {name} compared with both"}
+        words = {1: f"the model does not fit the release of holder {name}",
+                 2: f"the two holders differ; at {name} compared with both"}
         found.append(f"{words.get(count, f'holder {name} does not fit the others')}: {'; '.join(reasons + overall)}")
     p = _agreement(whole, distance[~distance["holder"].isin(far)], bool(far))
     if p < level / 4:
         which = "other holders" if far else "holders"
-        found.append(f"the {which} together differ by more than chance (p {_probability(p)}), although none of them stands out")
+        found.append(f"the {which} differ by more than chance (p {_probability(p)}), although none stands out")
     for _, row in left_out[left_out["p"] < level / 4 / max(len(left_out), 1)].iterrows():
         statistic, probability = str(row["statistic"]), _probability(float(row["p"]))
         if statistic.endswith(LEFT_OUT):
             column = statistic.removeprefix("residual × ").removesuffix(LEFT_OUT)
             found.append(f"the residuals depend on {column}, which the formula leaves out (p {probability})")
         elif statistic == MEAN_RESPONSE:
-            found.append(f"at all holders together {_reason(row)} (p {probability})")
+            found.append(f"over all holders, {_reason(row)} (p {probability})")
     return _short(found + spread)
 
 
 def _dispersion(rows: pandas.DataFrame, level: float) -> list[str]:
-    """Whether the counts as a whole vary as a Poisson distribution says, and what follows if they do not."""
+    """Report counts that vary more or less than a Poisson distribution does, and what that implies."""
     chosen = rows[(rows["statistic"] == DISPERSION) & (rows["p"] < level)]
     found = []
     for _, row in chosen.iterrows():
@@ -107,7 +110,7 @@ def _dispersion(rows: pandas.DataFrame, level: float) -> list[str]:
 
 
 def _alike(rows: pandas.DataFrame, striking: pandas.DataFrame) -> bool:
-    """Whether counts vary too much not only at those holders where that is striking, but also at the rest as a whole."""
+    """Whether the dispersion is also clearly off at the remaining holders together, besides those where it is striking."""
     from scipy.special import ndtri
 
     rest = rows[~rows.index.isin(striking.index)]
@@ -119,12 +122,12 @@ def _alike(rows: pandas.DataFrame, striking: pandas.DataFrame) -> bool:
 
 
 def _agreement(together: pandas.DataFrame, rest: pandas.DataFrame, some_stand_out: bool) -> float:
-    """The probability that the holders, or those that do not stand out, differ as much as they do by chance."""
+    """Probability that chance makes the holders (or those that do not stand out) differ this much."""
     from scipy.special import chdtrc
 
     if not some_stand_out:
         return float(together["p"].min()) if len(together) else 1.0
-    # A few that stand out move the fit, and with it all others: only where there are many does their sum say something.
+    # Holders that stand out shift the fit for everyone else, so the sum over the others means something only if there are many.
     return float(chdtrc(rest["expected"].sum(), rest["observed"].sum())) if len(rest) >= ENOUGH_OTHERS else 1.0
 
 
@@ -138,8 +141,8 @@ def _reason(row: pandas.Series) -> str:
     if statistic == MEAN_RESPONSE:
         return f"the mean response is {'higher' if more else 'lower'} than expected ({numbers})"
     if statistic == DISPERSION:
-        return f"counts vary {'more' if more else 'less'} than Poisson ones (their variance is {numbers} times that)"
-    return f"the coefficient of {statistic.removeprefix('residual × ')} seems {'larger' if more else 'smaller'} there"
+        return f"counts vary {'more' if more else 'less'} than Poisson counts (variance ratio {numbers})"
+    return f"the coefficient of {statistic.removeprefix('residual × ')} looks {'larger' if more else 'smaller'} there"
 
 
 def _probability(p: float) -> str:
@@ -149,4 +152,4 @@ def _probability(p: float) -> str:
 def _short(found: list[str]) -> list[str]:
     if len(found) <= NAMED_HOLDERS:
         return found
-    return [*found[:NAMED_HOLDERS], f"and {len(found) - NAMED_HOLDERS} more of the kind"]
+    return [*found[:NAMED_HOLDERS], f"and {len(found) - NAMED_HOLDERS} more"]

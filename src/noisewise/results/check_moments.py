@@ -1,15 +1,14 @@
-"""The mathematics of the predictive check: how far a holder's released statistics may be from what a fit expects of them.
+"""The mathematics of the predictive check: how far a holder's released statistics may stray from what a fit expects.
 
-In units of half the response's range: c is the residual's combination of the released columns, Ŵ_j a holder's released matrix
-with n_j rows, D the directions that are looked at (the predictors, and columns that the formula leaves out). T_j is the average
-over the posterior's draws of
+In units of half the response's range, c expresses the residual as a combination of the released columns, Ŵ_j is a holder's
+released matrix with n_j rows, and D holds the directions to check (the predictors, and columns that the formula leaves out). T_j
+averages over the posterior's draws
 
     h_j(θ) = ( DᵀŴ_j c ,  cᵀŴ_j c − n_j σ² ),      Cov(T_j) = C_j + A_j V A_jᵀ − w_j (A_j V AᵀC⁻¹ C_j + its transpose),
 
-with C_j the covariance of h_j at the true θ = (β, σ²), V the posterior's covariance, A_j = ∂h_j/∂θ, w the weights with which
-holders are added up, A = Σ w_k A_k and C = Σ w_k² C_k: docs/methods.md ("The predictive check") derives it. A covariance that is
-computed at one draw gives one probability of a value as far out as the observed one; a predictive p-value is the average over
-draws.
+where C_j is the covariance of h_j at the true θ = (β, σ²), V the posterior's covariance, A_j = ∂h_j/∂θ, w the holders' weights in
+the fit, A = Σ w_k A_k and C = Σ w_k² C_k. docs/methods.md ("The predictive check") derives this. The covariance at one draw gives
+the probability of a value at least as far out as the observed one; a predictive p-value averages that over draws.
 """
 
 from __future__ import annotations
@@ -23,31 +22,32 @@ from numpy.typing import NDArray
 from noisewise.arrays import Array
 
 LEAST_SHARE = 0.25
-"""Of C_j. A holder that alone determines most of the fit leaves less; there the check errs towards saying that all is well."""
+"""Smallest share of C_j that Cov(T_j) may shrink to. A holder that determines most of the fit would leave less; the floor makes
+the check report fewer problems there."""
 
 
 @dataclass(frozen=True)
 class Statistics:
-    """The released statistics of J holders and the draws (coefficients, variance) that are to explain them."""
+    """The released statistics of J holders, and the draws (coefficients, variance) that should explain them."""
 
     matrices: Array
     """Ŵ_j: (J, size, size)."""
     counts: Array
-    """n_j as it was released, noisy where it is not public; of averaged rows the number of groups."""
+    """n_j as released, noisy unless it is public; the number of groups if rows were averaged."""
     noise: Array
-    """Variances of the entries off the diagonal, on it, and in the corner: (J, 3)."""
+    """Noise variances of the entries off the diagonal, on it, and in the corner: (J, 3)."""
     features: Array
     """The predictors as combinations of released columns."""
     directions: Array
-    """D: as many columns as there are predictors, which span the same space, and then those left out."""
+    """D: first columns that span the predictors' space, one per predictor; then the columns left out of the formula."""
     own: Array
-    """How each holder's statistics are shown: as these combinations of h, (J, directions + 1, directions + 1)."""
+    """The combinations of h that are shown for each holder: (J, directions + 1, directions + 1)."""
     residuals: Array
-    """c of each draw: (draws, size)."""
+    """c for each draw: (draws, size)."""
     coefficients: Array
-    """β of each draw in the residual's units: c = target − features @ β."""
+    """β for each draw, in the residual's units: c = target − features @ β."""
     variances: Array
-    """σ² of each draw."""
+    """σ² for each draw."""
 
     @property
     def rows(self) -> Array:
@@ -55,7 +55,7 @@ class Statistics:
         return np.maximum(self.counts, 1.0)
 
     def averages(self) -> Array:
-        """T: the average of h over the draws, (J, directions + 1)."""
+        """T, the average of h over the draws: (J, directions + 1)."""
         mean = self.residuals.mean(axis=0)
         products = self.residuals.T @ self.residuals / len(self.residuals)
         along = np.einsum("ak,jab,b->jk", self.directions, self.matrices, mean, optimize=True)
@@ -63,7 +63,7 @@ class Statistics:
         return np.column_stack([along, squares])
 
     def slopes(self) -> Array:
-        """A: the derivatives of h by (β, σ²), (J, directions + 1, predictors + 1)."""
+        """A, the derivatives of h with respect to (β, σ²): (J, directions + 1, predictors + 1)."""
         mean = self.residuals.mean(axis=0)
         products = np.einsum("jab,bp->jap", self.matrices, self.features)
         along = -np.einsum("ak,jap->jkp", self.directions, products)
@@ -73,16 +73,16 @@ class Statistics:
         return slopes
 
     def spread(self) -> Array:
-        """DᵀS̃_jD: what was released, projected to the positive semidefinite cone."""
+        """DᵀS̃_jD: the released matrix, projected onto the positive semidefinite cone."""
         grams = np.einsum("ak,jab,bl->jkl", self.directions, self.matrices, self.directions, optimize=True)
-        # Only a scale for each direction: noise may have made a sum of squares negative, so the sizes of all entries count.
+        # Only a scale for each direction. Noise may have made a sum of squares negative, so use the sizes of all entries.
         lengths = np.sqrt(np.maximum(np.abs(grams).mean(axis=(0, 2)), np.finfo(float).tiny ** 0.25))
         values, vectors = np.linalg.eigh(grams / np.outer(lengths, lengths))
         positive = np.einsum("jka,ja,jla->jkl", vectors, np.maximum(values, 0.0), vectors)
         return np.asarray(positive * np.outer(lengths, lengths))
 
     def weights(self) -> Array:
-        """With which the fit adds the holders up: a holder with more noise per row counts less."""
+        """The holders' weights in the fit: more noise per row means less weight."""
         orthonormal = np.linalg.qr(self.features / np.linalg.norm(self.features, axis=0))[0]
         mean = self.residuals.mean(axis=0)
         gram = np.einsum("ap,jab,bp->", orthonormal, self.matrices, orthonormal)
@@ -91,7 +91,7 @@ class Statistics:
         return np.asarray(weights / weights.max())
 
     def covariances(self, draw: int, spread: Array) -> Array:
-        """C of every holder at one draw: (J, directions + 1, directions + 1)."""
+        """C for every holder at one draw: (J, directions + 1, directions + 1)."""
         c, variance = self.residuals[draw], self.variances[draw]
         kinds = np.stack(noise_covariances(c, variance, self.directions))
         result = np.einsum("ji,ikl->jkl", self.noise, kinds)
@@ -101,10 +101,10 @@ class Statistics:
 
 
 def covariance_root(theta: Array) -> Array:
-    """F with F Fᵀ the covariance of draws (draws, parameters)."""
+    """Return F such that F Fᵀ is the covariance of the draws (draws, parameters)."""
     away = theta - theta.mean(axis=0)
     sd = away.std(axis=0)
-    # What never moves (one draw, or the sigma of a method that fixes it) differs by rounding at most, without correlations.
+    # A parameter that never moves (one draw, or a method that fixes sigma) varies by rounding at most; treat it as constant.
     standard = np.where(sd > 1e-12 * np.abs(theta).max(axis=0), away / np.maximum(sd, np.finfo(float).tiny), 0.0)
     values, vectors = np.linalg.eigh(standard.T @ standard / len(theta))
     return np.asarray(sd[:, None] * vectors * np.sqrt(np.maximum(values, 1e-12)))
@@ -136,20 +136,20 @@ def _bordered(directions: Array, block: Array, border: Array, last: float) -> Ar
 
 @dataclass(frozen=True)
 class Reference:
-    """At one draw: covariances of T, for each holder (in its own combinations) and for all together."""
+    """Covariances of T at one draw, for each holder (in its own combinations) and for all together."""
 
     holders: Array
     """Cov(T_j): (J, directions + 1, directions + 1)."""
     together: Array
     """Cov(Σ T_j)."""
     agreement: tuple[float, float]
-    """The squared length of all T_j that were fitted, and its degrees of freedom."""
+    """The squared length of all fitted T_j, and its degrees of freedom."""
 
 
 def references(statistics: Statistics, draws: Sequence[int]) -> Iterator[Reference]:
-    """The covariances at each of some draws."""
+    """Yield the covariances at each of the given draws."""
     predictors = statistics.features.shape[1]
-    fitted = np.append(np.arange(predictors), statistics.directions.shape[1])  # the statistics that the fit has used
+    fitted = np.append(np.arange(predictors), statistics.directions.shape[1])  # the statistics that the fit used
     slopes, spread, weights = statistics.slopes(), statistics.spread(), statistics.weights()
     root = covariance_root(np.column_stack([statistics.coefficients, statistics.variances]))
     observed = statistics.averages()[:, fitted]
@@ -159,11 +159,11 @@ def references(statistics: Statistics, draws: Sequence[int]) -> Iterator[Referen
 
 def reference(c: Array, slopes: Array, weights: Array, root: Array, observed: Array, fitted: NDArray[np.intp], own: Array
               ) -> Reference:
-    """From C_j, A_j, w_j, a root of the posterior's covariance, and T_j of the statistics that the fit has used (``fitted``)."""
+    """Compute the covariances of T from C_j, A_j, w_j, a root of the posterior's covariance, and the ``fitted`` T_j."""
     least = LEAST_SHARE if len(weights) > 1 else 1.0
     total = np.einsum("j,jkl->kl", weights**2, c[:, fitted][:, :, fitted])
     gain = _gain(np.einsum("j,jkp->kp", weights, slopes[:, fitted]), total, root)
-    # At most the likelihood's own covariance counts: draws that are wider (an inefficient method) explain no more than that.
+    # Count at most the likelihood's own covariance: wider draws (from an inefficient method) explain no more than that.
     fit = np.einsum("jkp,pq,jlq->jkl", slopes, gain.posterior, slopes, optimize=True)
     cross = np.einsum("j,jkp,pf,jfl->jkl", weights, slopes, gain.matrix, c[:, fitted], optimize=True)
     all_slopes = slopes.sum(axis=0)
@@ -177,11 +177,12 @@ def reference(c: Array, slopes: Array, weights: Array, root: Array, observed: Ar
 
 
 def _agreement(observed: Array, covariances: Array, slopes: Array, weights: Array, gain: _Gain) -> tuple[float, float]:
-    """The squared length of all T_j together in units of their joint covariance, and the number of its degrees of freedom.
+    """Return the squared length of all T_j together, in units of their joint covariance, and its degrees of freedom.
 
-    In units in which every C_j is the identity, R_j being its root, their covariance is M = I + B V Bᵀ − B Dᵀ − D Bᵀ with
-    B_j = R_j⁻¹A_j and D_j = w_j R_jᵀ(V AᵀC⁻¹)ᵀ: the identity but for the span of B and D. Directions that the fit has used up, of
-    variance below ``LEAST_SHARE``, are left out. Where holders' predictors differ, others have a variance far above 1.
+    Let R_j be a root of C_j. In units where every C_j is the identity, the covariance is M = I + B V Bᵀ − B Dᵀ − D Bᵀ with
+    B_j = R_j⁻¹A_j and D_j = w_j R_jᵀ(V AᵀC⁻¹)ᵀ, which differs from the identity only on the span of B and D. Directions that the
+    fit has used up (variance below ``LEAST_SHARE``) are left out. Where the holders' predictors differ, other directions have a
+    variance far above 1.
     """
     root = whitening_root(covariances)
     values = np.linalg.solve(root, observed[:, :, None]).ravel()
@@ -218,7 +219,7 @@ def _gain(slope: Array, covariance: Array, root: Array) -> _Gain:
 
 
 def _at_least(covariances: Array, bounds: Array, share: float) -> Array:
-    """The covariances, raised to a share of the bounds where they are below it in any direction."""
+    """Raise the covariances to a share of the bounds in every direction where they fall below it."""
     root = whitening_root(bounds)
     inside = np.linalg.solve(root, np.linalg.solve(root, covariances).transpose(0, 2, 1))
     values, vectors = np.linalg.eigh((inside + inside.transpose(0, 2, 1)) / 2)
@@ -227,13 +228,13 @@ def _at_least(covariances: Array, bounds: Array, share: float) -> Array:
 
 
 def squared_lengths(covariances: Array, values: Array) -> Array:
-    """Of each holder's values in units of their covariance."""
+    """Squared length of each holder's values, in units of their covariance."""
     whitened = np.linalg.solve(whitening_root(covariances), values[:, :, None])[:, :, 0]
     return np.asarray(np.sum(whitened**2, axis=1))
 
 
 def whitening_root(covariances: Array) -> Array:
-    """Cholesky factors, of matrices whose entries may differ by orders of magnitude."""
+    """Cholesky factors of matrices whose entries may differ by orders of magnitude."""
     sd = np.sqrt(np.einsum("jkk->jk", covariances))
     correlation = covariances / (sd[:, :, None] * sd[:, None, :]) + 1e-9 * np.eye(covariances.shape[1])
     return np.asarray(sd[:, :, None] * np.linalg.cholesky(correlation))

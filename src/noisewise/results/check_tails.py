@@ -1,9 +1,9 @@
 """Tail probabilities of the predictive check where the privacy noise is not normal.
 
-Laplace noise has an excess kurtosis of 3. A statistic is a sum of many entries' noise and of residuals, so it is closer to
-normal, but not in the tails that decide whether a holder is named. The fourth moments are matched: with E Q² = k(k+2)(1 + r) for
-the squared length Q of k whitened statistics, a multivariate t distribution with 4 + 2/r degrees of freedom has the same r.
-For normal noise r = 0, and the probabilities are those of the normal and the chi-square distribution.
+Laplace noise has an excess kurtosis of 3. A statistic sums the noise of many entries and residuals, so it is closer to normal,
+but not in the tails that decide whether a holder is named. So match the fourth moments: if E Q² = k(k+2)(1 + r) for the squared
+length Q of k whitened statistics, a multivariate t distribution with 4 + 2/r degrees of freedom has the same r. Normal noise has
+r = 0 and gives the normal and chi-square probabilities.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from noisewise.results.check_moments import Statistics, whitening_root
 
 LAPLACE_EXCESS = 3.0
 MOST = 1e6
-"""Degrees of freedom beyond which a t distribution is a normal one."""
+"""Degrees of freedom beyond which a t distribution is treated as normal."""
 
 
 @dataclass(frozen=True)
 class Tails:
-    """Excess fourth moments of each holder's statistics: E z⁴ − 3 of each, E Q² − k(k+2) of all that were fitted."""
+    """Excess fourth moments of each holder's statistics: E z⁴ − 3 for each, E Q² − k(k+2) for all fitted ones together."""
 
     single: Array
     together: Array
 
     @classmethod
     def of(cls, statistics: Statistics, laplace: NDArray[np.bool_], covariances: Array, fitted: NDArray[np.intp]) -> Tails:
-        """At the draws' average; ``laplace`` says which holders' noise it is."""
+        """Compute the moments at the average draw; ``laplace`` marks the holders with Laplace noise."""
         single = np.zeros(covariances.shape[:2])
         together = np.zeros(len(covariances))
         if laplace.any():
@@ -62,7 +62,7 @@ class Tails:
         """P(ΣQ ≥ total) for the squared length of all ``free`` statistics: a gamma distribution with the right variance."""
         from scipy.special import gammaincc
 
-        if free <= 0.0:  # a single holder: the fit has used up everything
+        if free <= 0.0:  # with a single holder, the fit has used up everything
             return 1.0
         variance = 2.0 * free + float(self.together.sum())
         return float(gammaincc(free**2 / variance, total * free / variance))
@@ -80,7 +80,7 @@ def _freedom(ratio: Array) -> Array:
 
 
 def _effects(statistics: Statistics) -> tuple[Array, NDArray[np.intp]]:
-    """What one unit of noise on each entry of the upper triangle does to (DᵀEc, cᵀEc − σ²E₀₀), and the class of each entry."""
+    """Effect on (DᵀEc, cᵀEc − σ²E₀₀) of one unit of noise in each entry of the upper triangle, and the class of each entry."""
     c, d = statistics.residuals.mean(axis=0), statistics.directions
     i, j = np.triu_indices(len(c))
     once = np.where(i == j, 0.5, 1.0)

@@ -1,4 +1,4 @@
-"""The predictive check: do the released statistics look as the fit says they should, at every holder?
+"""The predictive check: do every holder's released statistics look the way the fit expects?
 
 ``Posterior.check(release)`` returns a `PredictiveCheck`. The mathematics is in ``check_moments``.
 """
@@ -33,11 +33,11 @@ if TYPE_CHECKING:
 
 
 DRAWS = 64
-"""So many draws, evenly spaced, are averaged over: covariances differ little between draws."""
+"""Number of evenly spaced draws to average over; covariances differ little between draws."""
 ROWS_OVER_NOISE = 5.0
-"""A holder with fewer rows than so many standard deviations of the noise has no mean of its own; the common one is taken."""
+"""A holder needs at least this many standard deviations of the noise in rows; otherwise the mean over all holders is used."""
 LEVEL = 0.01
-"""The probability with which `problems` names anything at all if the model holds for every holder."""
+"""The probability that `problems` reports anything although the model holds for every holder."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,36 +45,36 @@ class PredictiveCheck:
     """Observed and expected statistics of every holder.
 
     ``table`` has one row for each holder and statistic, with the index (holder, statistic) and the columns ``observed``,
-    ``expected``, ``lower``, ``upper`` (where a new release would be with the probability ``interval``) and ``p`` (the probability
-    of a value at least as far out). The statistics of a holder, per row of its table and in the user's units: the mean
-    residual, the mean product of the residual and each predictor (measured from its mean), the mean squared residual, and
-    ``overall``, the distance of all of them together (a chi-square). The rows of the holder ``all`` say whether the
-    holders agree, and, for each released column that the formula leaves out, whether the residuals depend on it.
+    ``expected``, ``lower`` and ``upper`` (which would contain a new release with probability ``interval``), and ``p`` (the
+    probability of a value at least as far out). A holder's statistics are per row of its table and in the user's units: the mean
+    residual, the mean product of the residual and each predictor (centred at its mean), the mean squared residual, and
+    ``overall``, the distance of all of them together (a chi-square). The rows of holder ``all`` show whether the holders agree
+    and, for each released column that the formula leaves out, whether the residuals depend on it.
 
-    A logistic, probit or Poisson regression has the mean response in place of the mean residual (of two levels the share of the
-    second), and no squared residual; counts whose squares were released have the ``dispersion``: their variance in units of what
-    a Poisson distribution allows. For the holder ``all`` the mean response and the dispersion are shown, too.
+    A logistic, probit or Poisson regression has the mean response instead of the mean residual (for two levels, the share of the
+    second) and no squared residual. Counts whose squares were released have the ``dispersion``, their variance relative to a
+    Poisson distribution's. The holder ``all`` then also has the mean response and the dispersion.
 
-    A single holder's statistics determine the fit, so they always look well, and there is no ``overall``: only the columns
-    that the formula leaves out, and the dispersion of counts, can then speak against it.
+    A single holder's statistics determine the fit, so they always look fine, and there is no ``overall``. Only the columns that
+    the formula leaves out, and the dispersion of counts, can then reveal a problem.
     """
 
     table: pandas.DataFrame
     formula: str
     interval: float
     single: bool
-    """One holder only."""
+    """Whether there is only one holder."""
 
     def problems(self, level: float = LEVEL) -> list[str]:
-        """What does not fit, in words; an empty list is good news. ``level`` is shared out among all that is looked at."""
+        """List what does not fit, in words. Empty if everything fits. ``level`` is shared among all statistics checked."""
         from noisewise.results import check_findings
 
         if isinstance(level, bool) or not isinstance(level, (int, float)) or not 0 < level < 1:
-            raise ResultError("a level is a probability between 0 and 1", found=repr(level), remedy="for example 0.01")
+            raise ResultError("level must be between 0 and 1", argument="level", found=repr(level), remedy="for example 0.01")
         return check_findings.problems(self.table, level)
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
-        """One panel for each statistic, one line for each holder: what was expected (bar) and what was released (dot)."""
+        """Plot expected (bar) and released (dot) values, with one panel for each statistic and one line for each holder."""
         from noisewise.plots.checks import draw_check
 
         return draw_check(self, path)
@@ -89,7 +89,7 @@ class PredictiveCheck:
 
 def check_release(posterior: Posterior, release: Release | Sequence[Release], holders: Sequence[str] | None,
                   interval: float) -> PredictiveCheck:
-    """Compare a posterior with the release that it was fitted to."""
+    """Compare a posterior with the release it was fitted to."""
     check_interval(interval)
     together = combine(release)
     _refuse(posterior, together)
@@ -109,37 +109,37 @@ def check_release(posterior: Posterior, release: Release | Sequence[Release], ho
 def _refuse(posterior: Posterior, release: Release) -> None:
     kind = release.kind.name
     if kind != "gram" and (posterior.has_sigma or kind != "moments"):
-        raise ResultError("predictive checks exist for releases of the kind gram", found=f"a release of kind {kind}",
-                          remedy="give the gram releases that the fit was made from; other kinds do not hold what is checked")
+        raise ResultError("predictive checks require releases of kind gram", found=f"a release of kind {kind}",
+                          remedy="give the gram releases that were fitted; other kinds lack the statistics to check")
     if release.pooled:
-        raise ResultError("a check looks at each holder", found="holders that were added up while they were read",
+        raise ResultError("a check needs each holder's statistics", found="holders pooled on loading",
                           remedy="load their files without " + option("pooled", True))
     if release.columns != posterior.design.basis.columns or release.schema != posterior.design.basis.schema:
-        raise ResultError("a fit is checked against releases of the schema that it was fitted with",
-                          found="another schema or other terms", remedy="give the files that the fit was given")
-    if release.holders != posterior.info.holders:  # the check reckons with a fit that has used the statistics it is checked with
-        raise ResultError("a fit is checked against the releases that it was made from, all of them and no others",
+        raise ResultError("the releases must have the schema and terms of the fit", found="another schema or other terms",
+                          remedy="give the files that were fitted")
+    if release.holders != posterior.info.holders:  # the check assumes that the fit used the statistics it is checked against
+        raise ResultError("give exactly the releases that were fitted",
                           found=f"a fit of {posterior.info.holders} holders and the releases of {release.holders}",
-                          remedy="give the files that the fit was given, or fit these and check that fit")
+                          remedy="give the files that were fitted, or fit these and check that fit")
 
 
 def _holder_names(given: Sequence[str] | None, count: int) -> list[str]:
     names = [str(number) for number in range(1, count + 1)] if given is None else [str(name) for name in given]
     if len(names) != count or len(set(names)) < count or ALL in names:
-        raise ResultError(f"each holder has a name of its own, and none is called '{ALL}'",
-                          found=f"{len(names)} names for {count} holders", remedy="one different name for each")
+        raise ResultError(f"holders must have different names, none of them '{ALL}'", argument="holders",
+                          found=f"{len(names)} names for {count} holders", remedy="give one name for each holder")
     return names
 
 
 def _left_out(design: Design) -> NDArray[np.intp]:
-    """The places of released columns that neither side of the formula uses."""
+    """Positions of the released columns that neither side of the formula uses."""
     unused = ~(np.any(design.features != 0.0, axis=1) | (design.target != 0.0))
     unused[0] = False
     return np.flatnonzero(unused)
 
 
 def _sizes(release: Release) -> Array:
-    """Numbers of rows, noisy where they are not public."""
+    """Numbers of rows, noisy unless they are public."""
     return np.array([one.matrix[0, 0] if one.rows is None else one.rows for one in release.contributions], dtype=float)
 
 
@@ -150,12 +150,12 @@ def _statistics(posterior: Posterior, release: Release, half_width: float) -> St
     matrices, sizes = np.array([one.matrix for one in holders]), _sizes(release)
     directions = np.column_stack([design.features, np.eye(design.basis.size)[:, _left_out(design)]])
     own = np.tile(np.eye(directions.shape[1] + 1), (release.holders, 1, 1))
-    if INTERCEPT in design.terms:  # predictors from their mean, so that a shift is not taken for a slope
+    if INTERCEPT in design.terms:  # centre the predictors, so that a shift is not mistaken for a slope
         constant = design.terms.index(INTERCEPT)
         mean = matrices.sum(axis=0)[0] @ directions / max(float(sizes.sum()), 1.0)
         mean[constant] = 0.0
         directions[0] -= mean
-        # The holders' own means, where the noise lets them be seen, as differences from the common mean.
+        # The holders' own means, as differences from the common mean, unless noise swamps them.
         means = matrices[:, 0] @ directions / np.maximum(sizes, 1.0)[:, None]
         means[sizes < ROWS_OVER_NOISE * np.array([one.noise.diagonal for one in holders])] = 0.0
         means[:, constant] = 0.0
@@ -175,7 +175,7 @@ def _statistics(posterior: Posterior, release: Release, half_width: float) -> St
 
 @dataclass(frozen=True)
 class _Found:
-    """Averages over the draws, in working units. Arrays have one row per holder."""
+    """Averages over the draws, in working units. Arrays have one row per holder unless stated otherwise."""
 
     observed: Array
     variances: Array
@@ -183,13 +183,13 @@ class _Found:
     distance: Array
     distance_p: Array
     left_out: Array
-    """Of all holders together."""
+    """For all holders together."""
     left_out_variances: Array
     left_out_p: Array
     agreement: float
     agreement_p: float
     freedom: float
-    """What the agreement is to be expected to be."""
+    """The expected value of the agreement."""
 
 
 def _compare(statistics: Statistics, laplace: NDArray[np.bool_]) -> _Found:
@@ -217,7 +217,7 @@ def _compare(statistics: Statistics, laplace: NDArray[np.bool_]) -> _Found:
 
 
 def _linear_table(posterior: Posterior, release: Release, names: Sequence[str], interval: float) -> pandas.DataFrame:
-    """Everything per row of a holder's table and in the user's units."""
+    """Build the table, per row of each holder's table and in the user's units."""
     design = posterior.design
     half_width = (design.response_bounds[1] - design.response_bounds[0]) / 2
     statistics, sizes = _statistics(posterior, release, half_width), np.maximum(_sizes(release), 1.0)

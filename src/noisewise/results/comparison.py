@@ -1,4 +1,4 @@
-"""`Comparison`: what `noisewise.compare` returns. Models, their probabilities, and coefficients averaged over them."""
+"""`Comparison`: what `noisewise.compare` returns. Models, their probabilities, and model-averaged coefficients."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
     from noisewise.schema import Design
 
 AVERAGED: Final = "model-averaging"
-"""The method that the posterior of a comparison states."""
+"""The method named by the posterior of a comparison."""
 
 
 @dataclass(frozen=True)
 class Question:
-    """What was asked: the terms in question, those kept in every model, the priors and the method."""
+    """What was asked: the candidate terms, the terms kept in every model, the priors and the method."""
 
     terms: tuple[str, ...]
     kept: tuple[str, ...]
@@ -40,11 +40,11 @@ class Question:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Comparison:
-    """Every choice of terms as a model, with its probability given the release.
+    """Models, one for each choice of terms, with their probabilities given the release.
 
-    `members` says which of `question.terms` each model has, the most probable model first; `samples` are draws of the
-    coefficients (zero for what is not in the model) and of sigma, in the user's units. `without_noise` are draws of the
-    inclusion probabilities that the same analysis of the table itself may have given: the bands. Plug-in methods have none.
+    `members` marks which of `question.terms` each model contains, most probable model first. `samples` are draws of the
+    coefficients (zero for terms outside the model) and sigma, in the user's units. `without_noise` holds draws of the inclusion
+    probabilities that the same analysis would give on the table itself; the bands come from these. Plug-in methods have none.
 
     >>> found = noisewise.compare("stay ~ age + ward + sex", release)    # doctest: +SKIP
     >>> found.inclusion()                                                # doctest: +SKIP
@@ -60,13 +60,13 @@ class Comparison:
     info: FitInfo
     without_noise: Array | None = None
     complete: bool = True
-    """Whether these are all models; else they are those that a walk over models has found."""
+    """Whether these are all models. If not, they are the models that a random walk visited."""
     notes: tuple[str, ...] = ()
-    """What the release itself does not allow to conclude. (That a computation went wrong would be in `info.doubts`.)"""
+    """Conclusions that the release does not support. (Problems with the computation are in `info.doubts`.)"""
     others: Mapping[str, Comparison] = field(default_factory=dict)
-    """The same comparison by other methods, if several were asked for."""
+    """The same comparison by other methods, if several were requested."""
     verdicts: tuple[Mapping[str, float | str], ...] = ()
-    """What all methods say about each term together."""
+    """The joint verdict of all methods on each term."""
 
     def __post_init__(self) -> None:
         count, terms = len(self.probabilities), len(self.question.terms)
@@ -77,27 +77,27 @@ class Comparison:
         for name, shape in shapes.items():
             values = np.array(getattr(self, name))
             if values.shape != shape or 0 in shape or not np.isfinite(values).all():
-                raise ResultError(f"{name} of a comparison are finite and have the shape {shape}", found=str(values.shape))
+                raise ResultError(f"{name} must be finite and have shape {shape}", argument=name, found=str(values.shape))
             values.setflags(write=False)
             object.__setattr__(self, name, values)
 
     def inclusion(self, interval: float = 0.95) -> pandas.DataFrame:
-        """For each term in question: the probability that it belongs in the model, and its band.
+        """Tabulate the probability that each candidate term belongs in the model, and its band.
 
-        The probability accounts for the privacy noise. `lower` and `upper` say where the same analysis of the table itself,
-        without privacy noise, would have put it; they are missing for methods that know nothing about the noise. The
-        probability is the mean of what the band is made of, and lies outside if a few draws are far from all others.
+        The probability accounts for the privacy noise. `lower` and `upper` show where the same analysis of the table itself,
+        without privacy noise, would put it; they are missing for methods that ignore the noise. The probability is the mean of
+        the draws behind the band, so it can lie outside the band if a few draws are far from the rest.
         """
         tails, draws = check_interval(interval), self.without_noise
         lower, upper = np.full((2, len(self.question.terms)), np.nan) if draws is None else np.quantile(draws, tails, axis=0)
         return _by_term(self.question.terms, {"probability": self.inclusion_probabilities, "lower": lower, "upper": upper})
 
     def models(self, top: int = 10) -> pandas.DataFrame:
-        """The most probable models: probability, log Bayes factor against the smallest model, number of terms, and terms."""
+        """Tabulate the most probable models: probability, log Bayes factor against the smallest model, number of terms, terms."""
         import pandas
 
         if isinstance(top, bool) or not isinstance(top, int | np.integer) or top < 1:
-            raise ResultError("top is a whole number, 1 or more", found=repr(top))
+            raise ResultError("top must be a whole number >= 1", argument="top", found=repr(top))
         chosen = self.members[:top]
         words = [" + ".join(term for term, is_in in zip(self.question.terms, model, strict=True) if is_in) for model in chosen]
         columns = {"probability": self.probabilities[:top], "log_bayes_factor": self.log_bayes_factors[:top],
@@ -105,15 +105,15 @@ class Comparison:
         return pandas.DataFrame(columns, index=pandas.RangeIndex(1, len(chosen) + 1, name="model"))
 
     def median_model(self) -> str:
-        """The formula of the median probability model: all terms that are in with a probability of one half or more.
+        """Return the formula of the median probability model: every term whose inclusion probability is at least one half.
 
-        Of all single models it predicts best in many situations (Barbieri and Berger 2004); it can be given to `fit`.
+        In many situations it is the single model that predicts best (Barbieri and Berger 2004). You can pass it to `fit`.
         """
         chosen = self.inclusion_probabilities >= 0.5
         return self.formula([term for term, is_in in zip(self.question.terms, chosen, strict=True) if is_in])
 
     def formula(self, terms: list[str]) -> str:
-        """The formula of the model with these terms besides the kept ones."""
+        """Return the formula of the model with these terms and the kept ones."""
         wanted = [term for term in dict.fromkeys(self.design.written) if term in (*terms, *self.question.kept)]
         intercept = self.design.terms[:1] == ("Intercept",)
         right = [self._quoted(term) for term in wanted if term != "Intercept"]
@@ -121,12 +121,12 @@ class Comparison:
         return f"{self._quoted(self.design.response)} ~ {' + '.join(words) or '1'}"
 
     def _quoted(self, term: str) -> str:
-        """As a formula writes it: names of columns that are more than one word are between backticks."""
+        """Write a term as a formula does, with backticks around column names that are not identifiers."""
         factors = [term] if term in self.design.basis.schema.names else term.split(":")
         return ":".join(name if name.isidentifier() or name.startswith("I(") else f"`{name}`" for name in factors)
 
     def coefficients(self, interval: float = 0.95) -> pandas.DataFrame:
-        """Averaged over the models, zeros included: mean, sd, interval, and the probability of not being zero."""
+        """Tabulate the coefficients averaged over models, zeros included: mean, sd, interval, probability of not being zero."""
         inside = dict(zip(self.question.terms, self.inclusion_probabilities, strict=True))
         chances = np.array([inside.get(term, 1.0) for term in self.design.written])
         draws = self.samples[:, :-1]
@@ -135,75 +135,78 @@ class Comparison:
                                             "probability": chances})
 
     def posterior(self) -> Posterior:
-        """The averaged draws as a `Posterior`, with its summary, predictions, pictures, ArviZ export and file."""
+        """Return the averaged draws as a `Posterior`, with its summary, predictions, plots, ArviZ export and file."""
         return Posterior(self.samples[None], (*self.design.terms, SIGMA), self.design, replace(self.info, method=AVERAGED))
 
     def predict(self, new_rows: object, interval: float = 0.95, kind: Literal["response", "mean"] = "response"
                 ) -> pandas.DataFrame:
-        """Predictions averaged over the models; see `Posterior.predict`."""
+        """Predict the response for new rows, averaged over the models; see `Posterior.predict`."""
         return self.posterior().predict(new_rows, interval, kind)
 
     def agreement(self) -> pandas.DataFrame:
-        """The inclusion probabilities of every method that was run, the widest difference, and the verdict about each term.
+        """Tabulate each term's inclusion probability under every method that was run, the widest difference, and the verdict.
 
-        The guidelines of the literature for plug-in methods: draw a conclusion only where thresholded and other methods agree.
+        The literature's guideline for plug-in methods is to draw a conclusion only where thresholded and other methods agree.
         """
         import pandas
 
         if not self.verdicts:
-            raise ResultError("several methods are needed to see whether they agree", argument="method",
+            raise ResultError("agreement requires several methods", argument="method",
                               found=f"method {self.question.method!r}",
                               remedy='compare with method=("noise-aware", "ridge", "thresholded")')
         return pandas.DataFrame([dict(row) for row in self.verdicts]).set_index("term")
 
     def plot(self, path: str | os.PathLike[str] | None = None, interval: float = 0.95) -> Figure:
-        """The inclusion probabilities with their bands; other methods, if they were run, as marks beside them."""
+        """Plot the inclusion probabilities with their bands, and the other methods that were run as marks beside them."""
         from noisewise.plots.models import draw_inclusion
 
         check_interval(interval)
         return draw_inclusion(self, interval, path)
 
     def plot_models(self, path: str | os.PathLike[str] | None = None, top: int = 20) -> Figure:
-        """The model space as an image: a column for each of the most probable models, as wide as it is probable."""
+        """Plot the model space: one column for each of the most probable models, with width proportional to its probability."""
         from noisewise.plots.models import draw_models
 
         self.models(top)
         return draw_models(self, top, path)
 
     def diagnose(self) -> list[str]:
-        """Reasons to be careful with these results, in plain words; an empty list is good news."""
+        """List the reasons to be careful with these results, in plain words. Empty if there are none."""
         return [*self.info.doubts, *self.notes]
 
     def warn_if_bad(self, stacklevel: int = 1) -> None:
-        """Emit one warning with all that `diagnose` finds."""
+        """Emit one warning with everything that `diagnose` finds."""
         found = self.diagnose()
         if found:
             kind = ConvergenceWarning if self.info.doubts else NoisewiseWarning
             warnings.warn("; ".join(found), kind, stacklevel=stacklevel + 1)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write everything to one `.npz` file; an older file survives a failure. `Posterior.load` reads its averaged draws."""
+        """Write everything to one `.npz` file. If writing fails, an existing file is kept.
+
+        `Posterior.load` reads the averaged draws from the same file.
+        """
         store.save_comparison(self, path)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Comparison:
-        """Read what `save` wrote: the same numbers to the last bit."""
+        """Read what `save` wrote; the numbers are identical to the last bit."""
         return store.load_comparison(path)
 
     @property
     def inclusion_probabilities(self) -> Array:
-        """The probability of each of `question.terms` to be in the model."""
-        return np.minimum(self.probabilities @ self.members, 1.0)  # rounding may exceed it by a hair
+        """The probability that each of `question.terms` is in the model."""
+        return np.minimum(self.probabilities @ self.members, 1.0)  # rounding may exceed 1 slightly
 
     def describe(self) -> str:
-        """Method, priors, models and holders in one line."""
+        """Describe method, priors, models and holders in one line."""
         asked, holders = self.question, self.info.holders
         return (f"{asked.method} · prior {asked.prior}, models {asked.model_prior} · {self.models_in_words()} · "
                 f"{holders} holder{'s' * (holders > 1)}")
 
     def models_in_words(self) -> str:
-        """How many models there are, and whether they are all."""
-        return f"{len(self.members):,} models" if self.complete else f"{len(self.members):,} models found by a walk"
+        """Say how many models there are, and whether these are all of them."""
+        return f"{len(self.members):,} models" if self.complete else f"{len(self.members):,} models visited by a random walk"
 
     def __repr__(self) -> str:
         best = self.models(1)

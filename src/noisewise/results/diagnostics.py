@@ -1,10 +1,9 @@
 """Convergence diagnostics of Vehtari, Gelman, Simpson, Carpenter and Bürkner (2021), "Rank-normalization,
 folding, and localization: an improved R-hat", Bayesian Analysis 16(2), in NumPy and for all parameters at once.
 
-Each function takes draws of shape (chains, draws, parameters) and returns one number per parameter. Where a
-diagnostic is not defined (constant or non-finite draws, fewer than four draws) it is NaN; chains that are each
-stuck at a different value have an infinite R-hat. A single chain is compared with itself: its first half
-with its second.
+Each function takes draws of shape (chains, draws, parameters) and returns one number per parameter. The result is NaN where the
+diagnostic is undefined: constant or non-finite draws, or fewer than four draws. If each chain is stuck at its own value, R-hat
+is infinite. A single chain is compared with itself, first half against second half.
 """
 
 from __future__ import annotations
@@ -23,13 +22,13 @@ TAIL_PROBABILITIES = (0.05, 0.95)
 
 
 def _diagnostic(function: Callable[[Array], Array]) -> Callable[[ArrayLike], Array]:
-    """The function for anything of this shape, and NaN where it is not defined."""
+    """Wrap a diagnostic: accept anything array-like, check its shape, and return NaN where the diagnostic is undefined."""
 
     @functools.wraps(function)
     def of(samples: ArrayLike) -> Array:
         draws = np.asarray(samples, dtype=np.float64)
         if draws.ndim != 3 or draws.shape[0] == 0:
-            raise ResultError("draws have the shape (chains, draws, parameters)", found=str(draws.shape))
+            raise ResultError("draws must have shape (chains, draws, parameters)", found=str(draws.shape))
         if draws.shape[1] < MINIMUM_DRAWS:
             return np.full(draws.shape[2], np.nan)
         return np.where(np.isfinite(draws).all(axis=(0, 1)) & ~_constant(draws), function(draws), np.nan)
@@ -39,7 +38,7 @@ def _diagnostic(function: Callable[[Array], Array]) -> Callable[[ArrayLike], Arr
 
 @_diagnostic
 def r_hat(draws: Array) -> Array:
-    """Rank-normalised split R-hat: the larger of the bulk one and the folded one (sections 3.1 and 3.2)."""
+    """Rank-normalised split R-hat: the larger of bulk and folded R-hat (sections 3.1 and 3.2)."""
     halves = _split(draws)
     folded = np.abs(halves - np.median(halves, axis=(0, 1)))
     return np.fmax(_potential_scale_reduction(_normal_scores(halves)), _potential_scale_reduction(_normal_scores(folded)))
@@ -47,7 +46,7 @@ def r_hat(draws: Array) -> Array:
 
 @_diagnostic
 def plain_r_hat(draws: Array) -> Array:
-    """R-hat of the split chains without ranks: misses heavy tails, and takes a fiftieth of the time where there are many fits."""
+    """Split R-hat without ranks. It misses heavy tails, but takes a fiftieth of the time when there are many fits."""
     chains, length, terms = draws.shape[0], draws.shape[1] // 2, draws.shape[2]
     halves = (draws[:, :2 * length] - draws[0, 0]).reshape(2 * chains, length, terms)
     means = halves.mean(axis=1)
@@ -59,17 +58,17 @@ def plain_r_hat(draws: Array) -> Array:
 
 @_diagnostic
 def ess_bulk(draws: Array) -> Array:
-    """Effective sample size for the centre of the distribution: of the rank-normalised split chains."""
+    """Effective sample size for the centre of the distribution, from the rank-normalised split chains."""
     return _effective_size(_normal_scores(_split(draws)))
 
 
 @_diagnostic
 def ess_tail(draws: Array) -> Array:
-    """Effective sample size for the 5 % and the 95 % quantile, whichever is smaller (section 4.3)."""
+    """The smaller of the effective sample sizes for the 5 % and 95 % quantiles (section 4.3)."""
     pooled = np.sort(draws.reshape(-1, draws.shape[2]), axis=0)
     sizes = []
     for probability in TAIL_PROBABILITIES:
-        # The sample quantile (type 7) lies between two draws; the lower one marks the same draws.
+        # The sample quantile (type 7) lies between two draws; thresholding at the lower one selects the same draws.
         threshold = pooled[int((len(pooled) - 1) * probability + 1e-9)]
         below = (draws <= threshold).astype(np.float64)
         sizes.append(np.where(_constant(below), np.nan, _effective_size(_split(below))))
@@ -81,7 +80,7 @@ def _constant(draws: Array) -> Flags:
 
 
 def _split(draws: Array) -> Array:
-    """First and second halves as chains of their own; an odd draw in the middle is left out."""
+    """Split each chain into two halves; drop the middle draw if the number is odd."""
     half = draws.shape[1] // 2
     return np.concatenate([draws[:, :half], draws[:, -half:]])
 
@@ -110,7 +109,7 @@ def _potential_scale_reduction(chains: Array) -> Array:
     between = length * chains.mean(axis=1).var(axis=0, ddof=1)
     within = chains.var(axis=1, ddof=1).mean(axis=0)
     stuck = (chains == chains[:, :1]).all(axis=(0, 1))
-    within = np.where(stuck, 0.0, within)  # exactly, where rounding in the means would leave a trace
+    within = np.where(stuck, 0.0, within)  # exactly 0, without the rounding error of the means
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.asarray(np.sqrt((between / within + length - 1) / length))
 
@@ -134,13 +133,13 @@ def _effective_size(chains: Array) -> Array:
         correlation = 1.0 - (within - covariance) / total
         correlation[0] = 1.0
         time = _autocorrelation_time(correlation)
-    # Antithetic chains can be worth more than independent draws, but the claim is bounded (section 3.2).
+    # Antithetic chains can beat independent draws; section 3.2 caps by how much.
     floor = 1.0 / np.log10(count * length)
     return np.asarray(count * length / np.maximum(time, floor))
 
 
 def _autocorrelation_time(correlation: Array) -> Array:
-    """Geyer (1992): sums of neighbouring lags are positive and decrease; the first that is not ends the sum."""
+    """Geyer's (1992) initial monotone sequence: sum pairs of neighbouring lags, made decreasing, up to the first pair <= 0."""
     length = len(correlation)
     pairs = max(1, (length - 1) // 2)
     even = correlation[0 : 2 * pairs : 2]
@@ -149,7 +148,7 @@ def _autocorrelation_time(correlation: Array) -> Array:
     last = np.where(stopped.any(axis=0), stopped.argmax(axis=0), pairs - 1)
     decreasing = np.minimum.accumulate(pair_sums, axis=0)
     counted = np.arange(pairs)[:, None] < last
-    # The even lag of the last pair is kept when it helps: it lowers the variance for antithetic chains.
+    # Keep the even lag of the last pair when it helps: it lowers the variance for antithetic chains.
     columns = np.arange(correlation.shape[1])
     edge = even[last, columns]
     edge = np.where((edge > 0) | (pair_sums[last, columns] >= 0), edge, 0.0)

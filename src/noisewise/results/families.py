@@ -1,6 +1,6 @@
-"""What a result needs to know of a family: what its response is, its inverse link, and what exp(coefficient) is called.
+"""What a result needs to know about a family: its response, its inverse link, and the name of exp(coefficient).
 
-A further family is an entry here, a file in ``posterior/glm``, and a sentence in ``cli/fit/results.py``.
+To add a family, add an entry here, a file in ``posterior/glm``, and a sentence in ``cli/fit/results.py``.
 """
 
 from __future__ import annotations
@@ -15,23 +15,23 @@ from noisewise.arrays import Array
 from noisewise.errors import ResultError
 
 LARGEST: Final = 300.0
-"""The log of the largest rate that is told apart: far outside of everything that was seen, exp would overflow."""
+"""Cap on the log of a rate. Far outside the data, exp would overflow."""
 
 
 @dataclass(frozen=True)
 class ResultFamily:
-    """One family of regressions, as its results see it."""
+    """One family of regressions."""
 
     name: str
     response: Literal["number", "two levels", "count"]
     inverse_link: Callable[[Array], Array]
-    """From the linear predictor to the mean response: of two levels the probability of the second."""
+    """Maps the linear predictor to the mean response; for two levels, to the probability of the second."""
     ratio: str | None = None
-    """What exp(coefficient) is called, where it means something."""
+    """The name of exp(coefficient), if it means something."""
 
     @property
     def default_prediction(self) -> Literal["response", "mean"]:
-        """A new response has a useful interval where it is a number; of two levels, and of a rate, the mean is asked for."""
+        """What to predict by default: a new response if it is a number, otherwise the mean (a probability or a rate)."""
         return "response" if self.response == "number" else "mean"
 
 
@@ -61,8 +61,8 @@ RESULT_FAMILIES: Final = {family.name: family for family in (
 
 
 def family_of(name: str) -> ResultFamily:
-    """The family of a fit, or an error that says which are known."""
+    """Return the family of that name, or raise an error that lists the known ones."""
     if name not in RESULT_FAMILIES:
-        raise ResultError("the family of a fit is not known", argument="family", found=repr(name), known=RESULT_FAMILIES,
-                          remedy="a newer noisewise may know it")
+        raise ResultError("unknown family", argument="family", found=repr(name), known=RESULT_FAMILIES,
+                          remedy="a newer noisewise may support it")
     return RESULT_FAMILIES[name]

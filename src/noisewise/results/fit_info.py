@@ -1,4 +1,4 @@
-"""What a fit says about itself."""
+"""How a fit was made, and the priors it used."""
 
 from __future__ import annotations
 
@@ -19,7 +19,11 @@ SIGMA = "sigma"
 
 @dataclass(frozen=True)
 class FitInfo:
-    """How the draws were made."""
+    """How the draws were made.
+
+    >>> FitInfo("conditional", "gaussian", "stay ~ age", seed=1, chains=4, draws=1000).formula
+    'stay ~ age'
+    """
 
     method: str
     family: str
@@ -31,14 +35,14 @@ class FitInfo:
     holders: int = 1
     seconds: float = 0.0
     doubts: tuple[str, ...] = ()
-    """Reasons found while fitting not to trust the draws."""
+    """Reasons not to trust the draws, found while fitting."""
     source: str = field(default="", repr=False)
-    """A digest of the release, or of all releases together, that it was made from; empty where that was not recorded."""
+    """Digest of the release (or of all releases together) that was fitted; empty if not recorded."""
 
 
 @dataclass(frozen=True)
 class PriorSummary:
-    """Independent priors in the user's units: normal for each term, half-normal for sigma where there is one.
+    """Independent priors in the user's units: normal for each term, half-normal for sigma if there is one.
 
     >>> prior = PriorSummary(mean={"age": 0.0}, sd={"age": 2.0}, sigma_scale=1.0)
     >>> [round(end, 2) for end in prior.interval("age", 0.95)]
@@ -54,11 +58,11 @@ class PriorSummary:
         wrong = [name for name, scale in scales.items() if not (math.isfinite(scale) and scale > 0)]
         wrong += [name for name, mean in self.mean.items() if not math.isfinite(mean)]
         if wrong or set(self.mean) != set(self.sd):
-            raise ResultError("a prior needs one finite mean and one positive finite scale for each term",
+            raise ResultError("a prior needs a finite mean and a positive finite scale for each term",
                               found=", ".join(wrong) or "different terms in mean and sd")
 
     def covers(self, term: str) -> bool:
-        """Whether a prior is stated for the term."""
+        """Whether there is a prior for the term."""
         return term in self.sd or (term == SIGMA and self.sigma_scale is not None)
 
     def interval(self, term: str, mass: float) -> tuple[float, float]:
@@ -79,14 +83,14 @@ class PriorSummary:
         return np.asarray(np.where(values >= 0, 2 * normal, 0.0) if term == SIGMA else normal)
 
     def _normal(self, term: str) -> tuple[float, float]:
-        """Mean and standard deviation of the normal distribution; of its upper half for sigma."""
+        """Mean and standard deviation of the normal prior; for sigma, of the normal whose upper half is the prior."""
         if not self.covers(term):
-            raise ResultError("no prior is stated for this term", found=term, known=self.sd)
+            raise ResultError("there is no prior for this term", found=term, known=self.sd)
         return (self.mean[term], self.sd[term]) if term in self.sd else (0.0, float(self.sigma_scale or 0.0))
 
 
 def frozen(values: Any, kind: type = np.float64) -> NDArray[Any]:
-    """An array that cannot be written to: a copy, unless it is one already."""
+    """Return the values as a read-only array, copying unless they already are one."""
     found: NDArray[Any] = np.asarray(values, dtype=kind, order="C")
     if found.flags.writeable:
         found = np.array(found)
@@ -95,7 +99,8 @@ def frozen(values: Any, kind: type = np.float64) -> NDArray[Any]:
 
 
 def check_interval(interval: float) -> tuple[float, float]:
-    """The two tail probabilities of an equal-tailed interval."""
+    """Return the two tail probabilities of an equal-tailed interval."""
     if isinstance(interval, bool) or not isinstance(interval, (int, float)) or not 0 < interval < 1:
-        raise ResultError("an interval is a probability between 0 and 1", found=repr(interval), remedy="for example 0.95")
+        raise ResultError("interval must be between 0 and 1", argument="interval", found=repr(interval),
+                          remedy="for example 0.95")
     return (1 - interval) / 2, (1 + interval) / 2

@@ -1,9 +1,9 @@
 """The predictive check of a logistic, probit or Poisson regression, from the statistics that ``posterior.glm.check`` finds.
 
-What is looked at, per holder: the mean response (calibration in the large), the products of the residual and each predictor, and
-for counts whose squares were released the dispersion, that is the variance of the counts in units of what a Poisson
-distribution allows. The fit has used all but the dispersion, so that a holder alone can only be checked for that one and for
-columns that the formula leaves out.
+For each holder it checks the mean response (calibration in the large) and the products of the residual and each predictor. For
+counts whose squares were released it also checks the dispersion, the variance of the counts relative to a Poisson distribution's.
+The fit has used everything but the dispersion. With a single holder, only the dispersion and the columns that the formula leaves
+out can be checked.
 """
 
 from __future__ import annotations
@@ -28,70 +28,75 @@ if TYPE_CHECKING:
 
 
 ROWS_OVER_NOISE = 5.0
-"""A holder with fewer rows than so many standard deviations of the noise has no means of its own; the common ones are taken."""
+"""A holder needs more rows than this many standard deviations of the noise; otherwise the means over all holders are used."""
 
 
 @dataclass(frozen=True)
 class HolderStatistics:
-    """One holder; statistics are the sums Σ y a of the released columns and, last, Σ r² where there is one."""
+    """One holder's statistics: the sums Σ y a of the released columns and, last, Σ r² if there is one."""
 
     rows: float
     gaps: Array
     """Released minus implied, averaged over draws."""
     covariance: Array
-    """C: of the gaps at the true coefficients."""
+    """C, the covariance of the gaps at the true coefficients."""
     slopes: Array
-    """Derivatives of the gaps by the coefficients."""
+    """Derivatives of the gaps with respect to the coefficients."""
     noise: Array
-    """What one standard deviation of the noise of each sum does to the gaps."""
+    """Effect on the gaps of one standard deviation of the noise in each sum."""
     implied_mean: float
-    """Of the response, in the units of the release."""
+    """Mean response that the fit implies, in the units of the release."""
     explained: float
-    """The variance of counts around their means that the model allows, per row."""
+    """Variance of counts around their means under the model, per row."""
     means: Array
-    """Of the released columns."""
+    """Means of the released columns."""
     means_noise: float
-    """Standard deviation of the noise of a column's sum."""
+    """Standard deviation of the noise in a column's sum."""
 
 
 @dataclass(frozen=True)
 class GlmStatistics:
-    """All holders, and how their statistics are to be shown."""
+    """All holders' statistics, and what is needed to show them."""
 
     holders: tuple[HolderStatistics, ...]
     weights: Array
-    """With which the fit adds the holders up."""
+    """The holders' weights in the fit."""
     coefficients: Array
     """Draws (draws, terms)."""
     used: NDArray[np.intp]
-    """Which statistics the fit has used."""
+    """Positions of the statistics that the fit used."""
     left_out: dict[str, int]
-    """Columns that the formula leaves out, and which statistics are theirs."""
+    """Columns that the formula leaves out, and the positions of their statistics."""
     features: Array
     """The terms as combinations of the columns."""
     laplace: NDArray[np.bool_]
+    """Which holders' noise is Laplace."""
     response_centre: float
     response_half: float
     squares: bool
+    """Whether the last statistic is Σ r²."""
 
     @cached_property
     def gaps(self) -> Array:
+        """Gaps of all holders: (holders, statistics)."""
         return np.array([holder.gaps for holder in self.holders])
 
     @cached_property
     def sizes(self) -> Array:
+        """Numbers of rows of all holders."""
         return np.array([holder.rows for holder in self.holders])
 
     @cached_property
     def covariances(self) -> Array:
+        """C of all holders."""
         return np.array([holder.covariance for holder in self.holders])
 
     def means(self) -> Array:
-        """Of the columns, over all holders."""
+        """Means of the columns over all holders."""
         return np.asarray(self.sizes @ np.array([holder.means for holder in self.holders]) / self.sizes.sum())
 
     def combinations(self, terms: Sequence[str], means: Array) -> Array:
-        """What is shown of the statistics: the mean, the terms and the columns left out (from their means), the squares."""
+        """Combine the statistics into those shown: the mean; the terms and left-out columns, centred; the squares."""
         named = [self.features[:, place] for place, term in enumerate(terms) if term != INTERCEPT]
         columns = [*named, *(np.eye(len(means))[place] for place in self.left_out.values())]
         shown = np.zeros((1 + len(columns) + self.squares, self.gaps.shape[1]))
@@ -104,13 +109,13 @@ class GlmStatistics:
         return shown
 
     def labels(self, terms: Sequence[str]) -> list[str]:
-        """Of the combinations."""
+        """Labels of the combinations."""
         named = [f"residual × {term}" for term in terms if term != INTERCEPT]
         left_out = [f"residual × {name}{LEFT_OUT}" for name in self.left_out]
         return [MEAN_RESPONSE, *named, *left_out, *([DISPERSION] if self.squares else [])]
 
     def scales(self, holders: Sequence[HolderStatistics]) -> tuple[dict[str, float], dict[str, float]]:
-        """What is expected of some holders together where that is not 0, and the unit of each statistic."""
+        """Return the expected values that are not 0, and the unit of each statistic, for some holders together."""
         rows = sum(holder.rows for holder in holders)
         mean = sum(holder.rows * holder.implied_mean for holder in holders) / rows
         units: dict[str, float] = defaultdict(lambda: self.response_half / rows)
@@ -119,7 +124,7 @@ class GlmStatistics:
         return {MEAN_RESPONSE: self.response_centre + self.response_half * mean, DISPERSION: 1.0}, units
 
     def tails(self, covariances: Array, shown: Array) -> Tails:
-        """Excess fourth moments by Laplace noise of the sums; that of the columns' moments is a sum of many, so nearly normal."""
+        """Excess fourth moments from Laplace noise in the sums. Noise in the columns' moments adds up to nearly normal noise."""
         single, together = np.zeros(shown.shape[:2]), np.zeros(len(self.holders))
         for j in np.flatnonzero(self.laplace):
             noise, variances = self.holders[j].noise, np.einsum("ka,ab,kb->k", shown[j], covariances[j], shown[j])
@@ -131,7 +136,7 @@ class GlmStatistics:
 
 
 def check_table(found: GlmStatistics, terms: Sequence[str], names: Sequence[str], interval: float) -> pandas.DataFrame:
-    """One row for each holder and statistic, per row of the holder's table and in the user's units."""
+    """Build the table: one line per holder and statistic, per row of the holder's table and in the user's units."""
     used, several = found.used, len(names) > 1
     each = np.tile(np.eye(found.gaps.shape[1]), (len(names), 1, 1))
     slopes = np.array([holder.slopes for holder in found.holders])

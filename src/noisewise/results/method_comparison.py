@@ -1,4 +1,4 @@
-"""Several methods on one release, side by side: the table, the notes and the picture."""
+"""Several methods on one release, side by side: table, notes and plot."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 class MethodComparison:
     """Fits of one formula to one release by several methods.
 
-    ``posteriors`` are the fits by the name of the method; ``refused`` says why a method has none; ``cautions`` says of a
-    method what is known against its intervals; ``default`` is the method that `fit` takes if none is named.
+    All mappings have method names as keys. ``posteriors`` are the fits, ``refused`` the reasons why a method was not fitted, and
+    ``cautions`` the known weaknesses of a method's intervals. ``default`` is the method that `fit` uses if none is named.
     """
 
     formula: str
@@ -35,7 +35,7 @@ class MethodComparison:
     default: str
 
     def table(self, interval: float = 0.95) -> pandas.DataFrame:
-        """One row for each term and method: mean, sd, the ends of the interval and its width."""
+        """Tabulate mean, sd, the ends of the interval and its width, one row for each term and method."""
         import pandas
 
         low, high = (percent_label(tail) for tail in check_interval(interval))
@@ -48,13 +48,13 @@ class MethodComparison:
         return together.assign(width=together[high] - together[low]).loc[order]
 
     def methods(self) -> pandas.DataFrame:
-        """One row for each method: seconds, smallest effective number of draws, effective draws per second, and notes."""
+        """Tabulate seconds, smallest effective sample size, effective draws per second, and notes, one row for each method."""
         import pandas
 
         rows = []
         for name, posterior in self.posteriors.items():
             summary = posterior.summary()
-            least = float(summary[["ess_bulk", "ess_tail"]].min().min())  # NaN if the draws are too few for any
+            least = float(summary[["ess_bulk", "ess_tail"]].min().min())  # NaN if there are too few draws
             seconds = posterior.info.seconds
             rows.append((name, seconds, least, least / seconds if seconds > 0 else np.nan, self.notes(name)))
         rows += [(name, np.nan, np.nan, np.nan, self.notes(name)) for name in self.refused]
@@ -62,7 +62,7 @@ class MethodComparison:
         return table.set_index("method")
 
     def notes(self, method: str) -> list[str]:
-        """What is to be said about a method here: refused, not calibrated, draws not to be trusted."""
+        """List the remarks on a method: the default, refused, poorly calibrated, draws not to be trusted."""
         found = ["the default"] if method == self.default else []
         if method in self.refused:
             found.append(f"not fitted: {self.refused[method]}")
@@ -73,7 +73,7 @@ class MethodComparison:
         return found
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
-        """One panel for each term, one line for each method: mean, 50 % and 95 % interval."""
+        """Plot mean, 50 % and 95 % interval, with one panel for each term and one line for each method."""
         from noisewise.plots.method_comparison import draw_comparison
 
         return draw_comparison(self, path)

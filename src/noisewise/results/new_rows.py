@@ -1,7 +1,7 @@
 """New rows from a user -> checked columns for a design.
 
-These rows belong to the analyst and are not confidential, so an error may name the value that is wrong.
-Nothing is filled in or dropped: a prediction for a row that is incomplete would be a guess.
+These rows belong to the analyst and are not confidential, so an error may show the offending value. Nothing is filled in or
+dropped: a prediction for an incomplete row would be a guess.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def declared_levels(design: Design) -> dict[str, tuple[Any, ...]]:
 
 
 def more_probable_levels(design: Design, probability: NDArray[np.float64]) -> NDArray[Any]:
-    """Of a response with two levels: the one that is more probable, by the probability of the second."""
+    """Return the likelier of the response's two levels in each row, given the probability of the second."""
     from noisewise.schema import Categorical
 
     column = design.basis.schema.column(design.response)
@@ -45,26 +45,26 @@ def more_probable_levels(design: Design, probability: NDArray[np.float64]) -> ND
 
 def read_rows(new_rows: object, needed: Sequence[str], levels: Mapping[str, tuple[Any, ...]]
               ) -> tuple[Columns, pandas.Index[Any]]:
-    """The needed columns (floats, or object arrays of declared levels) and the index of the result."""
+    """Return the needed columns (floats, or object arrays of declared levels) and the index of the result."""
     import pandas
 
     frame = _as_frame(new_rows, needed)
     missing = [name for name in needed if name not in frame.columns]
     if missing:
-        raise ResultError(f"a prediction needs the columns {', '.join(needed)}", found=f"no column {', '.join(missing)}",
-                          remedy="add it to the new rows")
+        raise ResultError(f"new rows must have the columns {', '.join(needed)}", found=f"no column {', '.join(missing)}",
+                          remedy="add what is missing")
     columns: Columns = {}
     for name in needed:
         column = frame[name]
         if not isinstance(column, pandas.Series):
-            raise ResultError("a column name may occur once only", found=f"several columns {name}")
+            raise ResultError("column names must be unique", found=f"several columns named {name}")
         _refuse_missing(name, column)
         columns[name] = _as_levels(name, column, levels[name]) if name in levels else _as_numbers(name, column)
     return columns, frame.index
 
 
 def _as_frame(new_rows: object, needed: Sequence[str]) -> pandas.DataFrame:
-    """Any accepted table as a pandas frame with only the needed columns that exist."""
+    """Convert any accepted table to a pandas frame that holds at least the needed columns that exist."""
     import pandas
 
     if isinstance(new_rows, pandas.DataFrame):
@@ -83,8 +83,8 @@ def _as_frame(new_rows: object, needed: Sequence[str]) -> pandas.DataFrame:
         present = [name for name in needed if name in table.column_names]
         index = pandas.RangeIndex(table.num_rows)
         return pandas.DataFrame({name: table.column(name).to_pandas() for name in present}, index=index)
-    raise ResultError("new rows are a pandas or polars DataFrame, an Arrow table or a dict of columns",
-                      found=type(new_rows).__name__)
+    raise ResultError("new_rows must be a pandas or polars DataFrame, an Arrow table or a dict of columns",
+                      argument="new_rows", found=type(new_rows).__name__)
 
 
 def _polars_values(column: Any) -> Any:
@@ -92,14 +92,14 @@ def _polars_values(column: Any) -> Any:
 
 
 def _frame_of_mapping(new_rows: Mapping[Any, Any], needed: Sequence[str]) -> pandas.DataFrame:
-    """Columns of equal length; a single value stands for the whole column."""
+    """Build a frame from columns of equal length; a single value is repeated for the whole column."""
     import pandas
 
     present = {name: new_rows[name] for name in needed if name in new_rows}
     lists = {name: _as_list(name, values) for name, values in present.items() if _is_column(values)}
     lengths = {name: len(values) for name, values in lists.items()}
     if len(set(lengths.values())) > 1:
-        raise ResultError("the columns of new rows have one length",
+        raise ResultError("the columns of new rows must all have the same length",
                           found=", ".join(f"{name}: {length}" for name, length in lengths.items()))
     if not lists and not present:
         lengths = {str(name): len(_as_list(name, v)) for name, v in new_rows.items() if _is_column(v)}
@@ -118,7 +118,7 @@ def _is_column(values: object) -> bool:
 def _as_list(name: object, values: Any) -> Any:
     if isinstance(values, np.ndarray):
         if values.ndim != 1:
-            raise ResultError("a column is one-dimensional", found=f"{name} with shape {values.shape}")
+            raise ResultError("columns must be one-dimensional", found=f"{name} with shape {values.shape}")
         return values
     return list(values)
 
@@ -126,46 +126,46 @@ def _as_list(name: object, values: Any) -> Any:
 def _refuse_missing(name: str, column: pandas.Series[Any]) -> None:
     absent = column.isna().to_numpy(dtype=bool)
     if absent.any():
-        raise ResultError(f"the column {name} has no missing values in rows to predict",
+        raise ResultError(f"column {name} must not have missing values",
                           found=f"{int(absent.sum())} missing, the first in row {int(absent.argmax())}",
-                          remedy="fill them in or leave these rows out")
+                          remedy="fill them in or drop those rows")
 
 
 def _as_numbers(name: str, column: pandas.Series[Any]) -> NDArray[np.float64]:
     import pandas
 
     if column.dtype == object:
-        # Text that looks like a number is refused: "1,5" and "1.5" should not be told apart by luck.
+        # Refuse text that looks like a number: whether it parses ("1.5" does, "1,5" does not) should not decide.
         accepted = all(isinstance(value, (numbers.Real, decimal.Decimal, np.bool_)) for value in column)
     else:
         accepted = pandas.api.types.is_numeric_dtype(column) and not pandas.api.types.is_complex_dtype(column)
     if not accepted:
-        raise ResultError(f"the column {name} holds numbers", found=str(column.dtype))
+        raise ResultError(f"column {name} must hold numbers", found=str(column.dtype))
     try:
         values = np.asarray(column.to_numpy(dtype=np.float64), dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise ResultError(f"the column {name} holds numbers", found=str(column.dtype)) from error
+        raise ResultError(f"column {name} must hold numbers", found=str(column.dtype)) from error
     infinite = ~np.isfinite(values)
     if infinite.any():
-        raise ResultError(f"the column {name} holds finite numbers",
+        raise ResultError(f"column {name} must hold finite numbers",
                           found=f"{values[infinite][0]} in row {int(infinite.argmax())}")
     return values
 
 
 def _as_levels(name: str, column: pandas.Series[Any], levels: tuple[Any, ...]) -> NDArray[Any]:
-    """Values as the declared levels themselves, so that 1, 1.0, numpy.int64(1) and "1" from a CSV are one level."""
+    """Replace values by the declared levels, so that 1, 1.0, numpy.int64(1) and "1" from a CSV are the same level."""
     import pandas
 
     declared: dict[Any, Any] = {str(level): level for level in levels} | {level: level for level in levels}
     try:
         codes, distinct = pandas.factorize(np.asarray(column.to_numpy(dtype=object), dtype=object))
     except TypeError as error:  # lists and the like
-        raise ResultError(f"the column {name} holds levels", found=str(error)) from error
+        raise ResultError(f"column {name} must hold levels", found=str(error)) from error
     known = np.empty(len(distinct), dtype=object)
     for place, value in enumerate(distinct):
         try:
             known[place] = declared[value]
         except KeyError as error:
-            raise ResultError(f"the column {name} has the levels {', '.join(map(repr, levels))}", found=repr(value),
-                              remedy="use one of the declared levels") from error
+            raise ResultError(f"column {name} must be one of its declared levels, {', '.join(map(repr, levels))}",
+                              found=repr(value)) from error
     return known[codes] if len(codes) else np.empty(0, dtype=object)

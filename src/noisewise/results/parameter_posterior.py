@@ -1,4 +1,4 @@
-"""`ParameterPosterior`: draws of the one or two parameters of a distribution, where there is no regression."""
+"""`ParameterPosterior`: draws of the one or two parameters of a distribution, without a regression."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
     import pandas
 
 CHAINED: Final = ("gibbs",)
-"""Methods whose draws form chains; those of all others are independent."""
+"""Methods whose draws form chains; all others draw independently."""
 BEFORE: Final = " before clipping"
-"""The end of the name of a term that is about values before clipping, where there is one about clipped values too."""
+"""Suffix of a term that describes the values before clipping, when another term describes the clipped values."""
 FAMILY_NAMES: Final = {"normal": "normal", "poisson": "Poisson", "exponential": "exponential"}
-"""Families with values that bounds may clip, as they are written."""
+"""Families whose values bounds may clip, with the spelling to print."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ParameterPosterior:
-    """Draws of a parameter in the user's units; ``samples`` has the shape (chains, draws, terms).
+    """Draws of a parameter in the user's units; ``samples`` has shape (chains, draws, terms).
 
     >>> info = FitInfo("exact", "poisson", "visits", seed=1, chains=1, draws=1000)
     >>> rates = np.random.default_rng(1).gamma(400.0, 0.01, (1, 1000, 1))
@@ -43,28 +43,28 @@ class ParameterPosterior:
     def __post_init__(self) -> None:
         samples = frozen(self.samples)
         if samples.ndim != 3 or 0 in samples.shape or samples.shape[2] != len(self.terms) or not np.isfinite(samples).all():
-            raise ResultError(f"samples are finite numbers of the shape (chains, draws, {len(self.terms)} terms)",
-                              found=str(samples.shape))
+            raise ResultError(f"samples must be finite and have shape (chains, draws, {len(self.terms)} terms)",
+                              argument="samples", found=str(samples.shape))
         object.__setattr__(self, "samples", samples)
 
     def summary(self, interval: float = 0.95) -> pandas.DataFrame:
-        """Mean, sd, equal-tailed interval, effective sizes, R-hat and P(>0) of each parameter."""
+        """Tabulate mean, sd, equal-tailed interval, effective sizes, R-hat and P(>0) for each parameter."""
         return summaries.summary_table(self.samples, self.terms, interval)
 
     def interval(self, probability: float = 0.95, term: str | None = None) -> tuple[float, float]:
-        """The equal-tailed interval of a parameter, by default of the first."""
+        """Return the equal-tailed interval of a parameter, by default the first."""
         low, high = np.quantile(self.draws(term), check_interval(probability))
         return float(low), float(high)
 
     def draws(self, term: str | None = None) -> Array:
-        """All draws of a parameter, by default of the first."""
+        """Return all draws of a parameter, by default the first."""
         name = self.terms[0] if term is None else term
         if name not in self.terms:
-            raise ResultError("there is no such parameter", argument="term", found=str(term), known=self.terms)
+            raise ResultError("unknown parameter", argument="term", found=str(term), known=self.terms)
         return self.samples[:, :, self.terms.index(name)].reshape(-1)
 
     def rests_on(self, term: str) -> str:
-        """What must hold for a term to be what it is called, in words; empty if it holds for any column.
+        """State in words the condition under which a term means what its name says; empty if it always does.
 
         >>> info = FitInfo("exact", "poisson", "visits", seed=1, chains=1, draws=1)
         >>> ParameterPosterior(np.ones((1, 1, 1)), ("rate",), info).rests_on("rate")
@@ -86,11 +86,11 @@ class ParameterPosterior:
         return float(self.draws().std(ddof=1))
 
     def to_arviz(self) -> Any:
-        """InferenceData (ArviZ 0.x) or an xarray DataTree (ArviZ 1.x)."""
+        """Export to ArviZ: InferenceData (ArviZ 0.x) or an xarray DataTree (ArviZ 1.x)."""
         return arviz_export.to_arviz(self.samples, self.terms, self.info, None)
 
     def diagnose(self) -> list[str]:
-        """Reasons not to trust the draws yet, in plain words; an empty list is good news."""
+        """List the reasons not to trust the draws yet, in plain words. Empty if there are none."""
         found = (summaries.problems(self.samples, self.terms, 0) if self.info.method in CHAINED
                  else summaries.too_few_independent(self.samples))
         return [*self.info.doubts, *found]

@@ -1,4 +1,4 @@
-"""`PointEstimate`: what `noisewise.fit` returns for an `adassp` release. Coefficients, and nothing about their uncertainty."""
+"""`PointEstimate`: what `noisewise.fit` returns for an `adassp` release. Coefficients without their uncertainty."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ NO_POSTERIOR: Final = "point estimate: no posterior, no intervals"
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PointEstimate:
-    """Regression coefficients in the user's units, without any statement of their uncertainty.
+    """Regression coefficients in the user's units, without their uncertainty.
 
-    `ridge` is the total that was added to the diagonal of the predictors' matrix, in scaled units: where it is large, the
-    coefficients are drawn towards a response in the middle of its bounds.
+    `ridge` is the total added to the diagonal of the predictors' matrix, in scaled units. A large ridge shrinks the coefficients
+    towards a constant response at the midpoint of its bounds.
 
     >>> estimate = noisewise.fit("stay ~ age", release)        # doctest: +SKIP
     >>> estimate.coefficients["age"]                           # doctest: +SKIP
@@ -45,11 +45,12 @@ class PointEstimate:
     def __post_init__(self) -> None:
         values = frozen(self.values)
         if values.shape != (len(self.design.terms),) or not np.isfinite(values).all():
-            raise ResultError("a point estimate has one finite number for each term", found=f"shape {values.shape}")
+            raise ResultError("values must be one finite number for each term", argument="values", found=f"shape {values.shape}")
         object.__setattr__(self, "values", values)
 
     @property
     def terms(self) -> tuple[str, ...]:
+        """The names of the coefficients."""
         return self.design.terms
 
     @property
@@ -60,13 +61,13 @@ class PointEstimate:
         return pandas.Series(self.values, index=pandas.Index(list(self.terms), name="term"), name="estimate")
 
     def summary(self, interval: float | None = None) -> pandas.DataFrame:
-        """One column: the estimate of each term."""
+        """Tabulate the coefficients, in the column `estimate`."""
         if interval is not None:
             self._refuse("interval")
         return self.coefficients.to_frame()
 
     def predict(self, new_rows: object, interval: float | None = None) -> pandas.DataFrame:
-        """One column, `mean`: the prediction for each new row. What rows can be is said at `Posterior.predict`."""
+        """Predict the mean response for new rows, in the column `mean`. `Posterior.predict` lists the accepted tables."""
         import pandas
 
         if interval is not None:
@@ -77,41 +78,41 @@ class PointEstimate:
         return pandas.DataFrame({"mean": mean}, index=index)
 
     def draws(self, term: str | None = None) -> NoReturn:
-        """Refused: there are none."""
+        """Raise ResultError: a point estimate has no draws."""
         self._refuse("draws")
 
     def plot(self, *arguments: Any, **options: Any) -> NoReturn:
-        """Refused: the pictures show posteriors."""
+        """Raise ResultError: the plots show posteriors."""
         self._refuse("plot")
 
     def check(self, *arguments: Any, **options: Any) -> NoReturn:
-        """Refused: what a predictive check compares is not in an adassp release."""
+        """Raise ResultError: an adassp release lacks the statistics that a predictive check compares."""
         self._refuse("a predictive check")
 
     def to_arviz(self) -> NoReturn:
-        """Refused: ArviZ is for draws."""
+        """Raise ResultError: ArviZ needs draws."""
         self._refuse("ArviZ export")
 
     def save(self, path: str | os.PathLike[str]) -> NoReturn:
-        """Refused: a file of draws has none to hold."""
+        """Raise ResultError: there are no draws to save."""
         raise ResultError("a point estimate has no draws to save", found=os.fspath(path),
-                          remedy="keep the table: estimate.summary().to_csv(path)")
+                          remedy="save the table: estimate.summary().to_csv(path)")
 
     def diagnose(self) -> list[str]:
-        """Reasons not to trust the estimate, in plain words; an empty list is good news."""
+        """List the reasons not to trust the estimate, in plain words. Empty if there are none."""
         return list(self.info.doubts)
 
     def warn_if_bad(self, stacklevel: int = 1) -> None:
-        """Emit one NoisewiseWarning with all that `diagnose` finds and what to do about it."""
+        """Emit one NoisewiseWarning with everything that `diagnose` finds and what to do about it."""
         if self.info.doubts:
-            message = (f"do not trust this estimate: {'; '.join(self.info.doubts)}. What to do: a release with a larger epsilon, "
-                       "of more rows or for a shorter formula")
+            message = (f"do not trust this estimate: {'; '.join(self.info.doubts)}. What to do: ask for a release with a larger "
+                       "epsilon, more rows or a shorter formula")
             warnings.warn(message, NoisewiseWarning, stacklevel=stacklevel + 1)
 
     def _refuse(self, what: str) -> NoReturn:
         raise ResultError(f"this is a {NO_POSTERIOR}", found=f"a request for {what}",
-                          remedy="an adassp release allows no more; for a posterior the data holder makes a release of kind "
-                          "gram, which serves every formula")
+                          remedy="an adassp release allows no more; for a posterior, ask the data holder for a release of kind "
+                          "gram, which also serves every formula")
 
     def _subtitle(self) -> str:
         holders = "1 holder" if self.info.holders == 1 else f"{self.info.holders} holders"

@@ -1,11 +1,11 @@
 """Predictions for new rows with credible ("mean") or predictive ("response") intervals.
 
-The mean of a new response is the inverse link of x·beta_s, draw by draw.
+For each draw, the mean of a new response is the inverse link of x·beta_s.
 
-Given draws (beta_s, sigma_s), the predictive distribution of a new response is the mixture of the normal
-distributions N(x·beta_s, sigma_s), or of the Poisson distributions with the rates exp(x·beta_s). Its quantiles are found by
-solving F(y) = p for the mixture's own distribution function, not by drawing noise: the answer needs no seed, and does
-not depend on which rows are asked together. Memory is bounded by a block of rows times the number of draws.
+Given draws (beta_s, sigma_s), the predictive distribution of a new response is the mixture of the normal distributions
+N(x·beta_s, sigma_s), or of the Poisson distributions with rates exp(x·beta_s). Its quantiles solve F(y) = p for the mixture's
+distribution function F. No noise is drawn, so the answer needs no seed and does not depend on which rows are predicted together.
+Memory is bounded by a block of rows times the number of draws.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ from noisewise.results.families import ResultFamily
 if TYPE_CHECKING:
     from noisewise.schema import Design
 
-BLOCK_ELEMENTS = 1 << 19  # rows times draws held at once: 4 MB for each temporary array
+BLOCK_ELEMENTS = 1 << 19  # rows times draws held at once; 4 MB per temporary array
 DESIGN_ROWS = 1 << 15
 COARSE_STRIDE = 16
 MAXIMUM_STEPS = 200
 PATIENCE = 6
 LARGEST_STEP = 1e12
-"""Relative to which neighbouring whole numbers are no longer told apart."""
+"""Counts are resolved to one part in this many."""
 
 Ends = Callable[[Array], tuple[Array, Array, Array]]
-"""From linear predictors (rows, draws) to mean, lower and upper end of each row."""
+"""Maps linear predictors (rows, draws) to the mean, lower and upper end of each row."""
 
 
 def predict_rows(columns: Mapping[str, NDArray[Any]], rows: int, design: Design, coefficients: Array, ends: Ends
                  ) -> tuple[Array, Array, Array]:
-    """Mean, lower and upper end for each row."""
+    """Return mean, lower and upper end for each row."""
     mean, lower, upper = np.empty(rows), np.empty(rows), np.empty(rows)
     block = max(1, BLOCK_ELEMENTS // len(coefficients))
     for first in range(0, rows, DESIGN_ROWS):
@@ -50,7 +50,7 @@ def predict_rows(columns: Mapping[str, NDArray[Any]], rows: int, design: Design,
 
 
 def credible_ends(family: ResultFamily, tails: tuple[float, float]) -> Ends:
-    """The mean response of such rows, and the interval that holds it."""
+    """Compute the mean response of such rows, and an interval for that mean."""
 
     def ends(location: Array) -> tuple[Array, Array, Array]:
         means = family.inverse_link(location)
@@ -61,7 +61,7 @@ def credible_ends(family: ResultFamily, tails: tuple[float, float]) -> Ends:
 
 
 def predictive_ends(family: ResultFamily, sigma: Array | None, tails: tuple[float, float]) -> Ends:
-    """The mean response, and the interval that holds one new response. Of two levels there is none: that of the probability."""
+    """Compute the mean response, and an interval for one new response (for its probability if it has two levels)."""
     if family.response == "two levels":
         return credible_ends(family, tails)
 
@@ -77,7 +77,7 @@ def predictive_ends(family: ResultFamily, sigma: Array | None, tails: tuple[floa
 
 
 def _design_rows(design: Design, columns: Mapping[str, NDArray[Any]], first: int, stop: int) -> Array:
-    if not design.columns_needed:  # the intercept alone; no column says how many rows there are
+    if not design.columns_needed:  # only an intercept, so no column gives the number of rows
         return np.ones((stop - first, len(design.terms)))
     try:
         part = {name: values[first:stop] for name, values in columns.items()}
@@ -87,12 +87,12 @@ def _design_rows(design: Design, columns: Mapping[str, NDArray[Any]], first: int
     except NoisewiseError as error:
         raise error.into(ResultError) from error
     if matrix.shape != (stop - first, len(design.terms)) or not np.isfinite(matrix).all():
-        raise ResultError("every new row gives one finite value for each term", found=f"a design of shape {matrix.shape}")
+        raise ResultError("every new row must give one finite value for each term", found=f"a design of shape {matrix.shape}")
     return matrix
 
 
 def mixture_quantile(location: Array, scale: Array, probability: float) -> Array:
-    """The quantile of each row's equal mixture of N(location[row, s], scale[s]).
+    """Return the quantile of each row's equal mixture of N(location[row, s], scale[s]).
 
     >>> round(float(mixture_quantile(np.zeros((1, 5)), np.ones(5), 0.975)[0]), 4)
     1.96
@@ -102,16 +102,16 @@ def mixture_quantile(location: Array, scale: Array, probability: float) -> Array
     deviate = float(ndtri(probability))
     spread = np.sqrt(location.var(axis=1) + np.mean(scale**2))
     smallest = 1e-9 * float(spread.max()) or 1e-12 * float(np.abs(location).max()) or 1e-12
-    scale = np.maximum(scale, smallest)  # a draw with sigma = 0 is a step; a very steep slope stands for it
+    scale = np.maximum(scale, smallest)  # a draw with sigma = 0 is a step; approximate it by a very steep slope
     start = location.mean(axis=1) + deviate * spread
-    if location.shape[1] >= 8 * COARSE_STRIDE:  # a few draws give a start from which one full step is enough
+    if location.shape[1] >= 8 * COARSE_STRIDE:  # from a start based on a few draws, one full step is enough
         part = slice(None, None, COARSE_STRIDE)
         start = _solve(location[:, part], scale[part], probability, deviate, start, spread)
     return _solve(location, scale, probability, deviate, start, spread)
 
 
 def _solve(location: Array, scale: Array, probability: float, deviate: float, start: Array, spread: Array) -> Array:
-    """Halley's iteration inside a bracket. Each component's own quantile is at one side of the mixture's."""
+    """Iterate Halley's method inside a bracket: the mixture's quantile lies between the components' smallest and largest."""
     ends = location + deviate * scale
     low, high = ends.min(axis=1), ends.max(axis=1)
     point = np.clip(start, low, high)
@@ -152,16 +152,16 @@ def _distribution(point: Array, location: Array, scale: Array, probability: floa
 
 
 def count_quantile(rates: Array, probability: float) -> Array:
-    """For each row the smallest count k with P(count ≤ k) ≥ probability, in the equal mixture of Poisson(rates[row, s]).
+    """Return for each row the smallest k with P(count ≤ k) ≥ probability, in the equal mixture of Poisson(rates[row, s]).
 
     >>> count_quantile(np.full((1, 5), 3.0), 0.975).tolist()
     [7.0]
     """
-    if rates.shape[1] >= 8 * COARSE_STRIDE:  # a few draws tell where to look
+    if rates.shape[1] >= 8 * COARSE_STRIDE:  # a few draws show where to start
         start = count_quantile(rates[:, ::COARSE_STRIDE], probability)
     else:
         start = np.floor(rates.mean(axis=1))
-    # Counts with too little probability up to them (−1 if there are none), and counts with enough: first far enough apart.
+    # Bracket the quantile: P(count ≤ low) < probability (low may be −1) and P(count ≤ high) ≥ probability. Then bisect.
     low, high, step = start - 1.0, start.copy(), np.maximum(1.0, np.floor(0.01 * np.sqrt(start)))
     active = np.arange(len(rates))
     while len(active):

@@ -1,4 +1,4 @@
-"""`SiteEffects`: what a fit with random effects by site says about the sites and about how much they differ."""
+"""`SiteEffects`: each site's coefficients, and how much the sites differ, from a fit with random effects by site."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ class SiteEffects:
     """Draws of the standard deviations between sites, and of each site's own coefficients, in the user's units.
 
     `terms` are the coefficients and "sigma"; `varying` are those that differ between sites ("log sigma" for the residual
-    standard deviation, whose deviations are relative ones). `between` has the shape (chains, draws, varying) and `own` the
-    shape (sites, draws, terms). The deviation of an intercept is that of the response in the middle of all predictors' ranges.
+    standard deviation, whose deviations are relative). `between` has shape (chains, draws, varying), `own` has shape (sites,
+    draws, terms). The deviation of an intercept is the deviation of the response at the midpoint of all predictors' ranges.
     """
 
     terms: tuple[str, ...]
@@ -37,9 +37,10 @@ class SiteEffects:
         for name, last in (("between", self.varying), ("own", self.terms)):
             values = frozen(getattr(self, name))
             if values.ndim != 3 or 0 in values.shape or values.shape[2] != len(last):
-                raise ResultError(f"draws of sites ({name}) have three axes, the last of {len(last)}", found=str(values.shape))
+                raise ResultError(f"{name} must have three axes, the last of length {len(last)}", argument=name,
+                                  found=str(values.shape))
             if not np.isfinite(values).all() or (name == "between" and (values < 0).any()):
-                raise ResultError("draws of sites are finite numbers and standard deviations are not negative")
+                raise ResultError("draws must be finite, and standard deviations >= 0", argument=name)
             object.__setattr__(self, name, values)
 
     @property
@@ -49,21 +50,21 @@ class SiteEffects:
 
     @property
     def deviations(self) -> pandas.DataFrame:
-        """All draws of the standard deviations between sites, one column for each that varies."""
+        """All draws of the standard deviations between sites, one column for each varying term."""
         import pandas
 
         return pandas.DataFrame(self.between.reshape(-1, len(self.varying)), columns=list(self.varying))
 
     def summary(self, interval: float = 0.95) -> pandas.DataFrame:
-        """How much the sites differ: mean, sd, interval, effective sizes and R-hat of each standard deviation between them."""
+        """Summarise how much the sites differ: mean, sd, interval, effective sizes and R-hat of each standard deviation."""
         return summary_table(self.between, self.varying, interval).drop(columns="P(>0)")
 
     def coefficients(self, site: int) -> pandas.DataFrame:
-        """Draws of one site's own coefficients and sigma; sites are numbered from 1 in the order of the releases."""
+        """Return the draws of one site's coefficients and sigma. Sites are numbered from 1, in the order of the releases."""
         import pandas
 
         if isinstance(site, bool) or not isinstance(site, (int, np.integer)) or not 1 <= site <= self.count:
-            raise ResultError(f"a site is a number from 1 to {self.count}", found=repr(site))
+            raise ResultError(f"site must be a whole number from 1 to {self.count}", argument="site", found=repr(site))
         return pandas.DataFrame(self.own[site - 1], columns=list(self.terms))
 
     def table(self, interval: float = 0.95) -> pandas.DataFrame:
@@ -77,7 +78,7 @@ class SiteEffects:
         return pandas.DataFrame({name: values.reshape(-1) for name, values in columns.items()}, index=index)
 
     def __repr__(self) -> str:
-        return f"<SiteEffects of {self.count} sites: {', '.join(self.varying)} differ between them>"
+        return f"<SiteEffects of {self.count} sites, varying: {', '.join(self.varying)}>"
 
     def _repr_html_(self) -> str:
         return card(f"How much {self.count} sites differ", frame(self.summary()))

@@ -1,14 +1,14 @@
-"""A result in one .npz file: draws as arrays, everything else as JSON, no pickle and no code.
+"""Store a result in one .npz file: draws as arrays, everything else as JSON, no pickle and no code.
 
-The file is an uncompressed zip archive of `.npy` members, which any NumPy can open: `samples` (chains, draws,
-terms), `metadata` (UTF-8 JSON as bytes) and, if known, `diverging` (chains, draws), `site_deviations` (chains, draws,
-terms that vary) and `site_coefficients` (sites, draws, terms). Reading checks the size that each header announces against the
-bytes that are there before anything is allocated. The metadata's `info` has a `source`, the digest of what the fit was made from
-(`noisewise.releases.source`), which files of earlier versions lack.
+The file is an uncompressed zip archive of `.npy` members that any NumPy can open: `samples` (chains, draws, terms), `metadata`
+(UTF-8 JSON as bytes) and, if present, `diverging` (chains, draws), `site_deviations` (chains, draws, varying terms) and
+`site_coefficients` (sites, draws, terms). Before it allocates anything, the reader checks the size in each header against the
+bytes in the file. The metadata's `info` has a `source`, the digest of what was fitted (`noisewise.releases.source`); files of
+earlier versions lack it.
 
-A comparison's file is that of its averaged posterior, so that `Posterior.load` reads the averaged draws, with the models beside
-them: `members` (models, terms), `probabilities` and `log_bayes_factors` (models), and for methods that have bands `without_noise`
-(draws, terms). Other methods have the same members, and `samples`, with a prefix: `other1_`, `other2_`.
+The file of a comparison is the file of its averaged posterior, so `Posterior.load` reads the averaged draws, plus the models:
+`members` (models, terms), `probabilities` and `log_bayes_factors` (models), and `without_noise` (draws, terms) for methods with
+bands. Other methods have the same members, and `samples`, with the prefix `other1_`, `other2_`.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ COMPARISON: Final = "comparison"
 
 
 def save_posterior(found: Posterior, path: Place) -> None:
-    """Write the file; an older one survives a failure."""
+    """Write the file. If writing fails, an existing file is kept."""
     arrays: dict[str, NDArray[Any]] = {"samples": found.samples}
     if found.diverging is not None:
         arrays["diverging"] = found.diverging
@@ -62,7 +62,7 @@ def save_posterior(found: Posterior, path: Place) -> None:
 
 
 def save_comparison(found: Comparison, path: Place) -> None:
-    """Write the file; an older one survives a failure."""
+    """Write the file. If writing fails, an existing file is kept."""
     arrays = {"samples": found.samples[None], **_models(found)}
     for number, other in enumerate(found.others.values(), start=1):
         named = {"samples": other.samples, **_models(other)}
@@ -84,54 +84,54 @@ def _words(found: Comparison) -> dict[str, Any]:
 
 
 def _write(path: Place, arrays: Arrays, metadata: dict[str, Any]) -> None:
-    """Write the file beside its place and move it there."""
+    """Write a temporary file beside the target and move it there."""
     text = json.dumps({"format": FORMAT, "version": VERSION, **metadata}, allow_nan=False, ensure_ascii=False).encode()
     typed = {name: values.astype(_type_of(f"{name}.npy"), copy=False) for name, values in arrays.items()}
     try:
         with whole_file(path) as file:
             np.savez(file, allow_pickle=False, metadata=np.frombuffer(text, dtype=np.uint8), **typed)
     except OSError as error:
-        raise ResultError(f"the posterior could not be written to {os.fspath(path)}; a file that was there before is unchanged",
+        raise ResultError(f"cannot write to {os.fspath(path)}; a file that was there before is unchanged",
                           found=error.strerror or str(error)) from error
 
 
 def load_posterior(path: Place) -> Posterior:
-    """The draws of a fit, or those of a comparison averaged over its models."""
+    """Read the draws of a fit, or the model-averaged draws of a comparison."""
     return _posterior(path, *_read(path))
 
 
 def load_comparison(path: Place) -> Comparison:
-    """Read what `save_comparison` wrote, or one clear ResultError."""
+    """Read what `save_comparison` wrote, or raise one clear ResultError."""
     arrays, document = _read(path)
     if COMPARISON not in document:
-        raise ResultError(f"{os.fspath(path)} holds no comparison of models", found="the draws of a fit",
+        raise ResultError(f"{os.fspath(path)} does not hold a comparison", found="the draws of a fit",
                           remedy="read it with Posterior.load, or save a comparison: "
                           + either("comparison.save(path)", "noisewise compare --save FILE"))
     return _comparison(path, arrays, document)
 
 
 def load_result(path: Place) -> Posterior | Comparison:
-    """Whatever `Posterior.save` or `Comparison.save` wrote."""
+    """Read what `Posterior.save` or `Comparison.save` wrote."""
     arrays, document = _read(path)
     return (_comparison if COMPARISON in document else _posterior)(path, arrays, document)
 
 
 def malformed(path: Place, found: object) -> ResultError:
-    """The one error for a file that is not what it should be."""
+    """Return the error for a file that is damaged or not a saved result."""
     words = f"{type(found).__name__}: {found}" if isinstance(found, Exception) else str(found)
     return ResultError(f"{path} is not a posterior saved by noisewise, or it is damaged", found=words[:200],
                        remedy="fit again, or restore the file")
 
 
 def _read(path: Place) -> tuple[Arrays, Mapping[str, Any]]:
-    """The arrays and the metadata of a file, or one clear ResultError."""
+    """Read a file's arrays and metadata, or raise one clear ResultError."""
     try:
         arrays = _read_members(path)
         document = json.loads(arrays.pop("metadata").tobytes().decode("utf-8"))
     except ResultError:
         raise
     except FileNotFoundError as error:
-        raise ResultError("there is no such file", found=str(path), remedy="check the path") from error
+        raise ResultError("no such file", found=str(path), remedy="check the path") from error
     except (OSError, ValueError, KeyError, EOFError, MemoryError, RecursionError) as error:
         raise malformed(path, error) from error
     except (zipfile.BadZipFile, NotImplementedError, RuntimeError) as error:
@@ -139,7 +139,7 @@ def _read(path: Place) -> tuple[Arrays, Mapping[str, Any]]:
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise malformed(path, "no noisewise metadata")
     if document.get("version") != VERSION:
-        raise ResultError(f"a posterior file of version {VERSION} can be read",
+        raise ResultError(f"only posterior files of version {VERSION} can be read",
                           found=f"version {document.get('version')!r} in {path}", remedy="update noisewise")
     return arrays, document
 
@@ -153,7 +153,7 @@ def _read_members(path: Place) -> dict[str, NDArray[Any]]:
         if len(set(names)) != len(names) or not known or not {"samples.npy", "metadata.npy"} <= set(names):
             raise malformed(path, f"members {', '.join(names[:5])}")
         for entry in entries:
-            # Stored members cannot expand: no more memory is used than the file is long.
+            # Uncompressed members cannot expand, so reading takes no more memory than the file's size.
             if entry.compress_type != zipfile.ZIP_STORED:
                 raise malformed(path, f"compressed member {entry.filename}")
             with archive.open(entry) as member:
@@ -162,7 +162,7 @@ def _read_members(path: Place) -> dict[str, NDArray[Any]]:
 
 
 def _type_of(member: str) -> str | None:
-    """The type of the numbers in a member of the archive; None for one that does not belong there."""
+    """Return the number type of a member of the archive, or None if it does not belong there."""
     name = member.removesuffix(".npy")
     own = re.sub(rf"^{OTHER}[0-9]{{1,3}}_", "", name)
     known = {**MODELS, **MEMBERS} if own == name else {**MODELS, "samples": MEMBERS["samples"]}
@@ -179,7 +179,7 @@ def _read_array(member: IO[bytes], entry: zipfile.ZipInfo, path: Place) -> NDArr
         raise malformed(path, f"{entry.filename} with type {dtype}")
     content = member.read()
     if len(content) != math.prod(shape) * expected.itemsize:
-        raise malformed(path, f"{entry.filename} announces the shape {shape} and holds {len(content)} bytes")
+        raise malformed(path, f"{entry.filename} claims shape {shape} but holds {len(content)} bytes")
     return np.frombuffer(content, dtype=expected).reshape(shape)
 
 
@@ -192,7 +192,7 @@ def _posterior(path: Place, arrays: Arrays, document: Mapping[str, Any]) -> Post
 
 
 def _head(path: Place, document: Mapping[str, Any]) -> tuple[tuple[str, ...], Design, FitInfo, PriorSummary | None]:
-    """Terms, design, info and prior, or one ResultError that names the file."""
+    """Read terms, design, info and prior, or raise one ResultError that names the file."""
     from noisewise.schema import Design
 
     try:
@@ -207,24 +207,24 @@ def _head(path: Place, document: Mapping[str, Any]) -> tuple[tuple[str, ...], De
 
 
 def _info(document: Mapping[str, Any]) -> FitInfo:
-    """A FitInfo from JSON; fields that a later version added are ignored."""
+    """Read a FitInfo from JSON; ignore fields added by later versions."""
     known = {field.name for field in dataclasses.fields(FitInfo)}
     values = {name: value for name, value in document.items() if name in known}
     values["doubts"] = tuple(str(doubt) for doubt in values.get("doubts", ()))
     for name in ("method", "family", "formula"):
         if not isinstance(values.get(name), str):
-            raise ValueError(f"info.{name} is not text")
+            raise ValueError(f"info.{name} must be text")
     for name in ("chains", "draws", "divergences", "holders"):
         if type(values.get(name)) is not int:
-            raise ValueError(f"info.{name} is not a whole number")
-    source = values.get("source", "")  # which earlier versions did not record
+            raise ValueError(f"info.{name} must be a whole number")
+    source = values.get("source", "")  # not recorded by earlier versions
     if not isinstance(source, str) or not re.fullmatch("([0-9a-f]{64})?", source):
-        raise ValueError("info.source is neither empty nor 64 hexadecimal digits")
+        raise ValueError("info.source must be empty or 64 hexadecimal digits")
     return FitInfo(**values)
 
 
 def _sites(path: Place, arrays: Arrays, found: Any, terms: tuple[str, ...]) -> SiteEffects | None:
-    """The random effects by site, if the file has them; all of them or none."""
+    """Read the random effects by site, if the file has them; it must have all or none."""
     members = {"site_deviations", "site_coefficients"} & set(arrays)
     if found is None and not members:
         return None
@@ -256,7 +256,7 @@ def _compared(arrays: Arrays, prefix: str, words: Mapping[str, Any], info: Mappi
                         str(asked["model_prior"]), str(asked["method"]))
     probabilities = arrays[prefix + "probabilities"]
     if (probabilities < 0).any() or probabilities.sum() > 1 + 1e-6:
-        raise ValueError("probabilities of models are not negative and add up to 1 at most")
+        raise ValueError("model probabilities must be >= 0 and add up to at most 1")
     return Comparison(design, question, arrays[prefix + "members"].astype(np.bool_), probabilities,
                       arrays[prefix + "log_bayes_factors"], arrays[prefix + "samples"], _info(info),
                       arrays.get(prefix + "without_noise"), bool(words["complete"]), tuple(map(str, words["notes"])))

@@ -1,4 +1,4 @@
-"""The tables of coefficients, as they are and as ratios, and what is wrong with them in plain words."""
+"""Tables of coefficients and of ratios, and the problems with the draws in plain words."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 R_HAT_LIMIT = 1.01  # Vehtari et al. (2021), section 4
 ESS_LIMIT = 400.0  # enough for a stable R-hat and for intervals to about 0.1 sd in the tails
 DIVERGENCE_LIMIT = 0.002
-"""Of all transitions; a few occur by chance where sigma is hardly told from 0, and do no harm."""
+"""Tolerated share of divergent transitions. A few occur by chance where sigma is close to 0, and do no harm."""
 NAMED_TERMS = 5
 
 
 def percent_label(probability: float) -> str:
-    """A quantile as a column name.
+    """Name a column after a quantile.
 
     >>> percent_label(0.025), percent_label(0.95)
     ('2.5%', '95%')
@@ -35,13 +35,13 @@ def percent_label(probability: float) -> str:
 
 
 def summary_table(samples: Array, terms: Sequence[str], interval: float) -> pandas.DataFrame:
-    """One row per term: mean, sd, interval, effective sizes, R-hat and the probability of being positive."""
+    """Tabulate mean, sd, interval, effective sizes, R-hat and the probability of being positive, one row per term."""
     import pandas
 
     low, high = check_interval(interval)
     pooled = samples.reshape(-1, samples.shape[2])
     lower, upper = np.quantile(pooled, [low, high], axis=0)
-    moves = (pooled != pooled[0]).any(axis=0)  # else the sd is rounding, and a table would show all of its digits
+    moves = (pooled != pooled[0]).any(axis=0)  # otherwise the sd would be a rounding error, with many digits
     columns = {
         "mean": pooled.mean(axis=0),
         "sd": np.where(moves, pooled.std(axis=0, ddof=1), 0.0) if len(pooled) > 1 else np.full(pooled.shape[1], np.nan),
@@ -56,32 +56,32 @@ def summary_table(samples: Array, terms: Sequence[str], interval: float) -> pand
 
 
 def too_few_independent(samples: Array) -> list[str]:
-    """The one problem that independent draws can have: there is no chain that could disagree or lag."""
+    """Check the number of independent draws. With no chains that could disagree or lag, nothing else can go wrong."""
     total = samples.shape[0] * samples.shape[1]
-    return [] if total >= ESS_LIMIT else [f"too few draws ({total}, should be at least {ESS_LIMIT:.0f})"]
+    return [] if total >= ESS_LIMIT else [f"too few draws ({total}; need at least {ESS_LIMIT:.0f})"]
 
 
 def problems(samples: Array, terms: Sequence[str], divergences: int) -> list[str]:
-    """Reasons not to trust the draws yet, each one sentence; empty when there is none."""
+    """List the reasons not to trust the draws yet, one sentence each. Empty if there are none."""
     found = []
     moved = ~(samples == samples[:1, :1]).all(axis=(0, 1))
     if not moved.all():
-        found.append(f"the draws of {_names(terms, ~moved)} never move")
+        found.append(f"all draws of {_names(terms, ~moved)} are the same")
     ratio = diagnostics.r_hat(samples)
     disagree = moved & ~(ratio <= R_HAT_LIMIT)
     if disagree.any():
         worst = np.nanmax(np.where(disagree, np.nan_to_num(ratio, nan=np.inf), -np.inf))
-        found.append(f"the chains disagree on {_names(terms, disagree)} (R-hat up to {worst:.3f}, should be at most "
+        found.append(f"the chains disagree on {_names(terms, disagree)} (R-hat up to {worst:.3f}; should be at most "
                      f"{R_HAT_LIMIT})")
     size = np.fmin(diagnostics.ess_bulk(samples), diagnostics.ess_tail(samples))
     few = moved & ~(size >= ESS_LIMIT)
     if few.any():
         least = np.min(np.where(few, np.nan_to_num(size, nan=0.0), np.inf))
-        found.append(f"too few effective draws for {_names(terms, few)} (as few as {least:.0f}, should be at least "
+        found.append(f"too few effective draws for {_names(terms, few)} (at worst {least:.0f}; need at least "
                      f"{ESS_LIMIT:.0f})")
     total = samples.shape[0] * samples.shape[1]
     if divergences > DIVERGENCE_LIMIT * total:
-        found.append(f"{divergences} divergent transitions in {total} draws: part of the posterior may not have been reached")
+        found.append(f"{divergences} divergent transitions in {total} draws; the sampler may have missed part of the posterior")
     return found
 
 
@@ -94,21 +94,21 @@ def _names(terms: Sequence[str], chosen: Flags) -> str:
 
 def ratio_table(draws: Array, terms: tuple[str, ...], family: ResultFamily, interval: float,
                 per: Mapping[str, float] | None) -> pandas.DataFrame:
-    """exp(coefficient × step) of every predictor: its median, interval and the probability that it is above 1."""
+    """Tabulate exp(coefficient × step) for every predictor: median, interval and the probability that it exceeds 1."""
     import pandas
 
     tails = check_interval(interval)
     if family.ratio is None:
         known = ", ".join(f"{other.ratio}s ({other.name})" for other in RESULT_FAMILIES.values() if other.ratio)
-        raise ResultError(f"exp(coefficient) of a {family.name} regression is no ratio of anything",
-                          found=f"family {family.name!r}", remedy=f"there are {known}; for others see summary() and predict()")
+        raise ResultError(f"a {family.name} regression has no ratios", found=f"family {family.name!r}",
+                          remedy=f"ratios exist as {known}; otherwise use summary() and predict()")
     chosen = [term for term in terms if term != INTERCEPT]
     if not chosen:
-        raise ResultError("a ratio compares two values of a predictor", found="a formula with no predictor")
+        raise ResultError("ratios require a predictor", found="a formula without predictors")
     given = _steps(per, chosen)
     steps = np.array([given.get(term, 1.0) for term in chosen])
     logs = draws[:, [terms.index(term) for term in chosen]] * steps
-    # The median and the ends of an interval stay what they are under exp; a mean would not.
+    # exp maps the median and interval ends to the median and interval ends of the ratio; not so the mean.
     lower, middle, upper = np.exp(np.minimum(np.quantile(logs, [tails[0], 0.5, tails[1]], axis=0), LARGEST))
     columns = {"per": steps, family.ratio: middle, percent_label(tails[0]): lower, percent_label(tails[1]): upper,
                "P(>1)": (logs > 0).mean(axis=0)}
@@ -119,12 +119,12 @@ def _steps(per: Mapping[str, float] | None, terms: list[str]) -> dict[str, float
     if per is None:
         return {}
     if not isinstance(per, Mapping):
-        raise ResultError("per gives a number for some of the terms", found=repr(per),
+        raise ResultError("per must map predictors to numbers", argument="per", found=repr(per),
                           remedy=f"for example per={{{terms[0]!r}: 10}}")
     unknown = [str(term) for term in per if term not in terms]
     if unknown:
-        raise ResultError("per names predictors", argument="per", found=", ".join(unknown), known=terms)
+        raise ResultError("per must name predictors", argument="per", found=", ".join(unknown), known=terms)
     for term, step in per.items():
         if isinstance(step, bool) or not isinstance(step, numbers.Real) or not math.isfinite(step) or step == 0:
-            raise ResultError("per is by how much a predictor changes: a finite number that is not 0", found=f"{term}: {step!r}")
+            raise ResultError("per must give a finite change other than 0", argument="per", found=f"{term}: {step!r}")
     return {term: float(step) for term, step in per.items()}

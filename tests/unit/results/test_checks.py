@@ -97,7 +97,7 @@ def test_uncorrected_covariances_would_be_too_wide() -> None:
 @pytest.mark.parametrize("settings", [{}, {"adjacency": "add-remove"}, {"mechanism": "laplace"}], ids=str)
 @pytest.mark.parametrize(
     ("odd", "words"),
-    [({"slope": 0.5}, "coefficient of age seems larger"), ({"sigma": 9.0}, "residuals spread more"),
+    [({"slope": 0.5}, "coefficient of age looks larger"), ({"sigma": 9.0}, "residuals spread more"),
      ({"shift": -4.0}, "responses are lower")],
 )
 def test_an_odd_holder_is_named_and_agreeing_ones_are_not(odd: dict, words: str, settings: dict) -> None:
@@ -115,7 +115,7 @@ def test_many_holders_that_differ_a_little_are_told_together() -> None:
     generator = np.random.default_rng(5)
     parts = [made.part(generator, sd=LITTLE_NOISE, shift=0.35 * (-1) ** number) for number in range(60)]
     problems = checked(nw.Release(nw.Gram(), made.schema(), tuple(parts))).problems()
-    assert any("together differ" in problem for problem in problems)
+    assert any("holders differ by more than chance" in problem for problem in problems)
     one_odd = checked(made.consortium(5, 60, odd={"shift": 3.0}, sd=LITTLE_NOISE)).problems()
     assert len(one_odd) == 1 and one_odd[0].startswith("holder 60 ")
 
@@ -167,8 +167,9 @@ def test_holders_have_names_and_the_wrong_release_is_refused() -> None:
     assert list(dict.fromkeys(check.table.index.get_level_values("holder"))) == ["north", "south", ALL]
     assert "2 holders" in repr(check) and "<table" in check._repr_html_()
     for names in (["north"], ["north", "north"], ["north", ALL]):
-        with pytest.raises(ResultError, match="name of its own"):
+        with pytest.raises(ResultError) as refused:
             post.check(release, holders=names)
+        assert refused.value.argument == "holders"
     with pytest.raises(ResultError, match="schema"):
         post.check(made.consortium(7, 2, adjacency="add-remove"))
 
@@ -178,14 +179,14 @@ def test_releases_that_the_fit_has_not_used_are_refused() -> None:
     release = made.consortium(7, 3, sd=LITTLE_NOISE)
     post = nw.fit(FORMULA, release, method="laplace", seed=1, run=QUIET)
     part = nw.Release(nw.Gram(), release.schema, release.contributions[:2])
-    with pytest.raises(ResultError, match=r"made from.*a fit of 3 holders and the releases of 2.*give the files"):
+    with pytest.raises(ResultError, match="3 holders and the releases of 2"):
         post.check(part)
 
 
 def test_a_release_of_another_kind_is_refused_with_a_remedy() -> None:
     release = made.consortium(7, 1, sd=LITTLE_NOISE)
     post = nw.fit(FORMULA, release, method="laplace", seed=1, run=QUIET)
-    with pytest.raises(ResultError, match=r"of the kind gram.*a release of kind adassp.*give the gram releases"):
+    with pytest.raises(ResultError, match="gram.*found: a release of kind adassp"):
         post.check(made.adassp(FORMULA))
 
 
@@ -199,8 +200,9 @@ def test_draws_that_never_move_can_be_checked(settings: dict) -> None:
 
 @pytest.mark.parametrize("level", [0, 1, -0.1, True, "0.01"])
 def test_a_level_is_a_probability(level) -> None:
-    with pytest.raises(ResultError, match="probability"):
+    with pytest.raises(ResultError) as refused:
         checked(made.consortium(7, 1, sd=LITTLE_NOISE)).problems(level)
+    assert refused.value.argument == "level"
 
 
 def test_a_check_survives_saving_the_fit(tmp_path) -> None:

@@ -64,8 +64,9 @@ def test_models_from_the_most_probable_on() -> None:
     assert table["terms"].tolist() == ["age", "age + ward", ""] and table["size"].tolist() == [1, 2, 0]
     assert table["log_bayes_factor"].tolist() == [3.0, 2.0, 0.0] and table.index.tolist() == [1, 2, 3]
     assert len(small().models(100)) == 4
-    with pytest.raises(ResultError, match="top is a whole number"):
+    with pytest.raises(ResultError) as refused:
         small().models(0)
+    assert refused.value.argument == "top"
 
 
 def test_the_median_model_is_a_formula() -> None:
@@ -83,11 +84,11 @@ def test_averaged_coefficients_include_the_zeros() -> None:
     assert table.loc["age", "mean"] == pytest.approx(0.08) and table.loc["age", "upper"] == pytest.approx(0.1)
     assert table["probability"].tolist() == pytest.approx([1.0, 0.8, 0.35, 0.35])
     posterior = small().posterior()
-    assert posterior.samples.shape == (1, 100, 5) and posterior.diagnose() == ["too few draws (100, should be at least 400)"]
+    assert posterior.samples.shape == (1, 100, 5) and posterior.diagnose() == ["too few draws (100; need at least 400)"]
 
 
 def test_agreement_needs_several_methods() -> None:
-    with pytest.raises(ResultError, match="several methods are needed"):
+    with pytest.raises(ResultError, match="several methods"):
         small().agreement()
     rows = ({"term": "age", "a": 0.9, "b": 0.8, "difference": 0.1, "verdict": "agree: in"},)
     assert small(verdicts=rows).agreement().loc["age", "verdict"] == "agree: in"
@@ -109,7 +110,7 @@ def test_warnings_say_all_that_is_wrong() -> None:
     {"log_bayes_factors": np.array([0.0, 1.0, np.nan, 2.0])}, {"without_noise": np.zeros((4, 3))},
 ])
 def test_arrays_that_do_not_fit_are_refused(changes: dict[str, Any]) -> None:
-    with pytest.raises(ResultError, match="of a comparison are finite and have the shape"):
+    with pytest.raises(ResultError, match="finite and have shape"):
         small(**changes)
 
 
@@ -120,7 +121,7 @@ def test_arrays_cannot_be_changed_by_accident() -> None:
 
 def test_it_says_what_it_is() -> None:
     found = small()
-    assert "4 models" in repr(found) and "has age (0.50)" in repr(found) and "found by a walk" in small(complete=False).describe()
+    assert "4 models" in repr(found) and "has age (0.50)" in repr(found) and "random walk" in small(complete=False).describe()
     assert "<table" in found._repr_html_() and "zellner-siow" in found._repr_html_()
 
 

@@ -52,10 +52,11 @@ def test_there_is_no_sigma_anywhere(family: str) -> None:
     assert list(post.summary().index) == list(post.draws().columns) == list(TERMS) and not post.has_sigma
     assert "sigma" not in post._repr_html_() and family in post._repr_html_() and FORMULAS[family] in repr(post)
     assert post.prior is not None and not post.prior.covers("sigma")
-    with pytest.raises(ResultError, match="no prior is stated for this term"):
+    with pytest.raises(ResultError, match="prior.*sigma"):
         post.prior.interval("sigma", 0.95)
-    with pytest.raises(ResultError, match="there is no such term"):
+    with pytest.raises(ResultError) as refused:
         post.draws("sigma")
+    assert refused.value.argument == "term" and refused.value.found == "sigma"
 
 
 def test_a_sigma_is_refused_where_there_is_none_and_asked_for_where_there_is_one() -> None:
@@ -185,7 +186,7 @@ def test_ratios_are_refused_where_they_mean_nothing() -> None:
     with pytest.raises(ResultError, match="odds ratios \\(logistic\\), incidence-rate ratios \\(poisson\\)"):
         posterior("probit").ratios()
     bare = Design.of("back ~ 1", Basis.of(Schema.from_dict(DECLARED)))
-    with pytest.raises(ResultError, match="no predictor"):
+    with pytest.raises(ResultError, match="predictor"):
         Posterior(samples()[:, :, :1], ("Intercept",), bare, posterior("logistic").info).ratios()
 
 

@@ -69,10 +69,10 @@ def test_p_values_are_uniform_where_the_model_holds(family: str, settings: dict[
 @pytest.mark.outer(but=["logistic-odd0-mean response is higher"])
 @pytest.mark.parametrize(("family", "odd", "words"), [
     ("logistic", {"shift": 0.5}, "mean response is higher"),
-    ("logistic", {"slope": 0.0}, "coefficient of age seems smaller"),
-    pytest.param("probit", {"ward_b": -0.5}, "coefficient of ward[T.B] seems smaller", marks=pytest.mark.slow),
+    ("logistic", {"slope": 0.0}, "coefficient of age looks smaller"),
+    pytest.param("probit", {"ward_b": -0.5}, "coefficient of ward[T.B] looks smaller", marks=pytest.mark.slow),
     ("poisson", {"shift": -0.6}, "mean response is lower"),
-    ("poisson", {"overdispersion": 1.0}, "counts vary more than Poisson ones"),
+    ("poisson", {"overdispersion": 1.0}, "counts vary more than Poisson counts"),
 ])
 def test_the_holder_with_another_model_is_named_first(family: str, odd: dict[str, float], words: str) -> None:
     settings = {"probit": True} if family == "probit" else {}
@@ -89,14 +89,14 @@ def test_a_holder_with_other_predictors_is_not_named() -> None:
 def test_overdispersed_counts_are_told_once_and_not_of_each_holder() -> None:
     check = checked("poisson", made.consortium(5, 4, overdispersion=0.7))
     (problem,) = check.problems()
-    assert "counts vary more than Poisson ones" in problem and "intervals are then too short" in problem
+    assert "counts vary more than Poisson counts" in problem and "intervals too short" in problem
     assert check.table.loc[(ALL, DISPERSION), "observed"] == pytest.approx(_true_dispersion(0.7), rel=0.1)
 
 
 def test_a_single_holder_can_be_overdispersed() -> None:
     assert checked("poisson", made.consortium(5, 1)).problems() == []
     (problem,) = checked("poisson", made.consortium(5, 1, overdispersion=0.7)).problems()
-    assert problem.startswith("counts vary more than Poisson ones") and "holder" not in problem
+    assert problem.startswith("counts vary more than Poisson counts") and "holder" not in problem
 
 
 def test_a_skewed_predictor_with_a_strong_effect_is_suspected() -> None:
@@ -104,7 +104,7 @@ def test_a_skewed_predictor_with_a_strong_effect_is_suspected() -> None:
     settings: dict[str, Any] = {"skewed": True, "rows": 20_000, "sd": 5.0}
     assert checked("poisson", made.consortium(5, 2, slope=0.02, **settings)).problems() == []
     problems = checked("poisson", made.consortium(5, 2, slope=0.1, **settings)).problems()
-    assert any("counts vary less" in problem and "a predictor far from normal" in problem for problem in problems)
+    assert any("counts vary less" in problem and "far from normal" in problem for problem in problems)
 
 
 def _true_dispersion(overdispersion: float) -> float:
@@ -220,12 +220,13 @@ def test_a_predictor_that_the_noise_hides_is_no_reason_for_alarm() -> None:
 def test_what_was_fitted_is_what_is_checked() -> None:
     release = made.consortium(1, 2)
     posterior = made.quick_fit("logistic", release)
-    with pytest.raises(ResultError, match="all of them and no others"):
+    with pytest.raises(ResultError, match="2 holders and the releases of 1"):
         posterior.check(nw.Release(nw.Gram(), release.schema, release.contributions[:1]))
-    with pytest.raises(ResultError, match="schema that it was fitted with"):
+    with pytest.raises(ResultError, match="schema"):
         posterior.check(made.consortium(1, 2, adjacency="add-remove"))
-    with pytest.raises(ResultError, match="name of its own"):
+    with pytest.raises(ResultError) as refused:
         posterior.check(release, holders=["a", "a"])
+    assert refused.value.argument == "holders"
     other = nw.Posterior(posterior.samples, posterior.terms, posterior.design, replace(posterior.info, family="poisson"))
     with pytest.raises(nw.NoisewiseError, match="is a count"):
         other.check(release)

@@ -38,7 +38,7 @@ def test_predictions_have_one_column_and_keep_the_index() -> None:
     assert list(found.columns) == ["mean"] and list(found.index) == ["x", "y"]
     assert found["mean"].tolist() == pytest.approx([17.0, 19.0])
     assert estimate(formula="stay ~ 1").predict(pandas.DataFrame(index=range(3)))["mean"].tolist() == [5.0] * 3
-    with pytest.raises(ResultError, match="needs the columns"):
+    with pytest.raises(ResultError, match="no column ward"):
         estimate().predict({"age": [1.0]})
 
 

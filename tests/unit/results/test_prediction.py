@@ -180,21 +180,21 @@ BAD_ROWS = {
     "missing level": ({"age": [30, 40], "ward": ["A", None]}, "ward.*missing"),
     "missing in polars": (polars.DataFrame({"age": [30, None], "ward": ["A", "B"]}), "age.*missing"),
     "missing in arrow": (pyarrow.table({"age": [30, 40], "ward": [None, "B"]}), "ward.*missing"),
-    "infinite": ({"age": [30, np.inf], "ward": "A"}, "age holds finite numbers"),
-    "text for numbers": ({"age": ["30"], "ward": "A"}, "age holds numbers"),
-    "text for numbers in pandas": (pandas.DataFrame({"age": ["30"], "ward": "A"}), "age holds numbers"),
-    "text for numbers as objects": ({"age": np.array(["30", 2], dtype=object), "ward": "A"}, "age holds numbers"),
+    "infinite": ({"age": [30, np.inf], "ward": "A"}, "age.*finite numbers.*inf in row 1"),
+    "text for numbers": ({"age": ["30"], "ward": "A"}, "column age must hold numbers"),
+    "text for numbers in pandas": (pandas.DataFrame({"age": ["30"], "ward": "A"}), "column age must hold numbers"),
+    "text for numbers as objects": ({"age": np.array(["30", 2], dtype=object), "ward": "A"}, "column age must hold numbers"),
     "dates for numbers": (
         pandas.DataFrame({"age": pandas.to_datetime(["2020-01-01"]), "ward": "A"}),
-        "age holds numbers",
+        "column age must hold numbers",
     ),
     "durations for numbers": (
         pandas.DataFrame({"age": pandas.to_timedelta([1], unit="D"), "ward": "A"}),
-        "age holds numbers",
+        "column age must hold numbers",
     ),
     "unequal lengths": ({"age": [30, 40, 50], "ward": ["A", "B"]}, "age: 3, ward: 2"),
     "two-dimensional": ({"age": np.ones((2, 2)), "ward": ["A", "B"]}, "one-dimensional"),
-    "twice the same column": (pandas.DataFrame([[1, 2, "A"]], columns=["age", "age", "ward"]), "once only"),
+    "twice the same column": (pandas.DataFrame([[1, 2, "A"]], columns=["age", "age", "ward"]), "several columns named age"),
     "a list": ([1, 2], "found: list"),
     "a path": ("rows.csv", "found: str"),
     "a series": (pandas.Series([1.0], index=["age"]), "found: Series"),
@@ -253,5 +253,5 @@ def test_what_is_asked_is_checked() -> None:
         known.posterior().predict(ROWS, kind="median")  # type: ignore[arg-type]
     with pytest.raises(ResultError, match="between 0 and 1"):
         known.posterior().predict(ROWS, interval=95)
-    with pytest.raises(ResultError, match="family of a fit is not known.*known are gaussian"):
+    with pytest.raises(ResultError, match="found: 'gamma'.*gaussian"):
         known.posterior(family="gamma")

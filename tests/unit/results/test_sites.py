@@ -60,8 +60,9 @@ def test_draws_that_contradict_the_terms(changes: dict[str, Any]) -> None:
 
 
 def test_sites_of_another_fit_are_refused() -> None:
-    with pytest.raises(ResultError, match="population"):
+    with pytest.raises(ResultError) as refused:
         Posterior(SAMPLES, known.TERMS, known.design(), known.info(), None, None, effects(between=np.ones((4, 29, 3))))
+    assert refused.value.argument == "sites"
 
 
 def test_everything_comes_back_exactly(tmp_path: Path) -> None:
@@ -111,9 +112,9 @@ def test_the_check_belongs_to_fits_with_one_set_of_coefficients() -> None:
 
 
 def test_the_remedy_for_sites_that_say_too_little() -> None:
-    with pytest.warns(ConvergenceWarning, match=r"more draws \(draws=120\), or fit with site=None"):
+    with pytest.warns(ConvergenceWarning, match="draws=120.*site=None"):
         posterior(doubts=("the noise hides the predictors",)).warn_if_bad()
 
 
 def test_the_heading_says_that_it_is_about_an_average_site() -> None:
-    assert "an average of 5 sites" in posterior()._repr_html_()
+    assert "average of 5 sites" in posterior()._repr_html_()

@@ -86,7 +86,7 @@ def test_a_failure_while_writing_leaves_the_old_file(tmp_path: Path, monkeypatch
 
 
 def test_places_that_do_not_exist(tmp_path: Path) -> None:
-    with pytest.raises(ResultError, match="could not be written"):
+    with pytest.raises(ResultError, match="cannot write"):
         known.posterior().save(tmp_path / "nowhere" / "fit.npz")
     with pytest.raises(ResultError, match="no such file"):
         Posterior.load(tmp_path / "fit.npz")
@@ -225,7 +225,7 @@ def test_the_source_is_kept_and_may_be_missing(tmp_path: Path) -> None:
     rewritten(path, document_change(info=older))
     assert Posterior.load(path).info == known.info() and Posterior.load(path).info.source == ""
     rewritten(path, document_change(info={**older, "source": 7}))
-    with pytest.raises(ResultError, match="info.source is neither empty nor 64 hexadecimal digits"):
+    with pytest.raises(ResultError, match="info.source"):
         Posterior.load(path)
 
 

@@ -291,7 +291,7 @@ def test_a_walk_finds_what_the_list_of_all_models_says(monkeypatch: pytest.Monke
     walked = nw.compare(FORMULA, release, seed=16, run=QUIET)
     monkeypatch.setattr(bands, "MOST_EXACT", 2)
     found_only = nw.compare(FORMULA, release, seed=16, run=QUIET)
-    assert listed.complete and not walked.complete and "found by a walk" in walked.describe()
+    assert listed.complete and not walked.complete and "visited by a random walk" in walked.describe()
     assert np.allclose(walked.inclusion_probabilities, listed.inclusion_probabilities, atol=0.01)
     best = listed.models(1).iloc[0]
     assert walked.models(1).iloc[0]["terms"] == best["terms"]
