@@ -1,13 +1,13 @@
-"""scikit-learn estimators over `noisewise.release` and `noisewise.fit`: no mechanism and no sampler of their own.
+"""scikit-learn estimators on top of `noisewise.release` and `noisewise.fit`, without mechanisms or samplers of their own.
 
-    regressions.py   the estimators themselves; base.py: what the three have in common
-    declarations.py  constructor arguments as a schema and a formula: public, mandatory, never completed from the rows
-    rows.py          X and y as a table, without a look at any value
-    callers.py       who may call fit: which steps of a pipeline, which cross-validation
+    regressions.py   the estimators; base.py: what all three share
+    declarations.py  turn constructor arguments into a schema and a formula, never using the rows
+    rows.py          read X and y into a table without looking at any value
+    callers.py       which pipelines and cross-validations may call fit
     predictions.py   means, deviations and intervals for new rows, as arrays or data frames
-    exceptions.py    where the estimators must differ from what scikit-learn checks, and why
+    exceptions.py    where the estimators must differ from scikit-learn's checks, and why
 
-Nobody else imports this room: noisewise works without scikit-learn, which is an extra.
+No other room imports this one: noisewise works without scikit-learn, which is an optional extra.
 """
 
 try:
@@ -15,8 +15,8 @@ try:
 except ImportError as error:
     from noisewise.errors import NoisewiseError
 
-    raise NoisewiseError("the estimators need scikit-learn", found=str(error),
-                         remedy="pip install 'noisewise[sklearn]'; noisewise.release and noisewise.fit do without it") from error
+    raise NoisewiseError("the estimators require scikit-learn", found=str(error),
+                         remedy="pip install 'noisewise[sklearn]', or use noisewise.release and noisewise.fit") from error
 
 from noisewise.estimators.base import StoredReleaseWarning
 from noisewise.estimators.callers import RepeatedReleaseWarning

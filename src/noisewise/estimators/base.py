@@ -1,13 +1,12 @@
-"""What the three estimators have in common: declarations, one release, one posterior, predictions for new rows."""
+"""What all three estimators share: declarations, one release, one posterior, predictions for new rows."""
 
 from __future__ import annotations
 
 import secrets
 import warnings
-from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final, Self
+from typing import TYPE_CHECKING, ClassVar, Final, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -17,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from noisewise.arrays import Array
 from noisewise.errors import ConvergenceWarning, DeclarationError, NoisewiseError, NoisewiseWarning, PrivacyError
 from noisewise.estimators.callers import check_callers
-from noisewise.estimators.declarations import declare
+from noisewise.estimators.declarations import Bounds, Levels, declare
 from noisewise.estimators.predictions import Kind, OutputMixin, interval_table
 from noisewise.estimators.rows import RowsError, Table, as_new_rows, read_features, read_table
 from noisewise.holder.release import release
@@ -30,29 +29,34 @@ from noisewise.posterior.glm.prior import prior_data
 from noisewise.posterior.methods import DEFAULT_METHOD, method_for
 from noisewise.posterior.prior import Prior, ResolvedPrior
 from noisewise.posterior.request import whole
+from noisewise.progress import Tick
 from noisewise.releases.release import Release
 from noisewise.results import Posterior
 from noisewise.results.fit_info import check_interval
 from noisewise.run import Run
 from noisewise.schema import Basis, Design, Schema
 
-WITHOUT_SPENDING: Final = "After set_params(...), refit_posterior() does so for nothing; fit would release the rows again"
+if TYPE_CHECKING:
+    from noisewise.estimators.predictions import Output
+    from noisewise.privacy.ledger import BudgetLedger
+
+WITHOUT_SPENDING: Final = "Call set_params(...) and refit_posterior(), which spend nothing; fit would release the rows again"
 
 
 class StoredReleaseWarning(NoisewiseWarning):
-    """A fit was answered with a release that was made before; no row was used."""
+    """The ledger returned an earlier release for this fit; no row was used."""
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class PrivateRegression(OutputMixin, BaseEstimator):  # type: ignore[misc]
-    """The common part of the estimators, and their parameters as scikit-learn wants them: not to be used itself."""
+    """Base class of the estimators, with their shared parameters in the form scikit-learn expects. Do not use it directly."""
 
     _family: ClassVar[str]
 
     epsilon: float | None = None
     delta: float | None = None
-    bounds: Any = None
-    levels: Mapping[str, Sequence[Any]] | None = None
+    bounds: Bounds | None = None
+    levels: Levels | None = None
     adjacency: str | None = None
     max_rows: int | None = None
     mechanism: str | None = None
@@ -60,16 +64,16 @@ class PrivateRegression(OutputMixin, BaseEstimator):  # type: ignore[misc]
     draws: int = 1000
     chains: int = 4
     interval: float = 0.95
-    random_state: Any = None
-    ledger: Any = None
+    random_state: int | np.random.RandomState | None = None
+    ledger: BudgetLedger | None = None
     edition: str | None = None
-    progress: Any = None
+    progress: Tick | bool | None = None
 
-    def fit(self, X: Any, y: Any, unit: Any = None) -> Self:
+    def fit(self, X: object, y: object, unit: object = None) -> Self:
         """Release the rows once, with noise, and fit the regression to the release.
 
-        ``unit`` tells whose each row is, where a person can have several (with ``max_rows``). Everything that can be refused is
-        refused before the budget is charged, and nothing that is refused depends on a value in X, y or unit.
+        ``unit`` says which person each row belongs to, if a person can have several rows (see ``max_rows``). Errors are raised
+        before the budget is charged, and no error depends on a value in X, y or unit.
         """
         check_callers(self, rows_are_units=self.adjacency == "replace-one" and unit is None)
         table = read_table(X, y, unit)
@@ -77,7 +81,7 @@ class PrivateRegression(OutputMixin, BaseEstimator):  # type: ignore[misc]
         if schema.rows_are_public and not table.rows:
             raise RowsError("X has 0 sample(s) while a minimum of 1 is required.")
         seed = self._seed()
-        validate_data(self, X, skip_check_array=True)  # the names and the number of the features
+        validate_data(self, X, skip_check_array=True)  # names and number of features only
         assert self.epsilon is not None
         ledger = None if self.ledger is None else WatchedLedger(self.ledger)
         made = release(table.columns, schema, Gram(mechanism=self.mechanism), epsilon=self.epsilon, delta=self.delta,
@@ -89,28 +93,29 @@ class PrivateRegression(OutputMixin, BaseEstimator):  # type: ignore[misc]
         try:
             return self._fit_posterior(seed)
         except NoisewiseError as error:
-            error.add_note("The release was made, and its budget is spent. It is release_, and refit_posterior() fits it again.")
+            error.add_note("The release was made and its budget is spent. It is in release_; refit_posterior() fits it again.")
             raise
 
     def refit_posterior(self) -> Self:
-        """Fit the regression to the release again, with the prior, method, draws and random_state that are set now.
+        """Fit the regression to the release again with the current prior, method, draws and random_state.
 
-        It reads no rows and spends no budget: the way to compare priors or to ask for more draws.
+        This reads no rows and spends no budget. Use it to compare priors or to get more draws.
         """
         check_is_fitted(self, "release_")
         self._check_request(self.formula_, self.release_.schema)
         return self._fit_posterior(self._seed())
 
-    def predict_interval(self, X: Any, interval: float | None = None, kind: Kind | None = None) -> Any:
-        """The lower and the upper end of an interval for each row; ``set_output(transform="pandas")`` makes it a data frame.
+    def predict_interval(self, X: object, interval: float | None = None, kind: Kind | None = None) -> Output:
+        """Return the lower and upper end of an interval for each row; a data frame after ``set_output(transform="pandas")``.
 
-        ``kind="response"`` holds a new response of such a row, ``kind="mean"`` the average of many: see `Posterior.predict`.
+        With ``kind="response"`` the interval covers a new response of such a row, with ``kind="mean"`` the average of many; see
+        `Posterior.predict`.
         """
         found = interval_table(*self._to_predict(X), self.interval if interval is None else interval, kind)
         return self._in_output(found)
 
     def __sklearn_clone__(self) -> Self:
-        """As any clone, but with the same ledger: what is charged to a copy in memory would be lost."""
+        """Clone as usual but keep the same ledger; charges to a copy in memory would be lost."""
         without = copy(self)
         without.ledger = None
         made: Self = BaseEstimator.__sklearn_clone__(without)
@@ -127,26 +132,26 @@ class PrivateRegression(OutputMixin, BaseEstimator):  # type: ignore[misc]
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "posterior_")
 
-    def _target(self) -> dict[str, Any]:
-        """The declaration of the response: each estimator has its own."""
+    def _target(self) -> dict[str, object]:
+        """Return the declaration of the response, which differs between estimators."""
         raise NotImplementedError
 
     def _method(self) -> str:
-        """Only linear regression has several."""
+        """Return the method; only linear regression has a choice."""
         return str(getattr(self, "method", DEFAULT_METHOD))
 
     def _declared(self, table: Table) -> tuple[Schema, str]:
-        """Everything that is public, checked; of the table only its names are needed."""
+        """Check all public declarations; from the table, use only column names."""
         if self.epsilon is None:
-            raise DeclarationError("epsilon is mandatory: how much a fit may tell about any one person", found="epsilon=None",
-                                   remedy="give for example epsilon=1.0, and delta=1e-6 for Gaussian noise")
+            raise DeclarationError("epsilon is required: it limits what a fit reveals about any one person", argument="epsilon",
+                                   found="epsilon=None", remedy="for example epsilon=1.0, with delta=1e-6 for Gaussian noise")
         schema, formula = declare(table.features, table.response, self._target(), bounds=self.bounds, levels=self.levels,
                                   adjacency=self.adjacency, max_rows=self.max_rows, unit=table.unit)
         self._check_request(formula, schema)
         return schema, formula
 
     def _check_request(self, formula: str, schema: Schema) -> None:
-        """Refuse what `noisewise.fit` would refuse, from public declarations alone: a typing error must not cost budget."""
+        """Raise the errors `noisewise.fit` would raise, from public declarations alone: a typo must not cost budget."""
         whole("draws", self.draws, 1)
         whole("chains", self.chains, 1)
         check_interval(self.interval)
@@ -158,7 +163,7 @@ class PrivateRegression(OutputMixin, BaseEstimator):  # type: ignore[misc]
             prior_data(design, FAMILIES[self._family], self.prior)
 
     def _seed(self) -> int | None:
-        """The seed of the posterior's draws, and of nothing else."""
+        """Return the seed of the posterior draws; it seeds nothing else."""
         if self.random_state is None:
             return None
         if isinstance(self.random_state, (int, np.integer)) and not isinstance(self.random_state, bool):
@@ -166,7 +171,7 @@ class PrivateRegression(OutputMixin, BaseEstimator):  # type: ignore[misc]
         return int(check_random_state(self.random_state).randint(2**31 - 1))
 
     def _edition(self) -> str:
-        """Without an edition every fit is a release of its own: a ledger must not hand out that of other rows."""
+        """Return the edition. Without one, each fit is a new release, so that a ledger never returns a release of other rows."""
         if self.edition is not None or self.ledger is None:
             return self.edition or ""
         return f"fit {secrets.token_hex(8)}"
@@ -176,7 +181,7 @@ class PrivateRegression(OutputMixin, BaseEstimator):  # type: ignore[misc]
             warnings.simplefilter("always", ConvergenceWarning)
             self.posterior_ = fit(self.formula_, self.release_, family=self._family, method=self._method(), prior=self.prior,
                                   draws=self.draws, chains=self.chains, seed=seed, run=Run(progress=self.progress))
-        for warning in caught:  # its advice is to fit again, which need not cost anything
+        for warning in caught:  # it advises fitting again, which need not spend budget
             doubtful = issubclass(warning.category, ConvergenceWarning)
             warnings.warn(f"{warning.message}. {WITHOUT_SPENDING}" if doubtful else str(warning.message), warning.category,
                           stacklevel=3)
@@ -188,12 +193,12 @@ class PrivateRegression(OutputMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def _set_coefficients(self, means: Array, ends: Array) -> None:
-        """The intercept is the first of all."""
+        """Set the fitted coefficients; the intercept comes first."""
         self.intercept_: float | Array = float(means[0])
         self.coef_, self.intercept_interval_, self.coef_interval_ = means[1:], ends[0], ends[1:]
 
-    def _to_predict(self, X: Any) -> tuple[Posterior, Any]:
-        """The posterior and the rows to predict with it: these are the analyst's, and not confidential."""
+    def _to_predict(self, X: object) -> tuple[Posterior, object]:
+        """Return the posterior and the rows to predict, which are the analyst's and not confidential."""
         check_is_fitted(self)
         features = read_features(X)
         validate_data(self, X, skip_check_array=True, reset=False)
@@ -202,10 +207,10 @@ class PrivateRegression(OutputMixin, BaseEstimator):  # type: ignore[misc]
 
 
 def _check_stored(stored: Release, rows: int) -> None:
-    """Say that the ledger has answered with an earlier release; refuse it where the public number shows that rows are others."""
-    released = stored.contributions[0].rows  # None where it is not public
+    """Warn that the ledger returned an earlier release; raise an error if the public number of rows differs."""
+    released = stored.contributions[0].rows  # None if not public
     if released is not None and released != rows:
-        raise PrivacyError("this edition of the table was released before, and it had another number of rows",
-                           found=f"{rows} rows now, {released} in the release", remedy="give these rows an edition of their own")
-    warnings.warn("this edition of the table was released before: that release is fitted, no row was used and nothing was spent. "
-                  "If the rows are others now, give another edition", StoredReleaseWarning, stacklevel=3)
+        raise PrivacyError("this edition was released before with a different number of rows", argument="edition",
+                           found=f"{rows} rows now, {released} in the release", remedy="give these rows a new edition")
+    warnings.warn("this edition was released before, so the stored release was fitted: no row was used and nothing was spent. If "
+                  "the rows have changed, give a new edition", StoredReleaseWarning, stacklevel=3)

@@ -1,32 +1,32 @@
-"""Where the estimators must differ from what scikit-learn's ``check_estimator`` asks for, and why.
+"""Where the estimators must differ from what scikit-learn's ``check_estimator`` expects, and why.
 
-An exception that is listed and would pass fails the tests, as does one that is not listed.
+The tests fail if a listed check passes, or if an unlisted one fails.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 OF_ALL: Final[Mapping[str, str]] = {
     "check_dtype_object":
-        "It wants an error for a cell that is no number. In fit, such a cell becomes the middle of its bounds: an error that "
-        "depends on a value tells something about a row.",
+        "Expects an error for a non-numeric cell. fit replaces such a cell with the middle of its bounds: an error that depends "
+        "on a value reveals something about a row.",
     "check_estimators_nan_inf":
-        "It wants an error for NaN and infinity in X. In fit, a missing cell becomes the middle of its bounds and infinity is "
-        "clipped, for the same reason. predict does refuse them.",
+        "Expects an error for NaN and infinity in X. fit replaces a missing cell with the middle of its bounds and clips "
+        "infinity, for the same reason. predict does raise an error.",
     "check_supervised_y_no_nan":
-        "It wants an error for NaN and infinity in y. A missing target becomes the middle of target_bounds (a missing label the "
-        "first class) and infinity is clipped, for the same reason.",
+        "Expects an error for NaN and infinity in y. fit replaces a missing target with the middle of target_bounds (a missing "
+        "label with the first class) and clips infinity, for the same reason.",
 }
 OF_CLASSES: Final[Mapping[str, str]] = {
     "check_classifiers_classes":
-        "It wants classes_ to be the labels found in y. They are those declared in classes: which labels occur is confidential.",
+        "Expects classes_ to be the labels found in y. They are the declared classes: which labels occur is confidential.",
     "check_classifiers_regression_target":
-        "It wants an error for a y of many different numbers. How many there are is confidential: what is not a declared class "
-        "counts as the first.",
+        "Expects an error for a y with many different numbers. How many there are is confidential; a value that is not a "
+        "declared class counts as the first class.",
     "check_classifier_not_supporting_multiclass":
-        "It wants an error for a y with three labels. How many occur is confidential; three declared classes are refused.",
+        "Expects an error for a y with three labels. How many labels occur is confidential; declaring three classes is an error.",
 }
 EXCEPTIONS: Final[Mapping[str, Mapping[str, str]]] = {
     "PrivateLinearRegression": OF_ALL,
@@ -35,8 +35,8 @@ EXCEPTIONS: Final[Mapping[str, Mapping[str, str]]] = {
 }
 
 
-def expected_failed_checks(estimator: Any) -> dict[str, str]:
-    """The checks that an estimator fails on purpose, with the reasons: for ``check_estimator(…, expected_failed_checks=…)``.
+def expected_failed_checks(estimator: object) -> dict[str, str]:
+    """Return the checks that an estimator fails on purpose, with reasons, for ``check_estimator(…, expected_failed_checks=…)``.
 
     >>> from noisewise.estimators import PrivateLinearRegression
     >>> sorted(expected_failed_checks(PrivateLinearRegression()))

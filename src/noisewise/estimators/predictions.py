@@ -1,10 +1,10 @@
-"""Predictions of a posterior for an analyst's rows, which are not confidential: as arrays or data frames."""
+"""Posterior predictions for an analyst's rows, which are not confidential, as arrays or data frames."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final, Literal, Self
+from typing import TYPE_CHECKING, Final, Literal, Self, TypeAlias
 
 import numpy as np
 from sklearn import get_config
@@ -19,23 +19,26 @@ from noisewise.results.prediction import predict_rows
 
 if TYPE_CHECKING:
     import pandas
+    import polars
+
+    Output: TypeAlias = Array | pandas.DataFrame | polars.DataFrame
 
 Kind = Literal["response", "mean"]
 CONTAINERS: Final = ("default", "pandas", "polars")
 
 
 class OutputMixin:
-    """``set_output`` for tables of results; ``predict`` and ``predict_proba`` give arrays, as everywhere in scikit-learn."""
+    """``set_output`` for result tables. ``predict`` and ``predict_proba`` return arrays, as everywhere in scikit-learn."""
 
     def set_output(self, *, transform: str | None = None) -> Self:
-        """Intervals as arrays ("default") or as data frames ("pandas", "polars"); None changes nothing."""
+        """Return intervals as arrays ("default") or data frames ("pandas", "polars"); None changes nothing."""
         if transform is not None:
             if transform not in CONTAINERS:
-                raise ResultError("the output is not known", argument="transform", found=repr(transform), known=CONTAINERS)
-            self._sklearn_output_config = {"transform": transform}  # the name under which clone() looks for it
+                raise ResultError("unknown output", argument="transform", found=repr(transform), known=CONTAINERS)
+            self._sklearn_output_config = {"transform": transform}  # clone() looks for this name
         return self
 
-    def _in_output(self, table: pandas.DataFrame) -> Any:
+    def _in_output(self, table: pandas.DataFrame) -> Output:
         chosen = getattr(self, "_sklearn_output_config", {}).get("transform", get_config()["transform_output"])
         if chosen == "pandas":
             return table
@@ -46,15 +49,16 @@ class OutputMixin:
         return table.to_numpy()
 
 
-def interval_table(posterior: Posterior, new_rows: Any, interval: float, kind: Kind | None) -> pandas.DataFrame:
+def interval_table(posterior: Posterior, new_rows: object, interval: float, kind: Kind | None) -> pandas.DataFrame:
+    """Return the lower and upper end of the interval for each new row."""
     with _as_value_errors():
         return posterior.predict(new_rows, interval, kind)[["lower", "upper"]]
 
 
-def mean_and_deviation(posterior: Posterior, new_rows: Any) -> tuple[Array, Array]:
-    """The mean of a new response of each row (of two levels the probability of the second), and its standard deviation.
+def mean_and_deviation(posterior: Posterior, new_rows: object) -> tuple[Array, Array]:
+    """Return the mean of a new response for each row (two levels: the probability of the second) and its standard deviation.
 
-    The deviation has both parts: that of the coefficients and that of a response around its mean.
+    The deviation includes the uncertainty of the coefficients and the spread of a response around its mean.
     """
     design, family = posterior.design, family_of(posterior.info.family)
     draws = posterior.samples.reshape(-1, len(posterior.terms))
@@ -63,7 +67,7 @@ def mean_and_deviation(posterior: Posterior, new_rows: Any) -> tuple[Array, Arra
     def ends(location: Array) -> tuple[Array, Array, Array]:
         means = family.inverse_link(location)
         mean = means.mean(axis=1)
-        deviation = np.sqrt(means.var(axis=1) + (mean if own_variance is None else own_variance))  # of counts: their mean
+        deviation = np.sqrt(means.var(axis=1) + (mean if own_variance is None else own_variance))  # a count's variance: its mean
         return mean, deviation, deviation
 
     with _as_value_errors():

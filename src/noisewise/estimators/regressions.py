@@ -1,10 +1,10 @@
-"""The estimators: linear regression, logistic regression of two classes, and Poisson regression."""
+"""The estimators: linear regression, binary logistic regression and Poisson regression."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,44 +15,59 @@ from sklearn.utils import Tags
 from noisewise.arrays import Array
 from noisewise.errors import DeclarationError
 from noisewise.estimators.base import PrivateRegression
-from noisewise.estimators.declarations import FROM_PUBLIC_KNOWLEDGE, pair, plain
+from noisewise.estimators.declarations import FROM_PUBLIC_KNOWLEDGE, Level, pair, plain
 from noisewise.estimators.predictions import mean_and_deviation
 from noisewise.posterior.methods import DEFAULT_METHOD
 from noisewise.schema import Categorical
 
+Labels: TypeAlias = NDArray[np.generic]
+
 
 class _PrivateRegressor(RegressorMixin, PrivateRegression):  # type: ignore[misc]
-    """What linear and Poisson regression share: numbers are predicted."""
+    """What linear and Poisson regression share: they predict numbers."""
 
-    def predict(self, X: Any, return_std: bool = False) -> Array | tuple[Array, Array]:
-        """The mean response of each row; with ``return_std`` also the standard deviation of a new response."""
+    def predict(self, X: object, return_std: bool = False) -> Array | tuple[Array, Array]:
+        """Return the mean response of each row; with ``return_std``, also the standard deviation of a new response."""
         mean, deviation = mean_and_deviation(*self._to_predict(X))
         return (mean, deviation) if return_std else mean
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class PrivateLinearRegression(_PrivateRegressor):
-    """Linear regression with differential privacy: a release of the rows, and a posterior fitted to the release.
+    """Linear regression with differential privacy: ``fit`` releases the rows and fits a posterior to the release.
 
-    Public declarations, none of which may be taken from the rows:
+    The arguments up to ``edition`` are public declarations and must not be derived from the rows. The others affect the posterior
+    and have no effect on privacy.
 
-    - ``epsilon`` (mandatory) and ``delta``: the budget of each ``fit``. With a delta the noise is Gaussian, without it Laplace;
-      ``mechanism`` names another one, as in `noisewise.release`.
-    - ``bounds`` (mandatory): ``{column: (low, high)}``; or ``(low, high)``, numbers for all features or lists with one number for
-      each. ``levels``: ``{column: [level, ...]}`` for categories, the reference level first. ``target_bounds`` (mandatory):
-      ``(low, high)`` of y. Values outside are clipped, missing ones become the middle (of levels: the first).
-    - ``adjacency`` (mandatory): "replace-one" if the number of rows is public, "add-remove" if it is not. ``max_rows``: how many
-      rows of one person are used, with ``fit(X, y, unit=...)``.
-    - ``ledger``: a `noisewise.Ledger`, charged before any noise is drawn. Each fit is a release of its own, unless ``edition``
-      names the state of the table: the same request for the same edition is then answered from the ledger, with a warning, and
-      costs nothing.
+    Args:
+        epsilon: The budget of each ``fit``. Required.
+        delta: With a delta the noise is Gaussian, without one Laplace.
+        mechanism: A different noise mechanism, as in `noisewise.Gram`.
+        bounds: ``{column: (low, high)}``; or ``(low, high)``, as numbers for all features or as lists with one number per
+            feature. Required for numbers. Values outside are clipped; missing values become the middle.
+        levels: ``{column: [level, ...]}`` for categories, reference level first. Missing values become the first level.
+        target_bounds: ``(low, high)`` of y. Required.
+        adjacency: "replace-one" if the number of rows is public, "add-remove" if it is not. Required.
+        max_rows: How many rows of one person to use, with ``fit(X, y, unit=...)``.
+        ledger: A `noisewise.Ledger`, charged before any noise is drawn.
+        edition: Names the state of the table. With a ledger, the same request for the same edition returns the stored release,
+            with a warning, and spends nothing. Without an edition each fit is a new release.
+        prior: A `noisewise.Prior`.
+        method: The method of `noisewise.fit`.
+        draws: Draws per chain.
+        chains: Number of chains.
+        interval: The probability of intervals.
+        random_state: Seeds the posterior draws, never the noise.
+        progress: As in `noisewise.Run`.
 
-    Of the posterior, without any effect on privacy: ``prior`` (a `noisewise.Prior`), ``method``, ``draws``, ``chains``,
-    ``interval`` (the probability of intervals) and ``random_state``, which seeds the posterior's draws and never the noise.
-
-    After ``fit``: ``release_`` (may be saved and given to anyone), ``posterior_``, ``formula_``, ``coef_`` and ``intercept_``
-    (posterior means), ``coef_interval_`` and ``intercept_interval_`` (a last axis with lower and upper end), ``coef_names_`` (a
-    category has one coefficient for each level but the first), ``n_features_in_``, ``feature_names_in_``.
+    Attributes:
+        release_: The release, which may be saved and shared with anyone.
+        posterior_: The posterior.
+        formula_: The formula that was fitted.
+        coef_, intercept_: Posterior means.
+        coef_interval_, intercept_interval_: Intervals; the last axis is (lower, upper).
+        coef_names_: Names of the coefficients. A category has one for each level except the first.
+        n_features_in_, feature_names_in_: As in scikit-learn.
 
     >>> import numpy as np
     >>> rng = np.random.default_rng(1)
@@ -68,37 +83,48 @@ class PrivateLinearRegression(_PrivateRegressor):
     target_bounds: Sequence[float] | None = None
     method: str = DEFAULT_METHOD
 
-    def _target(self) -> dict[str, Any]:
+    def _target(self) -> dict[str, object]:
         if self.target_bounds is None:
-            raise DeclarationError("target_bounds is mandatory: the noise is calibrated to it", found="target_bounds=None",
-                                   remedy=f"give target_bounds=(low, high) {FROM_PUBLIC_KNOWLEDGE}")
+            raise DeclarationError("target_bounds is required: it determines the noise", argument="target_bounds",
+                                   found="target_bounds=None", remedy=f"give target_bounds=(low, high) {FROM_PUBLIC_KNOWLEDGE}")
         return {"bounds": pair(self.target_bounds, "target_bounds")}
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class PrivateLogisticRegression(ClassifierMixin, PrivateRegression):  # type: ignore[misc]
-    """Logistic regression of two classes with differential privacy.
+    """Binary logistic regression with differential privacy.
 
-    Arguments and attributes are those of `PrivateLinearRegression`, but for ``method`` (there is one), and ``classes``
-    (mandatory) instead of ``target_bounds``: the two labels, declared and never read from y. A label in y that was not declared
-    counts as the first class. ``classes_`` is sorted, as everywhere in scikit-learn; probabilities, coefficients and intervals
-    are about the second. ``coef_`` has the shape (1, coefficients) and ``intercept_`` (1,), as in ``LogisticRegression``.
+    Arguments and attributes are those of `PrivateLinearRegression`, except that there is no ``method`` (only one exists) and
+    ``classes`` replaces ``target_bounds``. ``classes_`` is sorted, as everywhere in scikit-learn; probabilities, coefficients
+    and intervals refer to the second class. ``coef_`` has shape (1, coefficients) and ``intercept_`` (1,), as in
+    ``LogisticRegression``.
+
+    Args:
+        classes: The two labels, declared and never read from y. Required. An undeclared label in y counts as the first class.
+
+    >>> import numpy as np
+    >>> model = PrivateLogisticRegression(epsilon=1.0, delta=1e-6, bounds=(0, 10), classes=("no", "yes"),
+    ...                                   adjacency="replace-one")
+    >>> model.fit(np.zeros((3, 1)), None)
+    Traceback (most recent call last):
+        ...
+    noisewise.estimators.rows.RowsError: this estimator requires y to be passed, but the target y is None
     """
 
     _family: ClassVar[str] = "logistic"
-    classes: Sequence[Any] | None = None
+    classes: Sequence[Level] | None = None
 
-    def predict_proba(self, X: Any) -> Array:
-        """The probability of each class, in the order of ``classes_``."""
+    def predict_proba(self, X: object) -> Array:
+        """Return the probability of each class, in the order of ``classes_``."""
         second, _ = mean_and_deviation(*self._to_predict(X))
         return np.column_stack([1.0 - second, second])
 
-    def predict_log_proba(self, X: Any) -> Array:
-        """The logarithms of the probabilities."""
+    def predict_log_proba(self, X: object) -> Array:
+        """Return the logarithm of the probability of each class."""
         return np.log(self.predict_proba(X))
 
-    def predict(self, X: Any) -> NDArray[Any]:
-        """The more probable class of each row."""
+    def predict(self, X: object) -> Labels:
+        """Return the more probable class of each row."""
         chosen = self.predict_proba(X).argmax(axis=1)
         return np.asarray(self.classes_[chosen])
 
@@ -107,21 +133,22 @@ class PrivateLogisticRegression(ClassifierMixin, PrivateRegression):  # type: ig
         tags.classifier_tags.multi_class = False
         return tags
 
-    def _target(self) -> dict[str, Any]:
+    def _target(self) -> dict[str, object]:
         return {"levels": [plain(label) for label in self._sorted_classes()]}
 
-    def _sorted_classes(self) -> NDArray[Any]:
+    def _sorted_classes(self) -> Labels:
         if self.classes is None:
-            raise DeclarationError("classes is mandatory: labels are public declarations, never read from y",
+            raise DeclarationError("classes is required: labels are declared, never read from y", argument="classes",
                                    found="classes=None", remedy='give the two labels, for example classes=("no", "yes")')
         if isinstance(self.classes, str) or np.ndim(self.classes) != 1:
-            raise DeclarationError("classes is a list of two labels", found=repr(self.classes)[:80],
+            raise DeclarationError("classes must be a list of two labels", argument="classes", found=repr(self.classes)[:80],
                                    remedy='for example classes=("no", "yes")')
         kinds = {isinstance(plain(label), str) for label in self.classes}
         labels = np.unique(np.asarray(self.classes)) if len(kinds) == 1 else np.asarray([])
         if len(labels) != 2 or len(self.classes) != 2:
-            raise DeclarationError("Only binary classification is supported: classes has two different labels, both texts or "
-                                   "both numbers", found=repr(self.classes)[:80], remedy='for example classes=("no", "yes")')
+            raise DeclarationError("Only binary classification is supported: classes must have two different labels, both "
+                                   "strings or both numbers", argument="classes", found=repr(self.classes)[:80],
+                                   remedy='for example classes=("no", "yes")')
         return labels
 
     def _set_coefficients(self, means: Array, ends: Array) -> None:
@@ -136,16 +163,21 @@ class PrivateLogisticRegression(ClassifierMixin, PrivateRegression):  # type: ig
 class PrivatePoissonRegressor(_PrivateRegressor):
     """Poisson regression (log link) with differential privacy.
 
-    Arguments and attributes are those of `PrivateLinearRegression`, but for ``method`` (there is one), and ``target_bounds``: the
-    largest count, as in ``target_bounds=20``, or ``(0, 20)``. Larger counts are cut off at it. ``score`` is the share of the
-    deviance that is explained, as in scikit-learn's ``PoissonRegressor``.
+    Arguments and attributes are those of `PrivateLinearRegression`, except that there is no ``method`` (only one exists).
+    ``score`` is the share of the deviance explained, as in scikit-learn's ``PoissonRegressor``.
+
+    Args:
+        target_bounds: The largest count, as in ``target_bounds=20`` or ``(0, 20)``. Larger counts are clipped. Required.
+
+    >>> PrivatePoissonRegressor(epsilon=1.0, bounds=(0, 10), target_bounds=20, adjacency="replace-one").target_bounds
+    20
     """
 
     _family: ClassVar[str] = "poisson"
     target_bounds: float | Sequence[float] | None = None
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """D²: the share of the deviance that is explained."""
+    def score(self, X: object, y: object, sample_weight: object = None) -> float:
+        """Return D², the share of the deviance explained."""
         return float(d2_tweedie_score(y, self.predict(X), sample_weight=sample_weight, power=1))
 
     def __sklearn_tags__(self) -> Tags:
@@ -153,13 +185,14 @@ class PrivatePoissonRegressor(_PrivateRegressor):
         tags.target_tags.positive_only = True
         return tags
 
-    def _target(self) -> dict[str, Any]:
+    def _target(self) -> dict[str, object]:
         if self.target_bounds is None:
-            raise DeclarationError("target_bounds is mandatory: the noise is calibrated to it", found="target_bounds=None",
+            raise DeclarationError("target_bounds is required: it determines the noise", argument="target_bounds",
+                                   found="target_bounds=None",
                                    remedy=f"give the largest count, as in target_bounds=20, {FROM_PUBLIC_KNOWLEDGE}")
-        found = plain(self.target_bounds)
-        low, high = [0, found] if np.ndim(found) == 0 else pair(found, "target_bounds")
+        low, high = ((0, plain(self.target_bounds)) if np.ndim(self.target_bounds) == 0
+                     else pair(self.target_bounds, "target_bounds"))
         if low != 0:
-            raise DeclarationError("counts begin at 0", found=f"target_bounds={self.target_bounds!r}",
-                                   remedy="give the largest count alone")
+            raise DeclarationError("counts start at 0", argument="target_bounds", found=f"target_bounds={self.target_bounds!r}",
+                                   remedy="give only the largest count")
         return {"bounds": [low, high]}
