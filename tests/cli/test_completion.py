@@ -166,7 +166,7 @@ def test_zsh_itself_answers_the_first_tab(nw, release: Path, tmp_path: Path, mon
     assert "stay ~ age" in shown, shown
 
 
-def _until(terminal: int, words: str, seconds: float = 20) -> str:
+def _until(terminal: int, words: str, seconds: float = 600) -> str:
     """What a terminal shows until these words appear, or the time is over."""
     shown, end = "", time.monotonic() + seconds
     while words not in shown and (left := end - time.monotonic()) > 0:

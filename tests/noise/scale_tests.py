@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-LEVEL = 1e-8
+LEVEL = 1e-12
 
 Distribution = Literal["gaussian", "laplace"]
 

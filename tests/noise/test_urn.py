@@ -11,7 +11,7 @@ from noisewise.privacy import noise
 from noisewise.privacy.noise import urn_draws
 
 DRAWS = 3000
-LEVEL = 1e-6
+LEVEL = 1e-12
 
 
 def p_value(white: int, black: int, rows: int, assumed: tuple[float, float]) -> float:

@@ -16,7 +16,7 @@ MECHANISMS = (SymmetricGaussian.calibrate(SENSITIVITY, 1.0, 1e-6), SymmetricLapl
 SUMS = (0, 1, 3, 2**16, 2**36 + 1)
 """In units of the grid; as floats they would have different last bits."""
 DRAWS = 600
-LEVEL = 1e-9
+LEVEL = 1e-12
 
 
 def drawn(mechanism: SymmetricGaussian | SymmetricLaplace, value: int) -> npt.NDArray[np.float64]:

@@ -23,7 +23,7 @@ from noisewise.run import QUIET
 from noisewise.schema import Schema
 from noisewise.schema.partition import part_design
 
-LEVEL = 1e-6
+LEVEL = 1e-12
 PEOPLE = {"column": "who", "max_rows": 2}
 
 

@@ -70,8 +70,8 @@ def test_releases_from_beginning_to_end_are_like_those_of_the_mechanism(name: st
         drawn = draw_many(subject, 60)
         laws[end_to_end] = (drawn.numbers - np.stack(subject.exact)[drawn.table]) @ subject.weights
         assert drawn.numbers.shape[1] == len(subject.weights)
-    assert stats.ks_2samp(laws[False], laws[True]).pvalue > 1e-7
-    assert stats.ks_2samp(laws[False], laws[True] + 2 * laws[False].std()).pvalue < 1e-7  # it would notice another statistic
+    assert stats.ks_2samp(laws[False], laws[True]).pvalue > 1e-12
+    assert stats.ks_2samp(laws[False], laws[True] + 2 * laws[False].std()).pvalue < 1e-12  # it would notice another statistic
 
 
 @pytest.mark.parametrize("probability", [1e-9, 0.02, 0.5, 0.8])

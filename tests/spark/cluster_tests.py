@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 pytestmark = pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning")
-LEVEL = 1e-6
+LEVEL = 1e-12
 SECRET = "secret-4711"
 PEOPLE = Schema.from_dict({"adjacency": "add-remove", "unit": {"column": "who", "max_rows": 3},
                            "columns": {"x": {"bounds": [0, 1]}, "y": {"bounds": [0, 1]}}})

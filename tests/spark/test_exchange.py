@@ -33,7 +33,7 @@ from noisewise.schema import Schema
 from noisewise.schema.partition import part_design
 from noisewise.schema.schema import Unit
 
-LEVEL = 1e-6
+LEVEL = 1e-12
 FORMULA = "y ~ x + z"
 ASKED = questions_about("x", "z")
 ROWS = Schema.from_dict({"adjacency": "add-remove", "columns": {name: {"bounds": "unknown"} for name in "yxz"}})

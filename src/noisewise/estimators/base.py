@@ -38,7 +38,7 @@ from noisewise.schema import Basis, Design, Schema
 
 if TYPE_CHECKING:
     from noisewise.estimators.predictions import Output
-    from noisewise.privacy.ledger import BudgetLedger
+    from noisewise.holder.watched_ledger import BudgetLedger
 
 WITHOUT_SPENDING: Final = "Call set_params(...) and refit_posterior(), which spend nothing; fit would release the rows again"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from noisewise.holder.release import check_ledger
-from noisewise.privacy.ledger import BudgetLedger
+from noisewise.privacy.ledger import BudgetLedger as BudgetLedger
 
 
 class WatchedLedger:

@@ -140,8 +140,7 @@ def draw_normal(key: jax.Array, precision: Traced, linear: Traced) -> jax.Array:
 
     lower = cholesky(precision)
     standard = solve_lower(lower, linear) + jax.random.normal(key, linear.shape, dtype=float)
-    drawn: jax.Array = solve_lower(lower, standard, transposed=True)
-    return drawn
+    return jax.numpy.asarray(solve_lower(lower, standard, transposed=True))
 
 
 def _normal_equations(data: Mapping[str, Traced], variance: Traced | float, xp: Namespace) -> tuple[Traced, Traced]:

@@ -88,7 +88,7 @@ def _start(key: jax.Array, data: Data) -> State:
     values, vectors = jnp.linalg.eigh(gram)
     floor = FLOOR * jnp.max(sd, axis=(1, 2)) + 1e-9 * rows
     clipped = (vectors * jnp.maximum(values, floor[:, None])[:, None, :]) @ jnp.swapaxes(vectors, 1, 2)
-    lower = jax.vmap(lambda matrix: cholesky(matrix, len(rows)))(clipped)
+    lower = jnp.asarray(jax.vmap(lambda matrix: cholesky(matrix, len(rows)))(clipped))
     sigma = data["sigma_start"] * jnp.exp(0.3 * jax.random.normal(sigma_key, dtype=float))
     return {"g": data["g_start"], "sigma": sigma, "log_step": jnp.log(data["sigma_step"]), "lower": lower, "means": means,
             "log_alpha": jnp.log(features * rows), "log_mean_step": jnp.log(jnp.max(sd, axis=(1, 2)) / rows + 1e-9)}
@@ -136,7 +136,7 @@ def draw_features(key: jax.Array, state: State, data: Data) -> tuple[jax.Array, 
     outer = cholesky(total_scatter(scatters, state["means"], data, jnp))
     inner = bartlett(wishart_key, data["degrees"] + jnp.sum(rows), features)
     # Ψ = LLᵀ and AAᵀ ~ Wishart(1): Σ⁻¹ = L⁻ᵀ A Aᵀ L⁻¹ ~ Wishart(Ψ⁻¹), and L A⁻ᵀ is a square root of Σ.
-    root = solve_lower(outer, inner, transposed=True)
+    root = jnp.asarray(solve_lower(outer, inner, transposed=True))
     weight = data["mean_rows"] + jnp.sum(rows)
     standard = solve_lower(inner, jax.random.normal(mean_key, (features,), dtype=float), transposed=True)
     return root @ root.T, rows @ state["means"] / weight + outer @ standard / jnp.sqrt(weight)

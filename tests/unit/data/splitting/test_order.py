@@ -13,7 +13,7 @@ from scipy import stats
 from noisewise.data.splitting import order as module
 from noisewise.data.splitting.order import Shuffle
 
-LEVEL = 1e-8
+LEVEL = 1e-12
 ROW = 16
 """Bytes of two numbers."""
 

@@ -63,4 +63,4 @@ def test_a_unit_stays_in_its_part_over_batches_and_rows_without_one_are_together
     split.finish()
     assert first[0] == first[3] == second[3] and first[1] == second[1] and first[2] == first[4] == second[0]
     many = split.parts_of(2000, pa.array([str(number) for number in range(2000)]))
-    assert chisquare(np.bincount(many, minlength=50)).pvalue > 1e-6
+    assert chisquare(np.bincount(many, minlength=50)).pvalue > 1e-12
