@@ -1,7 +1,7 @@
 """Tests of a noise scale with a fixed level and a known power; nothing here has or needs a seed.
 
-`LEVEL` is the probability that one test rejects noise that is right. There are fewer than 100 of them, so that a run of
-all is wrong by chance less often than once in a million.
+`LEVEL` is the probability that one test rejects noise that is right. There are fewer than 100 such tests, so a run of all of
+them fails by chance less than once in 1e10 runs. A test that must reject wrong noise does so with a probability above 1 − 1e-9.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def power(distribution: Distribution, count: int, ratio: float) -> float:
 def assert_scale(distribution: Distribution, draws: NDArray[np.float64], scale: float) -> None:
     """Accept the true scale, reject 10 % more and 10 % less, and make sure that the rejection was no luck."""
     for wrong in (0.9, 1.1):
-        assert power(distribution, draws.size, wrong) > 1 - 1e-6
+        assert power(distribution, draws.size, wrong) > 1 - 1e-9
         assert not has_scale(distribution, draws, wrong * scale)
     assert has_scale(distribution, draws, scale)
 

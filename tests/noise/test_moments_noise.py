@@ -36,11 +36,11 @@ def test_every_block_has_the_stated_scale(adjacency: str) -> None:
             if coefficient > 1:
                 assert not has_scale("gaussian", draws, sd), (name, coefficient)
         scaled = (noise[name] * np.sqrt(coefficients)).ravel()
-        if scaled.size > 8000:
+        if scaled.size > 10_000:
             assert_scale("gaussian", scaled, sd)
             assert_shape("gaussian", scaled, sd)
     assert not has_scale("gaussian", noise["yx"].ravel(), mechanism.block_sds()["x"])
 
-    # Correlations of independent columns have sd 1/√N: six and a half of them, over a few hundred quantities.
+    # Correlations of independent columns have sd 1/√N. Over 780 pairs one exceeds nine of them less than once in 1e15 runs.
     columns = np.concatenate([noise[name] for name in weights], axis=1)[:, :40]
-    assert np.abs(np.triu(np.corrcoef(columns, rowvar=False), 1)).max() < 6.5 / math.sqrt(RELEASES)
+    assert np.abs(np.triu(np.corrcoef(columns, rowvar=False), 1)).max() < 9 / math.sqrt(RELEASES)

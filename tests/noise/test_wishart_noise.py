@@ -16,7 +16,7 @@ from noisewise.privacy.noise import NORMAL_VARIANCE, wishart_integers
 from noisewise.privacy.sensitivity.gram import gram_sensitivity
 
 Array = NDArray[np.float64]
-SIZE, DEGREES, MATRICES = 4, 20, 700
+SIZE, DEGREES, MATRICES = 4, 20, 1100
 
 
 @cache
@@ -44,7 +44,7 @@ def test_the_diagonal_has_the_stated_degrees_of_freedom() -> None:
     diagonal = np.diagonal(drawn(), axis1=1, axis2=2).ravel()
     assert sum_fits(diagonal, DEGREES)
     for wrong in (0.9 * DEGREES, 1.1 * DEGREES):
-        assert power(DEGREES, wrong, diagonal.size) > 1 - 1e-6
+        assert power(DEGREES, wrong, diagonal.size) > 1 - 1e-9
         assert not sum_fits(diagonal, wrong)
     assert stats.kstest(diagonal, stats.chi2(DEGREES).cdf).pvalue > LEVEL
 
@@ -64,7 +64,7 @@ def test_what_privacy_depends_on_has_its_law() -> None:
     assert sum_fits(c, degrees)
     assert stats.kstest(c, stats.chi2(degrees).cdf).pvalue > LEVEL
     for wrong in (0.85 * degrees, 1.15 * degrees):
-        assert power(degrees, wrong, c.size) > 1 - 1e-6
+        assert power(degrees, wrong, c.size) > 1 - 1e-9
         assert not sum_fits(c, wrong)
 
 
@@ -74,7 +74,7 @@ def test_entries_off_the_diagonal_have_their_law() -> None:
     z = np.concatenate([noise[:, i, j] / np.sqrt(noise[:, j, j]) for i, j in ((0, 1), (2, 3))])
     assert has_scale("gaussian", z, 1.0)
     for wrong in (0.75, 4 / 3):
-        assert scale_power("gaussian", z.size, wrong) > 1 - 1e-6
+        assert scale_power("gaussian", z.size, wrong) > 1 - 1e-9
         assert not has_scale("gaussian", z, wrong)
     assert stats.kstest(z, stats.norm.cdf).pvalue > LEVEL
 
