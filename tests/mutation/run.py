@@ -75,8 +75,8 @@ def main(arguments: list[str] | None = None) -> None:
 
 def _pytest(tests: list[str], plugin: object) -> int:
     left_out = [f"--ignore-glob=*{name}" for name in LEFT_OUT]
-    both_rings = ["-m", "not slow"]
-    return int(pytest.main(["-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-x", *both_rings, *left_out, *tests], plugins=[plugin]))
+    options = ["-q", "-x", "-m", "not slow", "-p", "no:cacheprovider", "-p", "no:xdist"]  # both rings
+    return int(pytest.main([*options, *left_out, *tests], plugins=[plugin]))
 
 
 def _known(results: Path) -> dict[tuple[str, str, int], dict[str, Any]]:
