@@ -122,7 +122,7 @@ class _Mapper(_Quick):
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> Iterator[None]:
         self.coverage.switch_context(f"file {item.path}")  # what a fixture of a module does is for all of its tests
-        _forget_in("".join(Path(self.options.source).contributions[-1:]))
+        _forget_in("".join(Path(self.options.source).parts[-1:]))
         return (yield)
 
     @pytest.hookimpl(wrapper=True)
