@@ -356,7 +356,7 @@ def _end_after(seconds: float) -> None:
 
 
 def _module(path: Path, root: Path) -> str:
-    parts = path.resolve().relative_to(root.resolve()).with_suffix("").contributions
+    parts = path.resolve().relative_to(root.resolve()).with_suffix("").parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
