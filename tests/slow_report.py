@@ -27,7 +27,8 @@ def table(outcomes: Iterable[dict[str, Any]]) -> Iterator[str]:
         files[one["test"].partition("::")[0]].append(one)
     yield "| file | tests | passed | skipped | failed | minutes |"
     yield "| --- | --: | --: | --: | --: | --: |"
-    for name, group in (*files.items(), ("all", [one for group in files.values() for one in group])):
+    everything = [one for each in files.values() for one in each]
+    for name, group in (*files.items(), ("all", everything)):
         counts = [sum(one["outcome"] == outcome for one in group) for outcome in ("passed", "skipped", "failed")]
         minutes = sum(one["seconds"] for one in group) / 60
         yield f"| `{name}` | {len(group)} | {' | '.join(map(str, counts))} | {minutes:.1f} |"

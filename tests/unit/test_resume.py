@@ -25,8 +25,9 @@ def test_the_last_outcome_counts(tmp_path: Path) -> None:
     first, second = tmp_path / "1.jsonl", tmp_path / "2.jsonl"
     first.write_text(record("b.py::x", "failed", 60) + record("a.py::y", "passed", 30), encoding="utf-8")
     second.write_text(record("b.py::x", "passed", 90) + record("b.py::z[1]", "failed", 0), encoding="utf-8")
-    lines = list(table(last_outcomes([first, second])))
-    assert lines[2:] == ["| `a.py` | 1 | 1 | 0 | 0 | 0.5 |", "| `b.py` | 2 | 1 | 0 | 1 | 1.5 |", "| `all` | 3 | 2 | 0 | 1 | 2.0 |"]
+    assert list(table(last_outcomes([first, second])))[2:] == [
+        "| `a.py` | 1 | 1 | 0 | 0 | 0.5 |", "| `b.py` | 2 | 1 | 0 | 1 | 1.5 |", "| `all` | 3 | 2 | 0 | 1 | 2.0 |",
+    ]
 
 
 @pytest.mark.outer
