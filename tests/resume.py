@@ -7,6 +7,7 @@ A test counts as passed for the source it ran with. After a change of `src` or `
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,12 +19,15 @@ ROOT = Path(__file__).parents[1]
 
 
 def source() -> str:
-    """The state of `src` and `tests`: the hash of each tree as committed, and whether something differs from it."""
+    """The state of `src`, `tests` and `studies`: the hash of each tree as committed, and whether something differs from it."""
     def git(*words: str) -> str:
         return subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
 
-    dirty = "+" if git("status", "--porcelain", "src", "tests", "studies") else ""
-    return " ".join(git("rev-parse", f"HEAD:{folder}")[:12] for folder in ("src", "tests", "studies")) + dirty
+    try:
+        dirty = "+" if git("status", "--porcelain", "src", "tests", "studies") else ""
+        return " ".join(git("rev-parse", f"HEAD:{folder}")[:12] for folder in ("src", "tests", "studies")) + dirty
+    except (OSError, subprocess.CalledProcessError):
+        return f"not a checkout, {os.getpid()}"  # never the same again: nothing is left out by mistake
 
 
 def records(path: Path) -> Iterator[dict[str, Any]]:
