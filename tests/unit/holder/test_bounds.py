@@ -86,9 +86,9 @@ def test_too_few_rows_are_refused_where_their_number_is_public_and_nothing_is_sp
 REFUSED: dict[str, tuple[Any, dict[str, Any], type[NoisewiseError], str]] = {
     "tail": ("age", {"tail": 0.5}, DeclarationError, "tail"),
     "digits": ("age", {"digits": 9}, DeclarationError, "significant digits"),
-    "no columns": ([], {}, DeclarationError, "bounds are estimated of columns"),
-    "no name": ([3], {}, DeclarationError, "named by texts"),
-    "twice": (["age", "age"], {}, DeclarationError, "named once"),
+    "no columns": ([], {}, DeclarationError, "must name the columns"),
+    "no name": ([3], {}, DeclarationError, "must name the columns"),
+    "twice": (["age", "age"], {}, DeclarationError, "named only once"),
     "both known": ({"age": (0, 100)}, {}, DeclarationError, "nothing to estimate"),
     "not a pair": ({"age": 5}, {}, DeclarationError, "two numbers"),
     "not finite": ({"age": (float("inf"), None)}, {}, DeclarationError, "two numbers"),

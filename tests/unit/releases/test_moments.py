@@ -86,7 +86,7 @@ def test_what_is_not_released_is_0_with_infinite_variance() -> None:
     ({"blocks": {"xxxxxxx": BlockSums(1.0, 1.0, np.zeros(36))}}, "a block of moments is"),
     ({"blocks": {"xx": BlockSums(1.0, 1.0, np.zeros(5))}}, "6 monomials of 3 columns"),
     ({"predictors": 4}, "monomials of 4 columns"),
-    ({"predictors": 3000}, "may not be so large"),
+    ({"predictors": 3000}, "are too large"),
     ({"predictors": True}, "whole number"),
     ({"predictors": -1}, "whole number"),
     ({"rows": None}, "not both"),
