@@ -22,8 +22,8 @@ from noisewise.run import Run
 from noisewise.version import __version__
 
 if TYPE_CHECKING:
+    from pyspark import StatusTracker
     from pyspark.sql import DataFrame, Row, SparkSession
-    from pyspark.status import StatusTracker
 
 Found = TypeVar("Found")
 LOOK_EVERY: Final = 0.2
