@@ -8,8 +8,8 @@
     post = nw.fit("stay ~ age + ward", nw.load("patients.nwr"))             # anywhere else
     post.summary()
 
-Each name is imported when it is first asked for. So ``import noisewise`` takes no time, and the command hears Ctrl-C before it
-imports what takes some.
+Names are imported on first use. So ``import noisewise`` takes no time, and the command handles Ctrl-C before it imports anything
+slow.
 """
 
 from noisewise.version import __version__
@@ -95,10 +95,10 @@ _ROOMS = {
     "selection.compare": ("compare",),
     "synthetic.sets": ("combine_synthetic", "synthesize"),
 }
-"""Where each name comes from: the imports above, for a program that runs."""
+"""The module of each name: the imports above, at run time."""
 
 _EXTRA = {"estimators": ("PrivateLinearRegression", "PrivateLogisticRegression", "PrivatePoissonRegressor")}
-"""They need scikit-learn, which is an extra."""
+"""Names that need scikit-learn, an optional dependency."""
 
 _HOMES = {name: f"noisewise.{room}" for room, names in {**_ROOMS, **_EXTRA}.items() for name in names}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from types import ModuleType
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -13,11 +13,13 @@ if TYPE_CHECKING:
 
 Array: TypeAlias = npt.NDArray[np.float64]
 Flags: TypeAlias = npt.NDArray[np.bool_]
+Cells: TypeAlias = npt.NDArray[Any]
+"""The cells of a column, of any type: numbers, booleans or objects."""
 Vector: TypeAlias = Array
-"""An array with one axis. The type checker does not look at shapes; the name tells the reader."""
+"""An array with one axis. Type checkers ignore shapes: the name is for the reader."""
 Matrix: TypeAlias = Array
 """An array with two axes."""
 Traced: TypeAlias = "jax.Array | Array"
-"""A number or array in code written for JAX and NumPy both."""
+"""A number or array in code written for both JAX and NumPy."""
 Namespace: TypeAlias = ModuleType
 """The module such code computes with: ``numpy`` or ``jax.numpy``."""

@@ -1,4 +1,4 @@
-"""What every room asks of a number that a caller gives."""
+"""Checks of numbers that callers pass in, for every room."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import numpy as np
 
 
 def is_number(value: object) -> TypeGuard[float]:
-    """A number of Python or NumPy; True is none, and NaN is one."""
+    """True for a number of Python or NumPy, including NaN but not booleans."""
     return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
 
 
 def is_whole(value: object, least: int, most: float = float("inf")) -> TypeGuard[int]:
-    """One of Python's own whole numbers in these limits, as it may be written to a file; True is none."""
+    """True for a Python int within these limits, which a file can hold; booleans do not count."""
     return isinstance(value, int) and not isinstance(value, bool) and least <= value <= most

@@ -1,18 +1,18 @@
-"""Everything that can go wrong, as one tree.
+"""All errors and warnings, as one tree.
 
-Each message says the rule that was broken, what was found and what to do about it. Errors raised on the data holder's
-side name columns and types but never values, so that a message can be shown to anyone.
+Each message states the rule that was broken, what was found and what to do about it. Errors on the data holder's side name
+columns and types but never values, so anyone may see them.
 
     NoisewiseError
     ├── DeclarationError            the public schema is incomplete or contradicts itself
     ├── FormulaError                a formula cannot be read, or needs what was not released
-    ├── DataError                   a data set lacks a declared column, or has it in an unusable type
-    ├── PrivacyError                a privacy guarantee that was asked for cannot be given
+    ├── DataError                   a data set lacks a declared column, or its type is unusable
+    ├── PrivacyError                the requested privacy guarantee cannot be given
     │   └── BudgetError             the budget does not cover the request
-    ├── ReleaseError                something about a release file
+    ├── ReleaseError                a problem with a release or a release file
     │   ├── ReleaseFormatError      it cannot be read: malformed, truncated, too new
     │   ├── ReleaseWriteError       it could not be written; an older file is untouched
-    │   └── IncompatibleReleasesError   releases that do not describe the same thing
+    │   └── IncompatibleReleasesError   the releases do not describe the same thing
     ├── FitError                    a model cannot be fitted as asked
     └── ResultError                 a result cannot be shown, used or stored as asked
 
@@ -34,18 +34,18 @@ SameError = TypeVar("SameError", bound="NoisewiseError")
 class NoisewiseError(Exception):
     """The root of every error raised by noisewise.
 
-    Its fields: the ``rule`` that was broken; the ``argument``, the name of the parameter that it is about; what was ``found``, as
-    a text; the names that are ``known`` where one was wanted, of which the nearest is suggested; and a ``remedy``, in which
-    `noisewise.words` names options and functions. The message is put together from them.
+    Its fields: the ``rule`` that was broken; the ``argument``, which names the parameter at fault; what was ``found``, as a
+    string; the names that are ``known`` where one of several was expected (the closest is suggested); and a ``remedy``, in which
+    `noisewise.words` names options and functions. The message is built from them.
 
     >>> raise NoisewiseError("epsilon must be positive", found="-1", remedy="give epsilon > 0, for example 1.0")
     Traceback (most recent call last):
         ...
     noisewise.errors.NoisewiseError: epsilon must be positive (found: -1); give epsilon > 0, for example 1.0
-    >>> raise NoisewiseError("the method is not known", argument="method", found="'laplce'", known=["exact", "laplace"])
+    >>> raise NoisewiseError("unknown method", argument="method", found="'laplce'", known=["exact", "laplace"])
     Traceback (most recent call last):
         ...
-    noisewise.errors.NoisewiseError: the method is not known (found: 'laplce'); did you mean laplace? Known are exact, laplace
+    noisewise.errors.NoisewiseError: unknown method (found: 'laplce'); did you mean laplace? Known are exact, laplace
     """
 
     def __init__(self, rule: str, *, argument: str | None = None, found: str | None = None, known: Iterable[str] | None = None,
@@ -64,12 +64,12 @@ class NoisewiseError(Exception):
 
     @property
     def meant(self) -> str | None:
-        """The known name that is nearly what was found."""
+        """The known name closest to what was found, if one is close."""
         return closest((self.found or "").strip("'\""), self.known or ())
 
     @property
     def advice(self) -> str | None:
-        """What to do: the name that was probably meant, the known names, the remedy."""
+        """What to do: the name probably meant, the known names and the remedy."""
         advice = self.remedy
         if self.known:
             suggested = "known are" if self.meant is None else f"did you mean {self.meant}? Known are"
@@ -78,13 +78,13 @@ class NoisewiseError(Exception):
         return advice
 
     def into(self, kind: type[SameError], rule: str | None = None) -> SameError:
-        """The same as an error of another class, perhaps with another rule."""
+        """The same error in another class, optionally with another rule."""
         return kind(self.rule if rule is None else rule, argument=self.argument, found=self.found, known=self.known,
                     remedy=self.remedy)
 
 
 def closest(wrong: str, known: Sequence[str]) -> str | None:
-    """The known name that may have been meant, if the wrong one is none of them.
+    """The known name closest to a wrong one, if one is close.
 
     >>> closest("poison", ["gaussian", "poisson"])
     'poisson'
@@ -101,11 +101,11 @@ class FormulaError(NoisewiseError):
 
 
 class DataError(NoisewiseError):
-    """A data set lacks a declared column, or has it in a type that cannot be used."""
+    """A data set lacks a declared column, or its type is unusable."""
 
 
 class PrivacyError(NoisewiseError):
-    """A privacy guarantee that was asked for cannot be given."""
+    """The requested privacy guarantee cannot be given."""
 
 
 class BudgetError(PrivacyError):
@@ -113,7 +113,7 @@ class BudgetError(PrivacyError):
 
 
 class ReleaseError(NoisewiseError):
-    """Something is wrong with a release or a release file."""
+    """There is a problem with a release or a release file."""
 
 
 class ReleaseFormatError(ReleaseError):
@@ -121,11 +121,11 @@ class ReleaseFormatError(ReleaseError):
 
 
 class ReleaseWriteError(ReleaseError):
-    """A release file could not be written; a file that was there before is untouched."""
+    """A release file could not be written; an older file in its place is untouched."""
 
 
 class IncompatibleReleasesError(ReleaseError):
-    """Releases that do not describe the same thing were put together."""
+    """Releases that were combined do not describe the same thing."""
 
 
 class FitError(NoisewiseError):

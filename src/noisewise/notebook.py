@@ -1,14 +1,22 @@
-"""Results as notebooks show them: small tables in HTML. Every text is escaped: names may come from a file of someone else."""
+"""Results as notebooks show them: small HTML tables. All text is escaped, because names may come from someone else's file."""
 
 from __future__ import annotations
 
 import html
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import Protocol
+
+
+class Frame(Protocol):
+    """The part of a pandas table used here, where nothing may import pandas."""
+
+    def to_html(self, *, float_format: Callable[[float], str], na_rep: str, border: int) -> str | None:
+        """The table as HTML."""
+        ...
 
 
 def card(heading: str, *tables: str, below: str = "", notes: Iterable[str] = ()) -> str:
-    """A heading, tables that are HTML already, and what is to be said about them.
+    """A heading, tables that are already HTML, and notes about them.
 
     >>> card("stay ~ <age>", notes=["do not trust this"])
     '<p><b>stay ~ &lt;age&gt;</b></p><ul><li>do not trust this</li></ul>'
@@ -18,13 +26,13 @@ def card(heading: str, *tables: str, below: str = "", notes: Iterable[str] = ())
     return title + "".join(tables) + (f"<ul>{lines}</ul>" if lines else "")
 
 
-def frame(table: Any, digits: int = 4) -> str:
-    """A table of pandas, whose names it escapes. It is not named as a type: rooms that import no pandas import this."""
+def frame(table: Frame, digits: int = 4) -> str:
+    """A pandas table, which escapes its own names."""
     return str(table.to_html(float_format=lambda value: f"{value:.{digits}g}", na_rep="", border=0))
 
 
 def lines(headings: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """A table of texts; without headings if there are none.
+    """A table of strings, without a head if there are no headings.
 
     >>> lines(["a"], [["<b>"]])
     '<table><thead><tr><th>a</th></tr></thead><tbody><tr><td>&lt;b&gt;</td></tr></tbody></table>'
@@ -35,7 +43,7 @@ def lines(headings: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 
 
 def described(words: str) -> str:
-    """What ``describe()`` says: its first line as a heading, and its labels beside their texts.
+    """The output of ``describe()``: its first line as the heading, then a table of labels and texts.
 
     >>> described("a release\\n  protects  one\\n            row")
     '<p><b>a release</b></p><table><tbody><tr><td>protects</td><td>one row</td></tr></tbody></table>'

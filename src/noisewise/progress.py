@@ -1,8 +1,7 @@
-"""A progress bar for long work: on a terminal only, and only if the work takes more than a second.
+"""A progress bar for long work: only on a terminal, and only if the work takes more than a second.
 
-It shows how much is done, how fast, how long it has taken and how long the rest will take. Before the first step is done, while
-programs are being compiled for example, it says that the work is being prepared and for how long; where the total is not known
-there is no remaining time.
+It shows how much is done, the speed, the time taken and, if the total is known, the time left. Until the first step is done, for
+example during compilation, it says that the work is being prepared and for how long.
 """
 
 from __future__ import annotations
@@ -17,14 +16,14 @@ if TYPE_CHECKING:
 
 PATIENCE_SECONDS: Final = 1.0
 WIDE: Final = 100
-"""From so many characters on there is room for the speed and a long bar."""
+"""A terminal with at least this many characters has room for the speed and a long bar."""
 
 Tick: TypeAlias = Callable[[int, int | None], None]
-"""Told how much is done, and of how much in all if that is known."""
+"""Called with how much is done, and the total if it is known."""
 
 
 class Bar:
-    """A rich progress bar that appears when its patience is over, whether or not anything is done by then."""
+    """A rich progress bar that appears after ``patience`` seconds, whether or not anything is done by then."""
 
     def __init__(self, description: str, unit: str, patience: float = PATIENCE_SECONDS) -> None:
         self._description = description
@@ -48,6 +47,7 @@ class Bar:
                        speed=in_words(bar.tasks[0].speed))
 
     def close(self) -> None:
+        """Remove the bar, or keep it from appearing."""
         self._waiting.cancel()
         with self._lock:
             self._closed = True

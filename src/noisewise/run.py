@@ -1,4 +1,4 @@
-"""How to run something that takes a while: with how many threads, and whether to show progress."""
+"""How to run long work: the number of threads, and whether to show progress."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from noisewise.progress import Bar, Tick
 class Run:
     """How to run: every function that reads rows or samples takes one.
 
-    ``threads``: at most this many for reading rows; None for one per processor. ``progress``: True or False, None for a bar on a
-    terminal only, or a function that is called with what is done and what there is to do.
+    ``threads``: the most threads for reading rows; None for one per processor. ``progress``: True or False, None for a bar only
+    on a terminal, or a function that is called with the amount done and the total.
 
     >>> Run(threads=2, progress=False)
     Run(threads=2, progress=False)
@@ -34,18 +34,18 @@ class Run:
 
     @property
     def workers(self) -> int:
-        """As many threads as are allowed, or as there are processors."""
+        """The number of threads: as many as allowed, or one per processor."""
         return self.threads or processors()
 
     def before(self) -> Run:
-        """For a pass before the one that matters: a function, which expects one pass, does not hear of it."""
+        """For a preliminary pass: a progress function expects a single pass, so it is not called during this one."""
         return replace(self, progress=False) if callable(self.progress) else self
 
     @contextmanager
     def bar(self, description: str, unit: str) -> Iterator[Tick]:
-        """Who is told about progress: a function; a bar (True, or None if standard error is a terminal); or nobody (False).
+        """What to call with progress: a function; a bar (True, or None if standard error is a terminal); or nothing (False).
 
-        Work that cannot tell how far it is has no unit: what is done is shown then, and for how long.
+        Work that cannot measure its progress has the unit "": then only the description and the time are shown.
         """
         if callable(self.progress):
             yield self.progress
@@ -60,12 +60,12 @@ class Run:
 
 
 def processors() -> int:
-    """Those that this process may run on, where the system tells; else all."""
+    """The number of processors this process may run on, or of all processors where the system does not say."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def nobody(done: int, total: int | None) -> None:
-    """Progress that nobody asked for."""
+    """Ignore progress."""
 
 
 DEFAULT: Final = Run()

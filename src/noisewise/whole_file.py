@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all: what was there before survives a failure, an interruption and a full disk."""
+"""Files that are written completely or not at all: an old file survives a failure, an interruption and a full disk."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from collections.abc import Iterator
 from typing import IO, Final
 
 UNFINISHED: Final = ".nwr-unfinished"
-"""How the name of a file ends that is still being written."""
+"""The suffix of a file that is still being written."""
 
 
 @contextlib.contextmanager
 def whole_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
-    """A file to write to, beside its place; at the end it is moved there. An ``OSError`` is the caller's to explain.
+    """A file in the target's folder to write to; at the end it replaces the target. The caller explains any ``OSError``.
 
-    A link keeps pointing to the file that is replaced, and a file that is replaced keeps its permissions.
+    If the target is a link, the file it points to is replaced. The new file keeps the permissions of the old one.
     """
     target = os.path.realpath(path)
     mode = _mode_to_keep(target)
@@ -52,7 +52,7 @@ def _mode_to_keep(target: str) -> int | None:
 
 
 def _sync_folder(folder: str) -> None:
-    """Make the new name survive a power cut, where the system can; the file itself is already safe."""
+    """Make the new name survive a power cut, where the system can do that. The content is already safe."""
     with contextlib.suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY)
         try:

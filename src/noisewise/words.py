@@ -1,11 +1,11 @@
-"""Advice that Python and the command line say each in its own words.
+"""Advice in the words of Python or of the command line.
 
-An error advises people who write Python and people who type commands. What is called differently in the two is named, not written
-out, and put together with ``+``:
+An error advises both people who write Python and people who type commands. Whatever the two call differently comes from one of
+the functions below instead of being written out, and is joined with ``+``:
 
     "use " + option("method", "conditional") + ", or compare models: " + function("compare")
 
-That is a text, which says ``use method="conditional", or compare models: noisewise.compare``; the command line has its own
+The result is a string, ``use method="conditional", or compare models: noisewise.compare``. The command line has its own
 `Language` and says ``use --method conditional, or compare models: noisewise compare``.
 """
 
@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 
 class _Unsaid(Enum):
@@ -28,10 +28,10 @@ UNSAID: Final = _Unsaid.UNSAID
 
 @dataclass(frozen=True)
 class Option:
-    """A parameter of a function, or an option of a command, perhaps with a value."""
+    """A parameter of a function or an option of a command, with or without a value."""
 
     name: str
-    value: Any = UNSAID
+    value: object = UNSAID
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Function:
 
 @dataclass(frozen=True)
 class Either:
-    """Words that have nothing in common."""
+    """Different words for each."""
 
     python: str
     command: str
@@ -51,11 +51,11 @@ class Either:
 
 Piece: TypeAlias = str | Option | Function | Either
 Language: TypeAlias = Callable[[Option | Function | Either], str]
-"""How to say what is called differently."""
+"""Puts what the two call differently into words."""
 
 
 class Words(str):
-    """A text in the words of Python that can be said in another language.
+    """A string in the words of Python that can be said in another language.
 
     >>> "leave " + option("method") + " out"
     'leave method out'
@@ -77,17 +77,17 @@ class Words(str):
         return Words(*pieces_of(other), *self.pieces)
 
     def said(self, language: Language) -> str:
-        """The same in another language."""
+        """The text in another language."""
         return "".join(piece if isinstance(piece, str) else language(piece) for piece in self.pieces)
 
 
 def pieces_of(text: str) -> tuple[Piece, ...]:
-    """What a text is put together from; a plain one is one piece."""
+    """The pieces of a text; a plain string is one piece."""
     return text.pieces if isinstance(text, Words) else (text,)
 
 
 def in_python(piece: Option | Function | Either) -> str:
-    """What those say who write Python.
+    """A piece in the words of Python.
 
     >>> in_python(Option("method", "conditional")), in_python(Option("site", None)), in_python(Function("fit"))
     ('method="conditional"', 'site=None', 'noisewise.fit')
@@ -102,7 +102,7 @@ def in_python(piece: Option | Function | Either) -> str:
     return f"{piece.name}={value}"
 
 
-def option(name: str, value: Any = UNSAID) -> Words:
+def option(name: str, value: object = UNSAID) -> Words:
     """A parameter by its name in Python: ``option("draws", 4000)`` is ``draws=4000`` or ``--draws 4000``."""
     return Words(Option(name, value))
 
@@ -118,5 +118,5 @@ def function(name: str) -> Words:
 
 
 def either(python: str, command: str) -> Words:
-    """Words for Python, and others for the command line."""
+    """One text for Python and another for the command line."""
     return Words(Either(python, command))

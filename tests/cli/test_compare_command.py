@@ -88,7 +88,7 @@ def test_hidden_moments_are_told(nw, schema, tmp_path) -> None:
 
 @pytest.mark.parametrize(("arguments", "words"), [
     (("stay ~ 1",), "can be left out"),
-    ((FORMULA, "--prior", "flat"), "prior of the coefficients is not known"),
+    ((FORMULA, "--prior", "flat"), "unknown prior of the coefficients"),
     ((FORMULA, "--model-prior", "flat"), "prior of models is not known"),
     ((FORMULA, "--method", "magic"), "method is not known"),
     ((FORMULA, "--keep", "ward[T.B]"), "keep 'ward'"),

@@ -469,7 +469,7 @@ def test_tasks_are_told(spark: SparkSession) -> None:
 def test_a_stream_and_an_object_without_rows_are_refused(spark: SparkSession) -> None:
     with pytest.raises(DataError, match="stream"):
         open_source(spark.readStream.format("rate").load())
-    with pytest.raises(DataError, match="DataFrame holds rows"):
+    with pytest.raises(DataError, match="must be a DataFrame"):
         open_source(spark.sparkContext)
 
 
@@ -499,8 +499,8 @@ def test_the_command_line_names_a_table_or_files(form: str, spark: SparkSession,
     assert nw.load(on_disk / "out.nwr").contributions[0].rows == CASES["with holes"].num_rows
 
 
-@pytest.mark.parametrize(("name", "words"), [("rows.csv", "what type"), ("no_such_table", "TABLE_OR_VIEW_NOT_FOUND"),
-                                             ("/no/such/rows.parquet", "PATH_NOT_FOUND"), ("", "what type")])
+@pytest.mark.parametrize(("name", "words"), [("rows.csv", "state the type"), ("no_such_table", "TABLE_OR_VIEW_NOT_FOUND"),
+                                             ("/no/such/rows.parquet", "PATH_NOT_FOUND"), ("", "state the type")])
 def test_what_spark_does_not_find_is_said(name: str, words: str, spark: SparkSession, on_disk: Path) -> None:
     result = released(name, on_disk)
     assert result.exit_code == 1 and words in " ".join(result.stderr.split()), result.output

@@ -58,8 +58,8 @@ def test_defaults_are_not_written() -> None:
     ("bayes-factor of=x at=1", "has other words"),
     ("bayes-factor of=x of=z", "everything once"),
     ("bayes-factor of='x", "not closed"),
-    ("bayes-factor of=x,x", "named once"),
-    ("bic of=x limits=1,2", "zero, which says nothing"),
+    ("bayes-factor of=x,x", "named only once"),
+    ("bic of=x limits=1,2", "zero, which favours neither"),
 ])
 def test_what_is_wrong_is_named_with_a_remedy(text: str, words: str) -> None:
     with pytest.raises(DeclarationError) as caught:
@@ -104,8 +104,8 @@ def test_a_file_of_questions_that_is_not_there(tmp_path: Path) -> None:
     ("questions = []", "tables and nothing else"),
     ("[[question]]\nask = 'bic'", "tables and nothing else"),
     ("[[questions]]\nask = 'bic'\nof = 'x'\n[more]\na = 1", "tables and nothing else"),
-    ("questions = [1]", "a question says what it asks"),
-    ("[[questions]]\nask = 'bic'\nat = 1", "has other fields"),
+    ("questions = [1]", "a question must state what it asks"),
+    ("[[questions]]\nask = 'bic'\nat = 1", "wrong fields for a"),
     ("[[questions", "not valid TOML"),
     ("\udcff", "UTF-8"),
 ])

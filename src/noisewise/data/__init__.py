@@ -1,27 +1,27 @@
 """The only room that reads confidential rows.
 
-Sources hand out batches of rows; a statistic is a mergeable partial sum over them. What leaves this room is an exact sum
-and nothing else. Cells that do not fit are mapped by the public rules of the schema, so that neither an exception nor a
-warning ever depends on a value: errors name columns and types only.
+Sources hand out batches of rows, and a statistic is a mergeable partial sum over them. Only exact sums leave this room. Cells
+that do not fit are mapped by the public rules of the schema, so that no exception or warning ever depends on a value. Errors name
+only columns and types.
 
     sources/     parquet, csv, arrow, tables in memory, databases, spark -> Arrow record batches of the wanted columns
-    columns      Arrow columns -> numbers to be scaled, or codes of declared levels
-    plan         basis -> the rows of a block and how each is computed
+    columns      Arrow columns -> numbers to scale, or codes of declared levels
+    plan         basis -> the rows of a block and how to compute each
     block        8192 rows at a time -> their exact Gram matrix
-    exact        partial sums in whole numbers of 2**-40
-    threads      what other threads make, in its order: batches that are decoded ahead, blocks of text that are parsed
-    reading      all rows in their order, and who hears of progress
-    passes       one pass over all rows: threads here, or where the rows are
+    exact        partial sums in whole multiples of 2**-40
+    threads      ordered output of other threads: batches decoded ahead, parsed blocks of text
+    reading      all rows in order, with progress
+    passes       one pass over all rows: in threads here, or where the rows are
     cluster      partial sums of the machines of a cluster, added up there
     splitting/   random orders, random parts, at most k rows of each privacy unit
-    statistics/  what is summed up, one file for each kind of release
+    statistics/  the sums, one file for each kind of release
     parts/       regressions within random parts of the table
 
-All but `parts` import PyArrow, so that nothing here is imported before it is needed.
+All except `parts` import PyArrow, so nothing here is imported before it is needed.
 """
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from noisewise.data.sources import open_source
@@ -36,7 +36,7 @@ _HOMES = {"GramSum": "statistics.gram", "MomentsSum": "statistics.moments", "ave
 
 if not TYPE_CHECKING:
 
-    def __getattr__(name: str) -> Any:
+    def __getattr__(name: str) -> object:
         if name not in _HOMES:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

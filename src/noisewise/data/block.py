@@ -1,39 +1,38 @@
-"""The Gram matrix of some thousand rows at a time, in memory that is used again for each block."""
+"""The Gram matrix of a few thousand rows at a time, in memory that is reused for each block."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
-from noisewise.arrays import Array, Flags
+from noisewise.arrays import Array, Cells, Flags
 from noisewise.data.columns import DROPPED, Codes, numbers
 from noisewise.data.exact import BLOCK_ROWS, ONE
 from noisewise.data.plan import Plan
 from noisewise.data.sources.base import slices
 
 SMALL_PRODUCT: Final = 1_000_000
-"""OpenBLAS multiplies up to this many (rows times columns times depth) with kernels that do not copy their operands."""
+"""Up to this size (rows times columns times depth), OpenBLAS multiplies with kernels that do not copy their operands."""
 PANEL: Final = 8
-"""Rows of the matrix that are computed in one product."""
+"""Rows of the matrix to compute in one product."""
 MANY_COLUMNS: Final = 128
-"""From here on the symmetric product of the whole block is as fast as panels."""
+"""From this many columns on, the symmetric product of the whole block is as fast as panels."""
 
 
 class Piece(NamedTuple):
-    """At most `BLOCK_ROWS` rows: numbers, codes of levels, and which rows count, if not all."""
+    """At most `BLOCK_ROWS` rows: numbers, codes of levels, and flags of the rows that count (None for all)."""
 
     rows: int
-    numbers: list[npt.NDArray[Any]]
+    numbers: list[Cells]
     codes: Mapping[str, Codes]
     keep: Flags | None = None
 
     def left_out(self) -> Flags | None:
-        """The rows that do not count, or have a cell that drops them."""
+        """Flags of the rows that do not count or have a cell that drops them; None if there are none."""
         left_out = None if self.keep is None or self.keep.all() else ~self.keep
         for values in self.codes.values():
             dropped = values == DROPPED
@@ -43,7 +42,7 @@ class Piece(NamedTuple):
 
 
 def pieces(plan: Plan, batch: pa.RecordBatch, keep: Flags | None = None) -> Iterator[Piece]:
-    """The columns of a plan, some thousand rows of a batch at a time."""
+    """The columns of a plan, a few thousand rows of a batch at a time."""
     values = [numbers(batch.column(number.name)) for number in plan.numbers]
     codes = {reader.column.name: reader.codes(batch.column(reader.column.name)) for reader in plan.categories}
     for start, stop in slices(batch.num_rows, BLOCK_ROWS):
@@ -53,7 +52,7 @@ def pieces(plan: Plan, batch: pa.RecordBatch, keep: Flags | None = None) -> Iter
 
 
 class Panel(NamedTuple):
-    """Some rows of the matrix, from the diagonal to the right, and how many rows of the table to multiply at a time."""
+    """Some rows of the matrix from the diagonal to the right, and how many rows of the table to multiply at a time."""
 
     rows: slice
     columns: slice
@@ -61,11 +60,11 @@ class Panel(NamedTuple):
 
     @classmethod
     def cover(cls, size: int) -> tuple[Panel, ...]:
-        """Panels that hold the upper triangle but for its corner.
+        """Panels that cover the upper triangle except for its corner.
 
-        The second operand starts one column before the first (after it for the first panel): if both started at the same
-        place, NumPy would call the symmetric product, which takes up to eight times as long for a few columns. Of the constant
-        alone there is nothing but the corner, and so no panel.
+        The second operand starts one column before the first (after it in the first panel). If both started at the same place,
+        NumPy would call the symmetric product, which takes up to eight times as long for a few columns. The constant alone has
+        only a corner, and so no panel.
         """
         if size == 1:
             return ()
@@ -78,13 +77,13 @@ class Panel(NamedTuple):
 
 
 class Block:
-    """A workspace for blocks of rows; belongs to one thread."""
+    """A workspace for blocks of rows, for one thread."""
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
         self._values: Array = np.zeros((plan.size, BLOCK_ROWS))
         self._values[0] = ONE
-        # As arrays of double precision, so that narrower columns are widened and not the other way round.
+        # Arrays of double precision, so that narrower columns are widened and not the other way round.
         self._centres = [np.array(number.centre) for number in plan.numbers]
         self._scales = np.array([[number.scale] for number in plan.numbers]).reshape(-1, 1)
         self._product: Array = np.zeros((plan.size, plan.size))
@@ -92,14 +91,14 @@ class Block:
         self._expect_missing = False
 
     def gram(self, piece: Piece) -> tuple[Array, int]:
-        """The matrix of some rows, in units of 2**-40, and the number of rows that count, which is its corner.
+        """The matrix of some rows, in units of 2**-40, and the number of rows that count, which is its corner entry.
 
-        Only the upper triangle without the corner is meant, and only until the next call.
+        Only the upper triangle without the corner is valid, and only until the next call.
         """
         left_out = piece.left_out()
         if not self._expect_missing:
             product, rows = self._finish(self._load(piece), left_out)
-            # A missing number is a NaN, which the product with the constant shows at no cost.
+            # A missing number is NaN, which shows up in the product with the constant at no cost.
             self._expect_missing = math.isnan(product[0, 1:].sum())
         if self._expect_missing:
             block = self._load(piece)
@@ -107,13 +106,13 @@ class Block:
         return product, rows
 
     def released(self, piece: Piece) -> Array:
-        """The released columns without the constant, in units of 2**-20; no row may be left out."""
+        """The released columns without the constant, in units of 2**-20. No row may be left out."""
         values, left_out = self.kept(piece)
         assert left_out is None, "rows are dropped under add-remove only"
         return values
 
     def kept(self, piece: Piece) -> tuple[Array, Flags | None]:
-        """The released columns without the constant, in units of 2**-20, and which rows are to be left out, if any."""
+        """The released columns without the constant, in units of 2**-20, and flags of the rows to leave out, if any."""
         block = self._load(piece)
         left_out = self._repair(block, piece.left_out())
         self._derive(block)
@@ -132,7 +131,7 @@ class Block:
         return block
 
     def _repair(self, block: Array, left_out: Flags | None) -> Flags | None:
-        """Put the declared value where a number is missing; returns the rows that are to be left out."""
+        """Fill in the declared value where a number is missing. Return flags of the rows to leave out, if any."""
         for row, number in enumerate(self.plan.numbers, start=1):
             missing = np.isnan(block[row])
             if number.fill is not None:
@@ -151,13 +150,13 @@ class Block:
         self._derive(block)
         if left_out is None:
             return self._multiply(block), block.shape[1]
-        block[:, left_out] = 0.0  # a row of zeros, its constant included, adds nothing
+        block[:, left_out] = 0.0  # a row of zeros, including its constant, adds nothing
         product = self._multiply(block)
         block[0] = ONE
         return product, block.shape[1] - int(left_out.sum())
 
     def _multiply(self, block: Array) -> Array:
-        """``block @ block.T``, exactly: all partial sums are whole numbers of at most 2**53, in whatever order."""
+        """``block @ block.T``, exactly: in any order, all partial sums are whole numbers of at most 2**53."""
         if len(block) > MANY_COLUMNS:
             return np.matmul(block, block.T, out=self._product)
         for panel in self._panels:

@@ -1,10 +1,10 @@
-"""Exact sums over the rows of a cluster, added up on its machines: the engine itself is behind `ClusterSource.exchange`.
+"""Exact sums over the rows of a cluster, added up on its machines. The engine itself is behind `ClusterSource.exchange`.
 
-Each piece of the table becomes one partial sum, which is cut into chunks. The chunks of one place, of all pieces, come to one
-machine and are added there. So no machine ever holds more than its own sum and some chunks, and the driver receives one sum,
-however many pieces there are. All are whole numbers: the result is the one that a single machine would find, bit by bit.
+Each piece of the table becomes one partial sum, which is cut into chunks. One machine adds up the chunks at one place of all
+pieces. So no machine ever holds more than its own sum and some chunks, and the driver receives one sum, however many pieces there
+are. All numbers are whole, so the result is the same as on a single machine, bit for bit.
 
-Partial sums are confidential. They pass between machines of the cluster and to the driver, and nowhere else.
+Partial sums are confidential. They go only between machines of the cluster and to the driver.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from noisewise.data.sources.base import ClusterSource, Record, Sum, Wanted, Work
 from noisewise.run import Run
 
 CHUNK_BYTES: Final = 1 << 14
-"""Of one record: small, because an engine holds thousands of records at a time."""
+"""The size of one record: small, because an engine holds thousands of records at a time."""
 _NUMBER: Final = np.dtype("<i8")
 
 
 def sum_over_cluster(source: ClusterSource, wanted: Sequence[Wanted], worker: Callable[[], Worker[Sum]],
                      run: Run) -> Sum:
-    """What workers sum up of all rows."""
+    """The workers' sum over all rows."""
     nothing = worker().result()
     numbers = _numbers(nothing)
     for _, place, content in source.exchange(wanted, partial(_deal_sum, worker), _add_chunks, in_order=False, run=run):
@@ -38,7 +38,7 @@ def sum_over_cluster(source: ClusterSource, wanted: Sequence[Wanted], worker: Ca
 
 
 def count_on_cluster(source: ClusterSource, wanted: Sequence[Wanted], run: Run) -> int:
-    """The number of rows, after every wanted cell was read once."""
+    """The number of rows. Reads every wanted cell once."""
     return int(sum_over_cluster(source, wanted, _RowCount, run).high[0])
 
 
@@ -58,7 +58,7 @@ def _numbers(found: ExactSum) -> Integers:
 
 
 def _deal_sum(worker: Callable[[], Worker[ExactSum]], piece: int, batches: Iterator[pa.RecordBatch]) -> Iterator[Record]:
-    """On a machine with rows: their sum, in chunks; a chunk's bucket is its place."""
+    """On a machine with rows: their sum, in chunks. The bucket of a chunk is its place."""
     own = worker()
     for batch in batches:
         own.add(batch)
@@ -68,7 +68,7 @@ def _deal_sum(worker: Callable[[], Worker[ExactSum]], piece: int, batches: Itera
 
 
 def _add_chunks(records: Iterator[Record]) -> Iterator[Record]:
-    """On a machine that gathers: each place's sum. Low parts are below 2**40, so that 2**23 pieces can be added."""
+    """On a machine that gathers: the sum at each place. Low parts are below 2**40, so 2**23 pieces can be added."""
     sums: dict[int, Integers] = {}
     for _, place, content in records:
         chunk = np.frombuffer(content, _NUMBER)

@@ -1,7 +1,7 @@
-"""Arrow columns as numbers to be scaled, or as codes of declared levels.
+"""Arrow columns as numbers to scale, or as codes of declared levels.
 
-Which types fit a declaration is decided from types alone, before a row is read. After that no cell can fail: what is
-missing or was not declared follows the column's public rule.
+Types alone decide whether a column fits its declaration, before a row is read. After that no cell can fail: missing and
+undeclared cells follow the column's public rule.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.types as t
 
+from noisewise.arrays import Cells, Flags
 from noisewise.data.sources.base import Source, Wanted
 from noisewise.data.sources.cells import exact_number_from_text
 from noisewise.errors import DataError
@@ -28,18 +29,18 @@ Codes = npt.NDArray[np.int32]
 
 
 def wanted_columns(columns: Sequence[Column], unit: str | None) -> list[Wanted]:
-    """What to ask of a source for these declarations."""
+    """The columns to read from a source for these declarations."""
     wanted = [Wanted(column.name, "level", frozenset(map(str, column.levels)), column.levels)
               if isinstance(column, Categorical) else Wanted(column.name, "number") for column in columns]
     return wanted if unit is None else [*wanted, Wanted(unit, "unit")]
 
 
 def require_columns(source: Source, wanted: Sequence[Wanted]) -> None:
-    """Refuse a source that lacks a column or has it in a type that cannot be used."""
+    """Refuse a source that lacks a column or has it in an unusable type."""
     types = source.column_types()
     for column in wanted:
         if column.name not in types:
-            # Without a header the first row of a CSV file would be taken for names: they are not shown.
+            # Without a header, the first row of a CSV file would be taken for names. So names from a header are not shown.
             raise DataError(f"the data have no column '{column.name}', which the schema declares", found=column.name,
                             known=None if source.header_is_text else types,
                             remedy=f"correct the name in the schema or in the data ({source.description})")
@@ -49,11 +50,11 @@ def require_columns(source: Source, wanted: Sequence[Wanted]) -> None:
         if not _fits(kind, column):
             needed = {"number": "a number", "level": "a category (text, number or boolean)", "unit": "an identifier"}[column.role]
             raise DataError(f"column '{column.name}' is declared as {needed} but has another type",
-                            found=str(kind), remedy=f"convert '{column.name}' before the release, or declare it otherwise")
+                            found=str(kind), remedy=f"convert '{column.name}' before the release, or change its declaration")
         if not _can_occur(column.declared, kind):
             raise DataError(f"no declared level of '{column.name}' can occur in its type",
                             found=f"{kind}, levels {list(column.declared)}",
-                            remedy=f"declare the levels of '{column.name}' as they are in the table, or convert the column")
+                            remedy=f"declare the levels of '{column.name}' as they appear in the table, or convert the column")
 
 
 def _fits(kind: pa.DataType, column: Wanted) -> bool:
@@ -69,7 +70,7 @@ def _fits(kind: pa.DataType, column: Wanted) -> bool:
 
 
 def _can_occur(levels: Sequence[Level], kind: pa.DataType) -> bool:
-    """Whether a column of this type can hold any of the levels: if not, every row would silently become the same level."""
+    """True if a column of this type can hold any of the levels. If not, every row would silently become the same level."""
     if t.is_dictionary(kind):
         kind = kind.value_type
     if not levels or _is_text(kind) or t.is_null(kind):
@@ -85,15 +86,15 @@ def _is_text(kind: pa.DataType) -> bool:
                 or t.is_binary(kind) or t.is_large_binary(kind) or t.is_binary_view(kind))
 
 
-def numbers(array: pa.Array) -> npt.NDArray[Any]:
-    """A numeric column as a NumPy array, NaN where it is missing; a view if nothing is missing."""
+def numbers(array: pa.Array) -> Cells:
+    """A numeric column as a NumPy array, NaN where missing. A view if nothing is missing."""
     if not t.is_floating(array.type) and not t.is_integer(array.type):
         if t.is_dictionary(array.type):
             return numbers(array.dictionary_decode())
         if t.is_null(array.type):
             return np.full(len(array), np.nan)
         array = array.cast("uint8" if t.is_boolean(array.type) else "float64")
-    values: npt.NDArray[Any] = array.to_numpy(zero_copy_only=False)
+    values: Cells = array.to_numpy(zero_copy_only=False)
     return values
 
 
@@ -142,7 +143,7 @@ class LevelReader:
     def _by_text(self) -> Mapping[bytes, int]:
         texts = {(str(level).lower() if isinstance(level, bool) else str(level)).encode(): index
                  for index, level in enumerate(self.column.levels)}
-        # Booleans are written in many ways; a text level keeps its own spelling.
+        # Booleans have many spellings; a string level has only its own.
         for index, level in enumerate(self.column.levels):
             if isinstance(level, bool):
                 for spelling in (str(level), str(level).upper(), str(level)[0], str(level)[0].lower(), str(int(level))):
@@ -167,9 +168,9 @@ class LevelReader:
         return self._unseen if found is None else found
 
     def _value_codes(self, array: pa.Array) -> Codes:
-        """Compare by number: whole numbers exactly, others in the precision of the column.
+        """Codes by comparing numbers: whole numbers exactly, others in the precision of the column.
 
-        So 0.1 is found in a column of single precision; a level that such a column cannot hold is rounded to one it can.
+        So 0.1 is found in a column of single precision: a level that such a column cannot hold is rounded to one it can.
         """
         if not t.is_integer(array.type):
             cells = numbers(array)
@@ -180,12 +181,12 @@ class LevelReader:
         whole = array.fill_null(0) if array.null_count else array
         return self._number_codes(whole.to_numpy(zero_copy_only=False), missing, boolean=False)
 
-    def _number_codes(self, cells: npt.NDArray[Any], missing: npt.NDArray[np.bool_], *, boolean: bool) -> Codes:
+    def _number_codes(self, cells: Cells, missing: Flags, *, boolean: bool) -> Codes:
         pairs = [(_level_number(level, boolean), index) for index, level in enumerate(self.column.levels)]
         known = sorted((number, index) for number, index in pairs if number is not None and _holds(cells.dtype, number))
         result = np.full(len(cells), self._unseen, dtype=np.int32)
         if known:
-            with np.errstate(over="ignore"):  # a level beyond the range of a narrow type is infinite there
+            with np.errstate(over="ignore"):  # a level beyond the range of a narrow type becomes infinite
                 levels = np.array([number for number, _ in known], dtype=cells.dtype)
             places = np.searchsorted(levels, cells).clip(max=len(levels) - 1)
             positions = np.array([index for _, index in known], dtype=np.int32)
@@ -195,7 +196,7 @@ class LevelReader:
 
 
 def _level_number(level: Level, boolean: bool) -> int | float | None:
-    """The number that a level is or spells; None for other texts and for "NaN", which no cell equals."""
+    """The number that a level is or spells. None for other strings and for "NaN", which no cell equals."""
     if not isinstance(level, str):
         return level
     if boolean and level.lower() in ("true", "false"):
@@ -205,7 +206,7 @@ def _level_number(level: Level, boolean: bool) -> int | float | None:
 
 
 def _holds(kind: np.dtype[Any], number: int | float) -> bool:
-    """Whether a type can hold a number; a fractional type holds them all, rounded."""
+    """True if a type can hold a number. A floating-point type holds all numbers, rounded."""
     if kind.kind == "f":
         return True
     limits = np.iinfo(kind)

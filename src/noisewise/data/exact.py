@@ -1,8 +1,8 @@
-"""Partial sums in whole numbers: exact, so the same whatever the order, the batches or the threads.
+"""Partial sums in whole numbers. They are exact, and so do not depend on order, batches or threads.
 
-Floating-point summation would round differently for neighbouring tables and could exceed the sensitivity that was proved
-for real numbers (Casacuberta et al. 2022, "Widespread Underestimation of Sensitivity in Differentially Private Libraries").
-Here nothing is rounded after the values of a row.
+Floating-point summation would round differently for neighbouring tables and could exceed the sensitivity proved for real numbers
+(Casacuberta et al. 2022, "Widespread Underestimation of Sensitivity in Differentially Private Libraries"). Here only the values
+of each row are rounded, never sums.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Self
+from typing import Final, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -30,7 +30,9 @@ GRID_BITS: Final = -round(math.log2(STATISTIC_GRID))
 _LOW: Final = (1 << PRODUCT_BITS) - 1
 _FOLD_EVERY: Final = 512  # blocks: 512 * 2**53 = 2**62 still fits into an int64
 
-Integers = npt.NDArray[np.int64]
+Integers: TypeAlias = npt.NDArray[np.int64]
+BigIntegers: TypeAlias = npt.NDArray[np.object_]
+"""Python integers, which have no largest."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,28 +45,28 @@ class ExactSum:
 
     @classmethod
     def of(cls, names: Sequence[str], high: Integers, low: Integers) -> Self:
-        """From any two parts; ``low`` may exceed its range and is carried."""
+        """The sum of two parts. ``low`` may exceed its range; the excess is carried."""
         high = high + (low >> PRODUCT_BITS)
         low = low & _LOW
         high.flags.writeable = low.flags.writeable = False
         return cls(tuple(names), high, low)
 
     @property
-    def total(self) -> npt.NDArray[Any]:
+    def total(self) -> BigIntegers:
         """The sum as Python integers, in units of 2**-40."""
-        whole: npt.NDArray[Any] = self.high.astype(object) * (1 << PRODUCT_BITS) + self.low.astype(object)
+        whole: BigIntegers = self.high.astype(object) * (1 << PRODUCT_BITS) + self.low.astype(object)
         return whole
 
     def merge(self, other: Self) -> Self:
-        """The sum over the rows of both; exact, so associative and commutative."""
+        """The sum over the rows of both. Exact, hence associative and commutative."""
         if self.basis_names != other.basis_names:
-            raise DataError("partial sums can be added only if they are of the same columns",
+            raise DataError("partial sums can be added only if they have the same columns",
                             found=f"{', '.join(self.basis_names)} and {', '.join(other.basis_names)}",
-                            remedy="use the same schema and terms for every part")
+                            remedy="use the same schema and terms for each of them")
         return self.of(self.basis_names, self.high + other.high, self.low + other.low)
 
     def to_grid(self) -> Integers:
-        """The sum rounded down to whole multiples of the statistic's grid (2**-16)."""
+        """The sum, rounded down to whole multiples of the statistic's grid (2**-16)."""
         return (self.high << GRID_BITS) + (self.low >> (PRODUCT_BITS - GRID_BITS))
 
     def __eq__(self, other: object) -> bool:
@@ -78,7 +80,7 @@ class ExactSum:
 
 
 class Total:
-    """Adds up what blocks of rows give; belongs to one thread."""
+    """Adds up blocks of rows, in one thread."""
 
     def __init__(self, *shape: int) -> None:
         self._high = np.zeros(shape, dtype=np.int64)
@@ -95,5 +97,5 @@ class Total:
 
     @property
     def parts(self) -> tuple[Integers, Integers]:
-        """What was added, as `ExactSum.of` takes it."""
+        """The total, as `ExactSum.of` takes it."""
         return self._high, self._low

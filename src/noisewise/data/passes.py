@@ -1,7 +1,7 @@
-"""One pass over all rows: by threads here, or where the rows are.
+"""One pass over all rows: in threads here, or where the rows are.
 
-A worker sums up what it is given; what workers have summed up is added. Sums are exact, so that it does not matter who summed up
-which rows.
+Each worker sums up the rows it is given, and their sums are added. Sums are exact, so it does not matter which worker gets which
+rows.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from functools import partial, reduce
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -32,16 +32,16 @@ from noisewise.schema.schema import Schema, Unit
 Part = TypeVar("Part")
 
 
-def sum_over_rows(source: Any, schema: Schema, plan: Plan, worker_with: Callable[[UnitLimit | None], Worker[Sum]], *,
+def sum_over_rows(source: object, schema: Schema, plan: Plan, worker_with: Callable[[UnitLimit | None], Worker[Sum]], *,
                   run: Run) -> Sum:
-    """What workers sum up of all rows, added up, of the columns of a plan."""
+    """The workers' sum over all rows, reading the columns of a plan."""
     wanted = wanted_columns([schema.column(name) for name in plan.columns], schema.unit.column)
     return sum_over_columns(source, wanted, schema.unit, worker_with, run=run)
 
 
-def sum_over_columns(source: Any, wanted: Sequence[Wanted], unit: Unit, worker_with: Callable[[UnitLimit | None], Worker[Sum]], *,
-                     run: Run) -> Sum:
-    """The same of columns that are wanted. Of a cluster's rows it is done on its machines, and only sums come back."""
+def sum_over_columns(source: object, wanted: Sequence[Wanted], unit: Unit,
+                     worker_with: Callable[[UnitLimit | None], Worker[Sum]], *, run: Run) -> Sum:
+    """The workers' sum over all rows, reading these columns. A cluster sums on its own machines and returns only sums."""
     opened = open_source(source)
     require_columns(opened, wanted)
     opened, limit = limit_units(opened, unit, wanted)
@@ -53,9 +53,9 @@ def sum_over_columns(source: Any, wanted: Sequence[Wanted], unit: Unit, worker_w
 
 def share_batches(source: Source, wanted: Sequence[Wanted], worker: Callable[[], Worker[Part]], *, in_order: bool,
                   run: Run, rows: int | None = None) -> list[Part]:
-    """Hand all batches to workers, one per thread; to a single one where the order of the rows matters.
+    """Hand all batches to workers, one per thread, or to a single one if the order of the rows matters.
 
-    ``rows`` is their number, where only the caller knows it.
+    ``rows`` is the number of rows, if the caller knows it and the source does not.
     """
     workers = 1 if in_order else run.workers
     with (reporting(run, source.rows if rows is None else rows) as counter, blas().limit(limits=1, user_api="blas"),
@@ -69,14 +69,14 @@ def share_batches(source: Source, wanted: Sequence[Wanted], worker: Callable[[],
                     counter.add(batch.num_rows)
                 return mine.result()
             except BaseException:
-                queue.stop()  # here, because whoever waits for the threads waits for one after the other
+                queue.stop()  # here, because the caller waits for one thread after the other
                 raise
 
         return _run(work, min(workers, queue.most_workers or workers), queue)
 
 
 class RowWorker(ABC, Generic[Part]):
-    """One thread's share: its own workspace and its own sum."""
+    """One thread's share of the work, with its own workspace and sum."""
 
     def __init__(self, plan: Plan, unit: str | None, limit: UnitLimit | None) -> None:
         self.plan = plan
@@ -87,22 +87,22 @@ class RowWorker(ABC, Generic[Part]):
     def add(self, batch: pa.RecordBatch) -> None:
         """Add the rows of a batch."""
         keep = None if self.limit is None else self.limit.keep(batch.column(self.unit))
-        # Infinite and far-away cells are clipped, so what NumPy thinks of the arithmetic on the way is of no interest.
+        # Infinite and extreme cells are clipped in the end, so NumPy's warnings on the way do not matter.
         with np.errstate(all="ignore"):
             for piece in pieces(self.plan, batch, keep):
                 self.add_rows(piece)
 
     @abstractmethod
     def add_rows(self, piece: Piece) -> None:
-        """Add some thousand rows, as `Block` takes them."""
+        """Add a piece of a few thousand rows, as `Block` takes it."""
 
     @abstractmethod
     def result(self) -> Part:
-        """The sum over all rows that were added."""
+        """The sum over all rows added."""
 
 
 class _Queue(ABC):
-    """Hands batches to whichever thread is free; stops all of them when one fails."""
+    """Hands batches to whichever thread is free, and stops all threads when one fails."""
 
     most_workers: int | None = None
 
@@ -126,7 +126,7 @@ class _Queue(ABC):
 
 
 class _Tasks(_Queue):
-    """Each thread takes a task and reads it by itself."""
+    """Each thread takes a task and reads it itself."""
 
     def __init__(self, tasks: Sequence[Task]) -> None:
         super().__init__()
@@ -142,7 +142,7 @@ class _Tasks(_Queue):
 
 
 class _Stream(_Queue):
-    """One thread reads, in the order of the rows, and the others compute."""
+    """One thread reads, in the order of the rows, while the others compute."""
 
     def __init__(self, found: Generator[pa.RecordBatch, None, None]) -> None:
         super().__init__()
@@ -154,12 +154,12 @@ class _Stream(_Queue):
 
     def close(self) -> None:
         super().close()
-        with self._lock:  # after a second Ctrl-C a thread may still be at it
+        with self._lock:  # after a second Ctrl-C a thread may still be using it
             self._found.close()
 
 
 def _queue(source: Source, wanted: Sequence[Wanted], workers: int, run: Run) -> _Queue:
-    """Tasks for the workers; or a stream, where there is only one task or the order of the rows matters."""
+    """Tasks for the workers, or a stream if there is only one task or the order of the rows matters."""
     tasks = source_for(source, run).tasks(wanted)
     return _Tasks(tasks) if workers > 1 and len(tasks) > 1 else _Stream(in_order(tasks, source.rows, run))
 

@@ -1,8 +1,8 @@
-"""From a basis to the rows of a block: which there are, and how each is computed.
+"""From a basis to the rows of a block, and how to compute each.
 
-A block is laid out column by column, numbers first, so that one instruction scales them all. Then come categories, then
-Chebyshev polynomials and products, which are computed from the rounded values of their factors and rounded again: every
-value in a block is a whole multiple of 2**-20 within [-1, 1].
+A block is laid out column by column: first numbers, so that one instruction scales them all, then categories, then Chebyshev
+polynomials and products. The latter are computed from the rounded values of their factors and rounded again, so every value in a
+block is a whole multiple of 2**-20 within [-1, 1].
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from noisewise.schema.basis import Basis
 from noisewise.schema.columns import DROP, Categorical, Numeric
 from noisewise.schema.polynomial import Factor, Product
 
-NORM_COLUMNS: Final = 8191  # squared norms of more, in units of 2**-40, could reach 2**53, and would not be exact
+NORM_COLUMNS: Final = 8191  # with more, squared norms in units of 2**-40 could reach 2**53 and would not be exact
 
 
 @dataclass(frozen=True)
@@ -35,11 +35,12 @@ class ScaledNumber:
     centre: float
     scale: float
     fill: float | None
-    """What a missing cell becomes, in units of 2**-20; None if its row is dropped."""
+    """The value of a missing cell, in units of 2**-20; None if its row is dropped."""
 
     @classmethod
     def of(cls, column: Numeric) -> ScaledNumber:
-        # Bounds so close that the scale overflows: the largest double keeps 0 * scale == 0.
+        """The scaled form of a declared column."""
+        # If the bounds are so close that the scale overflows, the largest double keeps 0 * scale == 0.
         scale = min(ONE / column.half_width, sys.float_info.max)
         fill = column.fill
         scaled = None if fill == DROP else float(np.rint(np.clip((float(fill) - column.centre) * scale, -ONE, ONE)))
@@ -48,7 +49,7 @@ class ScaledNumber:
 
 @dataclass(frozen=True)
 class Indicator:
-    """ONE where a category has a level; elsewhere 0, or -ONE for a category with two levels."""
+    """ONE where a category has a given level; elsewhere 0, or -ONE for a category with two levels."""
 
     row: int
     column: str
@@ -56,6 +57,7 @@ class Indicator:
     signed: bool
 
     def fill(self, block: Array, codes: Codes) -> None:
+        """Compute its row of a block from the codes of the category."""
         row = block[self.row]
         np.multiply(codes == self.code, 2 * ONE if self.signed else ONE, out=row)
         if self.signed:
@@ -71,6 +73,7 @@ class Chebyshev:
     degree: int
 
     def fill(self, block: Array) -> None:
+        """Compute its row of a block from the other row."""
         value = block[self.of] / ONE
         before, now = np.ones_like(value), value
         for _ in range(self.degree - 1):
@@ -80,12 +83,13 @@ class Chebyshev:
 
 @dataclass(frozen=True)
 class Multiplied:
-    """A product of other rows, rounded once."""
+    """A product of other rows, rounded."""
 
     row: int
     of: tuple[int, ...]
 
     def fill(self, block: Array) -> None:
+        """Compute its row of a block from the other rows."""
         value = block[self.of[0]]
         for index in self.of[1:]:
             value = value * block[index] / ONE
@@ -94,7 +98,7 @@ class Multiplied:
 
 @dataclass(frozen=True)
 class NormBound:
-    """Rows longer than the declared norm are shortened to it."""
+    """Shortens rows longer than the declared norm to that norm."""
 
     rows: npt.NDArray[np.intp]
     radius: float
@@ -104,14 +108,15 @@ class NormBound:
 
     @classmethod
     def of(cls, rows: npt.NDArray[np.intp], bound: float) -> NormBound:
+        """The bound for a declared norm."""
         return cls(rows, float(bound) * ONE, float(floor((Fraction(bound) * int(ONE)) ** 2)))
 
     def clip(self, block: Array) -> None:
-        """Shorten, rounding towards zero.
+        """Shorten long rows, rounding towards zero.
 
-        Squared norms are whole numbers below 2**53 (for `NORM_COLUMNS` columns at most), so the comparison is exact. The factor
-        is made smaller by more than the four roundings in it can have made it larger (4 * 2**-53), so each shortened value is
-        at most its exact one, and rounding towards zero makes it smaller still: the norm cannot exceed the bound.
+        Squared norms are whole numbers below 2**53 (for at most `NORM_COLUMNS` columns), so the comparison is exact. The factor
+        is reduced by more than its four roundings can have increased it (4 * 2**-53), so no shortened value exceeds its exact
+        one, and rounding towards zero makes it smaller still. So the norm cannot exceed the bound.
         """
         released = block[self.rows]
         squares = np.einsum("ij,ij->j", released, released)
@@ -123,7 +128,7 @@ class NormBound:
 
 @dataclass(frozen=True)
 class Plan:
-    """All that is public about the pass: the rows of a block, and where the basis columns are among them."""
+    """Everything public about the pass: the rows of a block, and the places of the basis columns among them."""
 
     numbers: tuple[ScaledNumber, ...]
     categories: tuple[LevelReader, ...]
@@ -141,7 +146,7 @@ class Plan:
         bound = basis.schema.norm_bound
         norm = NormBound.of(order[1:], bound) if basis.norm_clipped and bound is not None else None
         if norm is not None and len(norm.rows) > NORM_COLUMNS:
-            raise DeclarationError(f"a norm bound needs at most {NORM_COLUMNS} released columns",
+            raise DeclarationError(f"with a norm bound, a release can have at most {NORM_COLUMNS} columns",
                                    found=f"{len(norm.rows)} columns",
                                    remedy="declare fewer columns, levels or terms, or leave norm_bound out")
         return cls(tuple(ScaledNumber.of(column) for column in layout.numbers),
@@ -150,11 +155,12 @@ class Plan:
 
     @property
     def columns(self) -> tuple[str, ...]:
+        """The names of the columns to read."""
         return (*(column.name for column in self.numbers), *(reader.column.name for reader in self.categories))
 
 
 class _Layout:
-    """Gives every product a row, once, after the rows that it is computed from."""
+    """Gives every product one row, after the rows it is computed from."""
 
     def __init__(self, basis: Basis) -> None:
         self.schema = basis.schema
@@ -169,7 +175,7 @@ class _Layout:
             self.rows[(Factor(number.name),)] = len(self.rows)
 
     def row(self, product: Product) -> int:
-        """The row of a product, made if need be."""
+        """The row of a product, added if necessary."""
         if product in self.rows:
             return self.rows[product]
         first = product[0]

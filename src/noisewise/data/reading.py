@@ -1,6 +1,6 @@
-"""Reading a table in the order of its rows: for statistics to which the order matters, or that must know the number first.
+"""Reading a table in the order of its rows, for statistics that depend on the order or must know the number of rows first.
 
-Another thread decodes the next batches while the caller computes with one. Whoever wants to know how far a pass is hears of rows.
+Another thread decodes the next batches while the caller computes with one. Progress is reported in rows.
 """
 
 from __future__ import annotations
@@ -22,31 +22,31 @@ Batches: TypeAlias = "Generator[pa.RecordBatch, None, None]"
 
 
 def batches(source: Source, wanted: Sequence[Wanted], run: Run = DEFAULT) -> Batches:
-    """All rows, in their order; decoded ahead if more than one thread may be used.
+    """All rows in order, decoded ahead if more than one thread is allowed.
 
-    It is to be closed, also when the caller stops early: ``with closing(batches(…)) as rows``.
+    Close it even when stopping early: ``with closing(batches(…)) as rows``.
     """
     return in_order(source_for(source, run).tasks(wanted), source.rows, run)
 
 
 def in_order(tasks: Sequence[Task], rows: int | None, run: Run) -> Batches:
-    """The batches of all tasks, as `batches` hands them out; of few rows by the caller's thread."""
+    """The batches of all tasks, as `batches` hands them out. A small table is read in the caller's thread."""
     found = (batch for task in tasks for batch in task())
     alone = run.workers == 1 or (rows is not None and rows <= BATCH_ROWS)
     return found if alone else ahead(found)
 
 
 def source_for(source: Source, run: Run) -> Source:
-    """The same source; one that parses text by threads of its own is told how many it may use."""
+    """The same source. One that parses text in its own threads gets their number."""
     from noisewise.data.sources.csv import CsvSource
 
     return replace(source, threads=run.workers) if isinstance(source, CsvSource) else source
 
 
 def count_rows(source: Source, wanted: Sequence[Wanted], run: Run) -> int:
-    """The number of rows, by reading one column; a callback hears of the second pass only, which knows the total.
+    """The number of rows, found by reading one column. A callback is not called: it expects only the pass that follows.
 
-    A cluster counts its rows where they are, and reads all wanted columns.
+    A cluster counts its rows where they are, reading all wanted columns.
     """
     if isinstance(source, ClusterSource):
         from noisewise.data.cluster import count_on_cluster
@@ -64,7 +64,7 @@ def read_through(source: Source, wanted: Sequence[Wanted], run: Run, doing: str)
 
 
 def readable_twice(source: Source, wanted: Sequence[Wanted]) -> Source:
-    """The source itself; or, of a stream that can be read only once, its wanted columns in memory."""
+    """The source itself or, for a stream that can be read only once, its wanted columns in memory."""
     from noisewise.data.sources.arrow import ReaderSource, TableSource
 
     if not isinstance(source, ReaderSource):
@@ -76,7 +76,7 @@ def readable_twice(source: Source, wanted: Sequence[Wanted]) -> Source:
 
 
 class RowCounter:
-    """Adds up the rows of all threads and tells the sum."""
+    """Counts the rows of all threads and reports the total."""
 
     def __init__(self, tick: Tick, rows_total: int | None) -> None:
         self._tick = tick
@@ -86,10 +86,11 @@ class RowCounter:
 
     @property
     def rows(self) -> int:
-        """How many were counted so far."""
+        """The number of rows so far."""
         return self._done
 
     def add(self, rows: int) -> None:
+        """Add rows, and report the total."""
         with self._lock:
             self._done += rows
             self._tick(self._done, self._total)
@@ -97,6 +98,6 @@ class RowCounter:
 
 @contextmanager
 def reporting(run: Run, rows_total: int | None, doing: str = "Reading rows") -> Iterator[RowCounter]:
-    """Count rows for a callback, a bar or nobody: see `noisewise.run.Run`."""
+    """Count rows, and report them to a callback, a bar or nobody: see `noisewise.run.Run`."""
     with run.bar(doing, "rows") as tick:
         yield RowCounter(tick, rows_total)

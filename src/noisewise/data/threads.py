@@ -1,4 +1,4 @@
-"""Items that other threads make, in their order and a bounded number ahead, so that results and memory do not depend on it."""
+"""Items made by other threads, in order and a bounded number ahead, so that results and memory do not depend on timing."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from threadpoolctl import ThreadpoolController
 
 AHEAD: Final = 2
-"""Items that wait to be asked for, at most; one more is being made."""
+"""The most finished items that wait; one more is being made."""
 
 Item = TypeVar("Item")
 Made = TypeVar("Made")
@@ -24,13 +24,13 @@ Made = TypeVar("Made")
 
 @dataclass(frozen=True)
 class _Last:
-    """What comes after the last item: nothing, or what went wrong."""
+    """Marks the end, with the error if there was one."""
 
     error: BaseException | None = None
 
 
 def ahead(items: Generator[Item, None, None]) -> Generator[Item, None, None]:
-    """The same items, made by a thread of their own; it ends when the generator is exhausted or closed."""
+    """The same items, made in another thread, which ends when the generator is exhausted or closed."""
     waiting: queue.Queue[Item | _Last] = queue.Queue(AHEAD)
     stopped = threading.Event()
 
@@ -41,7 +41,7 @@ def ahead(items: Generator[Item, None, None]) -> Generator[Item, None, None]:
                 waiting.put(item)
                 if stopped.is_set():
                     return
-        except BaseException as error:  # whatever it is, it is raised where the items are asked for
+        except BaseException as error:  # raised again where the items are consumed
             last = _Last(error)
         finally:
             items.close()
@@ -52,12 +52,12 @@ def ahead(items: Generator[Item, None, None]) -> Generator[Item, None, None]:
     try:
         while not isinstance(item := waiting.get(), _Last):
             yield item
-            del item  # not kept while the next one is waited for
+            del item  # free it while waiting for the next
         if item.error is not None:
             raise item.error
     finally:
         stopped.set()
-        while thread.is_alive():  # it may be waiting for room, or be in the middle of an item
+        while thread.is_alive():  # it may be waiting for room or making an item
             with suppress(queue.Empty):
                 while True:
                     waiting.get_nowait()
@@ -65,7 +65,7 @@ def ahead(items: Generator[Item, None, None]) -> Generator[Item, None, None]:
 
 
 def ordered_map(function: Callable[[Item], Made], items: Iterable[Item], threads: int) -> Generator[Made, None, None]:
-    """``map(function, items)`` by so many threads; one item more than that is taken ahead."""
+    """``map(function, items)`` in this many threads. Takes at most one more item ahead."""
     if threads == 1:
         yield from map(function, items)
         return
@@ -85,7 +85,7 @@ def ordered_map(function: Callable[[Item], Made], items: Iterable[Item], threads
 
 @cache
 def blas() -> ThreadpoolController:
-    """NumPy's BLAS: many threads on small products are many times slower than one, so it is held to one during the pass."""
+    """NumPy's BLAS. On small products many threads are many times slower than one, so a pass limits it to one."""
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController()

@@ -1,6 +1,6 @@
-"""Requests: one frozen record for each kind of release, with all that can be asked for.
+"""Requests: one frozen record for each kind of release, with all its options.
 
-`registry` says which kinds there are, and in which files the other rooms keep what they know about each.
+`registry` lists the kinds, and finds the files of each in the other rooms.
 """
 
 from noisewise.kinds.adassp import AdaSSP

@@ -1,4 +1,4 @@
-"""`AdaSSP`: noisy sums for a point estimate of one regression, from the literature."""
+"""`AdaSSP`: noisy sums for a point estimate of one regression, a method from the literature."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from noisewise.words import option
 
 @dataclass(frozen=True)
 class AdaSSP(OneRegression):
-    """Sums for one regression, whose ridge is chosen from a noisy eigenvalue: a point estimate without intervals.
+    """Sums for a point estimate of one regression, without intervals. Its ridge is chosen from a noisy eigenvalue.
 
-    From the literature, for comparison. It needs a delta.
+    From the literature, for comparison. Needs a delta.
 
     >>> AdaSSP("stay ~ age").to_dict()
     {'name': 'adassp', 'formula': 'stay ~ age'}

@@ -18,9 +18,8 @@ MOST_ROWS: Final = 2**53
 class Binary(Kind):
     """Synthetic rows of a ``column`` with two levels, under pure epsilon (beta-binomial synthesis, from the literature).
 
-    ``rows`` is the number of synthetic rows of a copy; the more of them, the more they are drawn to one half. ``copies`` share
-    epsilon. `noisewise.fit_binary` says what the result tells about the real rows; a `Gram` release tells more for the same
-    epsilon.
+    ``rows`` is the number of synthetic rows per copy. The more there are, the closer their proportion is drawn to one half.
+    ``copies`` share epsilon. `noisewise.fit_binary` infers the real proportion. A `Gram` release tells more for the same epsilon.
 
     >>> Binary("smoker", rows=200).to_dict()
     {'name': 'binary', 'column': 'smoker', 'rows': 200, 'copies': 1}
@@ -30,20 +29,20 @@ class Binary(Kind):
     literature: ClassVar[bool] = True
     needs_bounds: ClassVar[bool] = False
     purpose: ClassVar[str] = "synthetic rows of one yes-or-no column"
-    use: ClassVar[str] = either("noisewise.fit_binary says what its rows tell",
-                                "it is for noisewise estimate and noisewise synthesize")
+    use: ClassVar[str] = either("analyse it with noisewise.fit_binary", "use noisewise estimate or noisewise synthesize")
 
     column: str
     rows: int
     copies: int = 1
 
     def __post_init__(self) -> None:
-        require(isinstance(self.column, str) and self.column != "", "binary rows are of one column, given by its name",
+        require(isinstance(self.column, str) and self.column != "", "column must be the name of one column",
                 self.column, 'for example "smoker"', "column")
         for option, most in (("rows", MOST_ROWS), ("copies", MOST_COPIES)):
             value = getattr(self, option)
-            require(is_whole(value, 1, most), f"{option} is a whole number from 1 to {most}", value,
+            require(is_whole(value, 1, most), f"{option} must be a whole number from 1 to {most}", value,
                     "give a smaller number" if is_whole(value, most) else "give one", option)
 
     def title(self, schema: Schema) -> str:
+        """The column."""
         return self.column

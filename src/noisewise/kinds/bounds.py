@@ -1,4 +1,4 @@
-"""`Bounds`: bounds of numeric columns that nobody knows, to be declared in a schema."""
+"""`Bounds`: estimates of bounds that nobody knows, for declaring numeric columns in a schema."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from noisewise.words import either
 
 @dataclass(frozen=True)
 class Bounds(Kind):
-    """Bounds of columns, for which a share of epsilon is paid. Bounds from public knowledge are better, and free.
+    """Estimated bounds of columns, paid for with epsilon. Bounds from public knowledge are better, and free.
 
-    ``of`` is a column or several, or a dictionary with what is known: ``{"stay": (0, None), "weight": (None, None)}`` asks for
-    the upper bound of one column and for both of another. Each bound has an equal part of epsilon. About a share ``tail`` of
-    the rows is left outside each bound, more if the noise needs it. Bounds are looked for among numbers with this many
-    significant ``digits``, and rounded outwards by a twentieth of their distance at most. Missing cells are left out. Declare
-    the columns in the schema with ``bounds = "unknown"``.
+    ``of`` is one or several columns, or a dictionary of what is known: ``{"stay": (0, None), "weight": (None, None)}`` asks for
+    the upper bound of one column and both bounds of another. Epsilon is divided equally among the bounds. About a share ``tail``
+    of the rows lies outside each bound, more if the noise requires it. Candidates are numbers with this many significant
+    ``digits``. Bounds are rounded outwards by at most a twentieth of their distance. Missing cells are ignored. Declare the
+    columns in the schema with ``bounds = "unknown"``.
 
     >>> Bounds({"age": (0, None)}).to_dict()
     {'name': 'bounds', 'of': {'age': [0.0, None]}, 'tail': 0.005, 'digits': 3}
@@ -29,7 +29,7 @@ class Bounds(Kind):
 
     name: ClassVar[str] = "bounds"
     needs_bounds: ClassVar[bool] = False
-    purpose: ClassVar[str] = "bounds of columns, to be declared in a schema"
+    purpose: ClassVar[str] = "bounds of columns, to declare in a schema"
     use: ClassVar[str] = "declare its bounds in a schema: " + either("release.contents.to_toml()", "noisewise show")
 
     of: Mapping[str, Known]
@@ -42,6 +42,7 @@ class Bounds(Kind):
         object.__setattr__(self, "digits", checked_digits(digits))
 
     def title(self, schema: Schema) -> str:
+        """The columns."""
         return ", ".join(self.of)
 
 
@@ -51,10 +52,10 @@ def _asked(of: object) -> dict[str, Known]:
     else:
         names = [of] if isinstance(of, str) else list(of) if isinstance(of, Sequence) else []
         asked = {name: (None, None) for name in names}
-        require(len(asked) == len(names), "each column is named once", ", ".join(map(str, names)), "remove the repetition")
+        require(len(asked) == len(names), "each column must be named only once", ", ".join(map(str, names)),
+                "remove the repetition")
     require(bool(asked) and all(isinstance(name, str) for name in asked),
-            "bounds are estimated of columns, which are named by texts", of, 'for example "age", or ["age", "stay"]',
-            "of")
+            "of must name the columns whose bounds to estimate", of, 'for example "age", or ["age", "stay"]', "of")
     return {name: _checked(name, known) for name, known in asked.items()}
 
 
@@ -62,9 +63,9 @@ def _checked(name: str, known: object) -> Known:
     where = f"column '{name}'"
     given = known if isinstance(known, (tuple, list)) else ()
     require(len(given) == 2 and all(bound is None or is_finite_number(bound) for bound in given),
-            f"{where}: what is known of the bounds are two numbers, None where one is to be estimated", known,
+            f"{where}: known bounds must be a pair of numbers, with None for each bound to estimate", known,
             "for example (0, None)", "of")
     require(None in given, f"{where}: both bounds are known, so there is nothing to estimate", known,
-            "declare them in the schema; a bound that is to be estimated is None", "of")
+            "declare them in the schema, or give None for a bound to estimate", "of")
     lower, upper = (None if bound is None else float(bound) for bound in given)
     return lower, upper

@@ -17,12 +17,12 @@ MOST_AVERAGED: Final = 10**9
 
 @dataclass(frozen=True)
 class Gram(Kind):
-    """Sums of products of all columns: for any regression of any released column on any others.
+    """Sums of products of all columns, for any regression of one released column on others.
 
-    ``terms`` adds columns, such as ``"age:ward + I(age**2)"``: an analyst can use only what was released. ``mechanism`` names the
-    noise: ``"gaussian"`` (the default with a delta), ``"laplace"`` (the default without); from the literature ``"wishart"``, and
-    ``"wishart-paper"`` with the degrees of freedom of the paper. ``average=k``, also from the literature, averages the rows in
-    random groups of k first; it costs information and noise.
+    ``terms`` adds columns, such as ``"age:ward + I(age**2)"``, because an analyst can use only what was released. ``mechanism``
+    names the noise: ``"gaussian"`` (the default with a delta) or ``"laplace"`` (the default without), or, from the literature,
+    ``"wishart"`` and ``"wishart-paper"``, which has the degrees of freedom of the paper. ``average=k``, also from the literature,
+    first averages the rows in random groups of k; it loses information and adds noise.
 
     >>> Gram(terms="age:ward").to_dict()
     {'name': 'gram', 'terms': 'age:ward'}
@@ -43,42 +43,45 @@ class Gram(Kind):
             object.__setattr__(self, "terms", checked_text("gram", "terms", self.terms, '"age:ward + I(age**2)"'))
         check_mechanism(self.mechanism, '"laplace"')
         require(self.average is None or is_whole(self.average, 1, MOST_AVERAGED),
-                f"average is how many rows are averaged: a whole number, 1 or more and at most {MOST_AVERAGED}", self.average,
+                f"average, the number of rows to average, must be a whole number from 1 to {MOST_AVERAGED}", self.average,
                 leave_out("average") + " to average none", "average")
         if self.average == 1:
             object.__setattr__(self, "average", None)
 
     def columns(self, schema: Schema) -> tuple[BasisColumn, ...]:
+        """The constant, the declared columns and those of ``terms``."""
         return Basis.of(schema, self.terms).columns
 
     def check_columns(self, schema: Schema, columns: Sequence[BasisColumn]) -> None:
-        """First the constant and the declared columns, in the schema's order; only ``terms`` adds products."""
+        """Require the constant and the declared columns first, in the schema's order. Only ``terms`` adds products."""
         declared = Basis.of(schema, None).columns
         require(tuple(columns[: len(declared)]) == declared,
-                "the released columns begin with the constant and the columns of the schema, in its order",
+                "the released columns must begin with the constant and the columns of the schema, in its order",
                 shown_names([column.name for column in columns], 5))
         check_products(columns, declared if self.terms is None else columns)
 
     def joined(self, other: Kind) -> Self:
-        """The terms are written as the first holder wrote them."""
+        """Keep the terms as the first holder wrote them."""
         return super().joined(replace(other, **{"terms": self.terms}))
 
     @property
     def variant(self) -> str:
+        """The name, with the size of groups if rows are averaged."""
         return self.name if self.average is None else f"{self.name}, averaged by {self.average}"
 
     def title(self, schema: Schema) -> str:
+        """The first few columns."""
         averaged = "" if self.average is None else f", averaged by {self.average}"
         return shown_names([column.name for column in self.columns(schema)[1:]]) + averaged
 
 
 def check_products(columns: Sequence[BasisColumn], allowed: Sequence[BasisColumn]) -> None:
-    """Each column once and among those that are allowed, its factors different columns in alphabetical order."""
+    """Require that columns are allowed and unique, and that their factors are different columns in alphabetical order."""
     require(len({column.factors for column in columns}) == len(columns), "a released column may appear only once",
             f"{len(columns)} columns, some of them twice")
     known = set(allowed)
     for column in columns:
-        require(column in known, "without terms only the columns of the schema are released", column.name)
+        require(column in known, "without terms, a release has only the columns of the schema", column.name)
         factors = [factor.column for factor in column.factors]
-        require(factors == sorted(set(factors)), "the factors of a product are different columns in alphabetical order",
+        require(factors == sorted(set(factors)), "the factors of a product must be different columns in alphabetical order",
                 column.name)

@@ -1,8 +1,8 @@
-"""What a kind of release is: a frozen record of everything that can be asked for.
+"""The base class of kinds of release: frozen records of all options.
 
-A kind checks itself when it is made, turns into a dictionary and back, and has a digest. The same object goes to `release`,
-`plan` and `audit`, into the ledger and into the file. It knows public declarations only: what its noise must be is the holder's
-business (`noisewise.holder`), what its numbers mean the release's (`noisewise.releases.contents`).
+A kind validates itself on creation, converts to a dictionary and back, and has a digest. The same object goes to `release`,
+`plan` and `audit`, into the ledger and into the file. It uses only public declarations. Its noise is up to the holder
+(`noisewise.holder`), the meaning of its numbers to the release (`noisewise.releases.contents`).
 """
 
 from __future__ import annotations
@@ -31,24 +31,24 @@ class Kind(ABC):
     """
 
     name: ClassVar[str]
-    """As files, ledgers and the command line call it."""
+    """The name in files, in ledgers and on the command line."""
     literature: ClassVar[bool] = False
-    """Whether it is kept to reproduce a paper, not to be reported with."""
+    """True if it is only for reproducing a paper, not for reporting results."""
     purpose: ClassVar[str]
-    """What it is for, in a few words."""
+    """The purpose, in a few words."""
     use: ClassVar[str]
-    """What to do with such a release, for someone who tries something else."""
+    """How to use such a release: advice for someone who tried something else."""
     holders: ClassVar[bool] = False
-    """Whether the releases of several holders can be analysed together."""
+    """True if the releases of several holders can be analysed together."""
     has_columns: ClassVar[bool] = False
-    """Whether its statistic is a matrix of columns."""
+    """True if its statistic is a matrix of columns."""
     needs_bounds: ClassVar[bool] = True
-    """Whether every numeric column of the schema must have bounds."""
+    """True if every numeric column of the schema must have bounds."""
     needs_file: ClassVar[bool] = False
-    """Whether its numbers are too many to be kept in memory: they are written while they are made."""
+    """True if its numbers may not fit into memory, so that they are written as they are drawn."""
 
-    def to_dict(self) -> dict[str, Any]:
-        """The kind as plain data, without options that were not asked for."""
+    def to_dict(self) -> dict[str, object]:
+        """The kind as plain data, without options that are None."""
         options = {field.name: _plain(getattr(self, field.name)) for field in fields(self)}
         return {"name": self.name, **{name: value for name, value in options.items() if value is not None}}
 
@@ -58,40 +58,40 @@ class Kind(ABC):
         known = [field.name for field in fields(cls)]
         unknown = [str(name) for name in options if name not in known]
         if unknown:
-            raise DeclarationError(f"kind {cls.name} has no such option", argument="kind", found=", ".join(unknown)[:200],
+            raise DeclarationError(f"unknown option of kind {cls.name}", argument="kind", found=", ".join(unknown)[:200],
                                    known=known)
         try:
             return cls(**options)
         except TypeError:
             missing = [field.name for field in fields(cls) if field.name not in options]
-            raise DeclarationError(f"kind {cls.name} lacks an option", found=", ".join(options) or "none",
-                                   remedy="it also has " + ", ".join(missing)) from None
+            raise DeclarationError(f"kind {cls.name} lacks a required option", found=", ".join(options) or "none",
+                                   remedy="its other options are " + ", ".join(missing)) from None
 
     def digest(self) -> str:
         """A digest of all options."""
         return hashlib.sha256(json.dumps(self.to_dict(), sort_keys=True, allow_nan=False).encode()).hexdigest()
 
     def columns(self, schema: Schema) -> tuple[BasisColumn, ...]:
-        """The columns of the statistic, the constant first; none if it is no matrix of columns."""
+        """The columns of the statistic, with the constant first. Empty if the statistic is not a matrix of columns."""
         return ()
 
     def check_columns(self, schema: Schema, columns: Sequence[BasisColumn]) -> None:
-        """Refuse columns, read from a file, that this kind cannot have. No formula is parsed."""
+        """Refuse columns read from a file that this kind cannot have, without parsing a formula."""
         require(not columns, f"a release of kind {self.name} has no columns", len(columns))
 
     @property
     def variant(self) -> str:
-        """The kind, and what makes its noise another one."""
+        """The name of the kind, with any options that change its noise."""
         return self.name
 
     def room(self, schema: Schema) -> int:
-        """Bytes that the numbers of such a release may take in a file."""
+        """The most bytes that the numbers of such a release may take in a file."""
         return 65_536 + 32 * len(self.columns(schema)) ** 2
 
     def price(self, schema: Schema, *, epsilon: float, delta: float | None = None) -> Any:
-        """What such a release costs, as a ledger charges it; or why it cannot be had. Nothing is read and nothing is spent.
+        """The cost of such a release, as a ledger charges it. Raises an error if it cannot be made. Reads and spends nothing.
 
-        The holder's room computes it: it is asked when this is called, and not before.
+        The holder's room computes it, and is imported only when this is called.
         """
         from noisewise.kinds.registry import module_of
 
@@ -99,24 +99,24 @@ class Kind(ABC):
 
     @abstractmethod
     def title(self, schema: Schema) -> str:
-        """What is asked for, in a few words that a ledger can show."""
+        """A short description of the request, for a ledger to show."""
 
     def joined(self, other: Kind) -> Self:
-        """What is common to what two holders were asked for: options that differ are left out."""
+        """The options that two holders' requests have in common; those that differ are reset."""
         differing = [field.name for field in fields(self) if getattr(self, field.name) != getattr(other, field.name)]
         return replace(self, **dict.fromkeys(differing)) if differing else self
 
     def differing(self, other: Kind, schema: Schema, same_columns: bool) -> str | None:
-        """In words, why holders who were asked for this and for another of the same kind did not release the same."""
+        """How this differs from another request of the same kind, in words, if their releases cannot be combined; else None."""
         return None if same_columns else f"terms: {getattr(self, 'terms', None)!r} and {getattr(other, 'terms', None)!r}"
 
     def common(self, schema: Schema) -> dict[str, str]:
-        """What must be the same for several holders' releases to be analysed together, beside schema and columns."""
+        """Everything besides schema and columns that several holders' releases must share to be analysed together."""
         return {}
 
 
 class Options(Mapping[str, Any]):
-    """An option with names of its own: a mapping that cannot be changed, equal to any other with the same items.
+    """The value of an option that is itself a mapping: immutable, and equal to any mapping with the same items.
 
     >>> Options({"x": 1.0}) == {"x": 1.0}, hash(Options({"x": 1, "y": 2})) == hash(Options({"y": 2, "x": 1}))
     (True, True)
@@ -124,7 +124,7 @@ class Options(Mapping[str, Any]):
 
     __slots__ = ("_items",)
 
-    def __init__(self, items: Mapping[str, Any]) -> None:
+    def __init__(self, items: Mapping[str, object]) -> None:
         self._items = tuple(items.items())
 
     def __getitem__(self, name: str) -> Any:
@@ -139,12 +139,12 @@ class Options(Mapping[str, Any]):
     def __hash__(self) -> int:
         return hash(frozenset(self._items))
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         if hasattr(self, "_items"):
-            raise AttributeError("the options of a kind cannot be changed: make another kind")
+            raise AttributeError("the options of a kind cannot be changed; create another kind")
         super().__setattr__(name, value)
 
-    def __reduce__(self) -> tuple[type[Options], tuple[dict[str, Any]]]:
+    def __reduce__(self) -> tuple[type[Options], tuple[dict[str, object]]]:
         return Options, (dict(self._items),)
 
     def __repr__(self) -> str:
@@ -159,7 +159,7 @@ def _plain(value: Any) -> Any:
 
 
 def require(holds: bool, rule: str, found: object, remedy: str | None = None, argument: str | None = None) -> None:
-    """Refuse what breaks a rule of kinds. ``found`` are words, or the value of an ``argument``."""
+    """Raise a `DeclarationError` unless ``holds``. ``found`` is a text, or the value of ``argument``."""
     if holds:
         return
     try:
@@ -170,19 +170,19 @@ def require(holds: bool, rule: str, found: object, remedy: str | None = None, ar
 
 
 def checked_text(kind: str, option: str, value: object, example: str) -> str:
-    """A formula or a list of terms, without blanks around it."""
-    require(isinstance(value, str) and value.strip() != "", f"{option} of a release of kind {kind} is a text that is not empty",
+    """A formula or a list of terms, without surrounding blanks."""
+    require(isinstance(value, str) and value.strip() != "", f"{option} of a release of kind {kind} must be a non-empty string",
             value, f"for example {example}", option)
     return cast(str, value).strip()
 
 
 def check_mechanism(value: object, example: str) -> None:
-    """Refuse what is no name of a mechanism; which there are is for the holder to say."""
-    require(value is None or isinstance(value, str), "mechanism is a name", value, f"for example {example}", "mechanism")
+    """Refuse anything that cannot be the name of a mechanism. The holder checks that it exists."""
+    require(value is None or isinstance(value, str), "mechanism must be a name", value, f"for example {example}", "mechanism")
 
 
 def shown_names(names: Sequence[str], most: int = 8) -> str:
-    """Names for a line: the first few, and how many more.
+    """The first few names and the number of the others, for a line of text.
 
     >>> shown_names(["a", "b", "c"], most=2)
     'a, b and 1 more'

@@ -1,8 +1,8 @@
-"""Which kinds there are, and where each room keeps its file of a kind.
+"""The kinds, and where each room keeps its file for a kind.
 
-A kind has one stem, and every room that must know something about it has a file of that stem (CONTRIBUTING.md says what is in
-each). A room asks for its own file by `module_of`, when it first needs it. Nothing else connects a kind with its files: a kind
-is added by adding files and one `register`.
+A kind has one stem, and every room that needs code for it has a file with that stem (CONTRIBUTING.md says what is in each). A
+room gets its own file from `module_of` when it first needs it. Nothing else connects a kind to its files: to add a kind, add
+files and one call of `register`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import importlib
 import importlib.util
 from collections.abc import Mapping
 from types import ModuleType
-from typing import Any, Final
+from typing import Final
 
 from noisewise.errors import DeclarationError
 from noisewise.kinds.kind import Kind, require
@@ -25,51 +25,53 @@ ROOMS: Final[Mapping[str, str]] = {
     "report": "noisewise.reports.kinds.{}",
     "command": "noisewise.cli.release.{}",
 }
-"""Where a room keeps its files, by stem."""
+"""The module of each room, given the stem."""
 
 
 NOWHERE: Final = "noisewise.kinds.nowhere"
 _KINDS: dict[str, tuple[type[Kind], Mapping[str, str]]] = {}
-"""Each with the modules of its rooms where they are not those of its stem."""
+"""The registered kinds by name, each with its modules outside the rooms, if any."""
 
 
 def register(kind: type[Kind], **elsewhere: str) -> type[Kind]:
-    """Make a kind known. ``elsewhere`` names its modules in other packages: ``holder="my_package.holder"``."""
+    """Register a kind. ``elsewhere`` names its modules if they are in another package: ``holder="my_package.holder"``."""
     unknown = set(elsewhere) - set(ROOMS)
     if unknown:
-        raise DeclarationError("these rooms have no files of a kind", found=", ".join(sorted(unknown)), known=ROOMS)
-    require(kind.name not in _KINDS or _KINDS[kind.name][0] is kind, "there is another kind of that name", kind.name,
+        raise DeclarationError("unknown room", found=", ".join(sorted(unknown)), known=ROOMS)
+    require(kind.name not in _KINDS or _KINDS[kind.name][0] is kind, "another kind already has this name", kind.name,
             "choose another name")
     _KINDS[kind.name] = (kind, elsewhere)
     return kind
 
 
 def forget(kind: type[Kind]) -> None:
-    """Make a registered kind unknown again."""
+    """Unregister a kind."""
     _KINDS.pop(kind.name, None)
 
 
 def kinds() -> tuple[type[Kind], ...]:
-    """All kinds, in the order in which they were registered."""
+    """All kinds, in order of registration."""
     return tuple(kind for kind, _ in _KINDS.values())
 
 
 def kind_named(name: object) -> type[Kind]:
-    """The kind of that name."""
+    """The kind with this name."""
     if not isinstance(name, str) or name not in _KINDS:
-        raise DeclarationError("this kind of release is not known", argument="kind", found=repr(name)[:80], known=_KINDS)
+        raise DeclarationError("unknown kind of release", argument="kind", found=repr(name)[:80], known=_KINDS)
     return _KINDS[name][0]
 
 
-def kind_from_dict(declared: Any) -> Kind:
-    """The kind that `Kind.to_dict` wrote."""
-    require(isinstance(declared, Mapping) and all(isinstance(key, str) for key in declared), "a kind is a name and its options",
-            repr(declared)[:80], 'for example {"name": "gram", "terms": "age:ward"}')
-    return kind_named(declared.get("name")).from_options({key: value for key, value in declared.items() if key != "name"})
+def kind_from_dict(declared: object) -> Kind:
+    """The kind with the name and options in a dictionary, as `Kind.to_dict` writes them."""
+    form = declared if isinstance(declared, Mapping) and all(isinstance(key, str) for key in declared) else None
+    require(form is not None, "a kind must be a dictionary of its name and options", repr(declared)[:80],
+            'for example {"name": "gram", "terms": "age:ward"}')
+    assert form is not None
+    return kind_named(form.get("name")).from_options({key: value for key, value in form.items() if key != "name"})
 
 
 def has_room(kind: Kind | type[Kind], room: str) -> bool:
-    """Whether a room has a file of this kind."""
+    """True if a room has a file for this kind."""
     try:
         return importlib.util.find_spec(_module_name(kind, room)) is not None
     except ModuleNotFoundError:
@@ -77,13 +79,12 @@ def has_room(kind: Kind | type[Kind], room: str) -> bool:
 
 
 def module_of(kind: Kind | type[Kind], room: str) -> ModuleType:
-    """What a room knows of a kind; a `DeclarationError` if it knows nothing."""
-    require(has_room(kind, room), f"a release of kind {kind.name} has no part in the room {room}", kind.name,
-            "it is for: " + kind.purpose)
+    """The module of a kind in a room, or a `DeclarationError` if it has none."""
+    require(has_room(kind, room), f"kind {kind.name} has no file in the room {room}", kind.name, "it is for: " + kind.purpose)
     return importlib.import_module(_module_name(kind, room))
 
 
 def _module_name(kind: Kind | type[Kind], room: str) -> str:
-    """Where a room keeps what it knows of a kind; nowhere if it is not registered, or has its files in other rooms only."""
+    """The name of a kind's module in a room; `NOWHERE` if it is not registered or has modules only for other rooms."""
     elsewhere = _KINDS[kind.name][1] if kind.name in _KINDS else {room: NOWHERE}
     return elsewhere.get(room, NOWHERE) if elsewhere else ROOMS[room].format(kind.name)

@@ -1,8 +1,8 @@
-"""Public declarations: what everybody may know about a table before anyone looks at it.
+"""Public declarations: what everyone may know about a table before anyone looks at it.
 
 Columns with their bounds or levels, who counts as one person, what "neighbouring" means, and the arithmetic that turns a
-formula into columns with known bounds. Nothing in this room reads a row or learns anything from one; the arithmetic of a
-column is defined here so that both sides of the wall compute the same number, and so are the other pure formulas that both need.
+formula into columns with known bounds. Nothing in this room reads a row or learns anything from one. The arithmetic of columns
+and other pure formulas are defined here so that both sides of the wall compute the same numbers.
 """
 
 from noisewise.schema.basis import Basis, BasisColumn

@@ -1,4 +1,4 @@
-"""The released columns: which products of scaled columns a statistic is made of, and how large a row of them can be."""
+"""The released columns: the products of scaled columns that make up a statistic, and how large a row of them can be."""
 
 from __future__ import annotations
 
@@ -6,12 +6,11 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
-from noisewise.arrays import Array
+from noisewise.arrays import Array, Cells
 from noisewise.errors import DeclarationError
 from noisewise.schema.columns import Categorical, Level, Numeric
 from noisewise.schema.formula import TermReader, parse_terms
@@ -24,18 +23,18 @@ STATISTIC_GRID: Final = 2.0**-16
 
 @dataclass(frozen=True)
 class BasisColumn:
-    """A product of factors, each within [−1, 1]; no factor at all is the constant 1."""
+    """A product of factors, each within [−1, 1]; the empty product is the constant 1."""
 
     factors: Product
 
     @property
     def name(self) -> str:
-        """How the column is called in a release file: ``1``, ``age``, ``T2(age)``, ``ward[B]``, ``age:ward[B]``."""
+        """The column's name in a release file: ``1``, ``age``, ``T2(age)``, ``ward[B]``, ``age:ward[B]``."""
         return ":".join(map(str, self.factors)) or "1"
 
     @property
     def block(self) -> tuple[object, ...] | None:
-        """Columns of one block exclude each other: in a row at most one of them is not 0. None for a column on its own."""
+        """The block of the column, or None. Columns of one block exclude each other: in each row at most one is nonzero."""
         categories = tuple(factor.column for factor in self.factors if factor.level is not None)
         numbers = tuple(factor for factor in self.factors if factor.level is None)
         return (categories, numbers) if categories else None
@@ -43,7 +42,7 @@ class BasisColumn:
 
 @dataclass(frozen=True)
 class Basis:
-    """The columns of a `gram` statistic: the constant, every declared column, and the products that were asked for.
+    """The columns of a `gram` statistic: the constant, every declared column and the requested products.
 
     >>> schema = Schema.from_dict({"adjacency": "replace-one", "columns": {
     ...     "age": {"bounds": [18, 98]}, "ward": {"levels": ["A", "B", "C"]}}})
@@ -58,7 +57,7 @@ class Basis:
 
     @classmethod
     def of(cls, schema: Schema, terms: str | None = None) -> Basis:
-        """The basis of a release: all declared columns, and what ``terms`` (``"a:b + I(a**2)"``) adds."""
+        """The basis of a release: all declared columns, and those that ``terms`` (``"a:b + I(a**2)"``) adds."""
         schema.require_bounds()
         products: dict[Product, None] = {ONE: None}
         for column in schema.columns:
@@ -76,34 +75,37 @@ class Basis:
         if len(set(basis.names)) < basis.size:
             name = next(name for index, name in enumerate(basis.names) if name in basis.names[:index])
             raise DeclarationError("released columns must have different names", found=repr(name),
-                                   remedy="give the column of that name another one: 1 is the constant, T2(a) a square")
+                                   remedy="rename the column: 1 is the constant, and T2(a) is a square")
         return basis
 
     @cached_property
     def names(self) -> tuple[str, ...]:
+        """The names of the columns."""
         return tuple(column.name for column in self.columns)
 
     @cached_property
     def position(self) -> Mapping[Product, int]:
+        """The index of each product among the columns."""
         return {column.factors: index for index, column in enumerate(self.columns)}
 
     @property
     def size(self) -> int:
+        """The number of columns."""
         return len(self.columns)
 
     @property
     def scalars(self) -> int:
-        """How many columns, the constant aside, can be anywhere in [−1, 1]."""
+        """The number of columns, except the constant, that can be anywhere in [−1, 1]."""
         return sum(1 for column in self.columns[1:] if column.block is None)
 
     @property
     def blocks(self) -> int:
-        """How many groups of columns of which at most one is not 0 in a row."""
+        """The number of blocks: groups of columns of which at most one is nonzero in a row."""
         return len({column.block for column in self.columns} - {None})
 
     @property
     def norm_clipped(self) -> bool:
-        """Whether the schema declares a smaller norm than the bounds imply, so that rows are shortened to it."""
+        """True if the schema declares a smaller norm than the bounds imply, so that rows are shortened to it."""
         bound = self.schema.norm_bound
         return bound is not None and bound**2 < self.scalars + self.blocks
 
@@ -115,13 +117,14 @@ class Basis:
 
     @property
     def radius(self) -> float:
+        """A bound on the norm of a row without its constant."""
         bound = self.schema.norm_bound
         return float(bound) if bound is not None and self.norm_clipped else math.sqrt(self.radius_squared)
 
-    def evaluate(self, values: Mapping[str, npt.NDArray[Any]]) -> Array:
-        """The basis columns of given values, one array per declared column, in the user's units; for predictions.
+    def evaluate(self, values: Mapping[str, Cells]) -> Array:
+        """The basis columns at the given values, one array per declared column, in the user's units. For predictions.
 
-        Numbers are scaled but not clipped, so a polynomial is extrapolated as a polynomial. Levels must be declared ones.
+        Numbers are scaled but not clipped, so a polynomial is extrapolated as a polynomial. Levels must be declared.
         """
         length = len(next(iter(values.values())))
         result = np.ones((length, self.size))
@@ -133,7 +136,7 @@ class Basis:
                     result[:, index] = np.nan
         return result
 
-    def _factor(self, factor: Factor, values: npt.NDArray[Any]) -> Array:
+    def _factor(self, factor: Factor, values: Cells) -> Array:
         declared = self.schema.column(factor.column)
         if isinstance(declared, Categorical):
             level: Level = declared.levels[1] if factor.level is None else factor.level

@@ -1,10 +1,11 @@
-"""Bayes factors and criteria of models of an exact table: all that matters of a model is its R² and its number of columns.
+"""Bayes factors and information criteria of models of an exact table. They depend only on a model's R² and number of columns.
 
-Given g, the coefficients of a model are N(0, g σ² S⁻¹), S being their centred moments. A prior of g is a set of nodes with
-log weights: the trapezoid rule in log g, which converges fast because the integrand is smooth there and falls off at both ends.
+Given g, the coefficients of a model are N(0, g σ² S⁻¹), where S is their matrix of centred moments. A prior of g is a set of
+nodes with log weights: the trapezoid rule in log g, which converges fast because the integrand is smooth and falls off at both
+ends.
 
-Pure formulas for both sides of the wall: the data holder feeds them with the exact R² of the parts of a confidential table, the
-analyst with that of matrices drawn from what a release says.
+These are pure formulas for both sides of the wall. The data holder applies them to the exact R² of the parts of a confidential
+table, the analyst to that of matrices drawn given a release.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ HYPER_G: Final = 3.0
 LOWEST, ABOVE_ROWS = -20.0, 25.0
 """log g from −20 to log n + 25: models that explain all but 1e-9 of the response's variance are still integrated."""
 GRID: Final = 800
-"""Where there are many more models than this, Bayes factors are interpolated."""
+"""With many more models than this, Bayes factors are interpolated."""
 NEWTON_STEPS: Final = 60
 
 
@@ -42,15 +43,16 @@ class Mixture(NamedTuple):
 
 
 def check_prior(name: str) -> None:
+    """Refuse an unknown prior."""
     if name not in NAMES:
-        raise FitError("the prior of the coefficients is not known", argument="prior", found=repr(name), known=NAMES)
+        raise FitError("unknown prior of the coefficients", argument="prior", found=repr(name), known=NAMES)
 
 
 def mixture(name: str, rows: float, columns: int) -> Mixture:
     """``zellner``: g = n. ``zellner-siow``: g ~ inverse gamma(½, n/2). ``hyper-g``: density of g ∝ (1 + g)^(−a/2), a = 3.
 
-    For models of at most so many ``columns``: the integrand of k columns is a hill in log g of width √(2/k), which the step
-    resolves to 1e-6. Far below n the Zellner–Siow density falls like exp(−n/2g), which k columns outweigh by g^(−k/2) at most.
+    For models of at most ``columns`` columns. The integrand of k columns is a hill in log g of width √(2/k), which the step
+    resolves to 1e-6. Far below n the Zellner–Siow density falls like exp(−n/2g), and k columns outweigh it by g^(−k/2) at most.
     """
     if name == "zellner":
         return Mixture(np.array([rows]), np.zeros(1))
@@ -62,7 +64,7 @@ def mixture(name: str, rows: float, columns: int) -> Mixture:
     else:
         density = log_zellner_siow(log_g, rows)
     weight = np.exp(density) * step
-    weight[-1] += 1.0 - weight.sum()  # what lies beyond matters to the model without predictors only
+    weight[-1] += 1.0 - weight.sum()  # the rest matters only to the model without predictors
     return Mixture(np.exp(log_g), np.log(weight))
 
 
@@ -73,10 +75,10 @@ def log_zellner_siow(log_g: Array, rows: float) -> Array:
 
 
 def exact_log_bayes_factors(unexplained: Array, columns: Counts, degrees: float, rows: float, prior: str) -> Array:
-    """From 1 − R² of each model, its number of columns, n − 1 (n without an intercept) and n.
+    """Log Bayes factors from 1 − R² of each model, its number of columns, n − 1 (n without an intercept) and n.
 
-    For models of one size this is a smooth function of one number, log(1 + n (R² / (1 − R²))): a cubic spline through a grid of
-    models gives it to nine digits.
+    For models of one size this is a smooth function of log(1 + n (R² / (1 − R²))). A cubic spline through a grid of models gives
+    it to nine digits.
     """
     bayes_factors = _laplace if prior == LAPLACE else _integrated
     if len(unexplained) <= 10 * GRID:
@@ -86,7 +88,7 @@ def exact_log_bayes_factors(unexplained: Array, columns: Counts, degrees: float,
     position = np.log1p(rows * (1.0 / unexplained - 1.0))
     grid = np.linspace(0.0, position.max() * (1.0 + 1e-9), GRID)
     at = 1.0 / (1.0 + np.expm1(grid) / rows)
-    steep = 0.5 * degrees * np.log(unexplained)  # taken out, for it would be interpolated less well than the rest
+    steep = 0.5 * degrees * np.log(unexplained)  # computed separately, because a spline fits it less well than the rest
     result = np.zeros(len(unexplained))
     for size in range(1, int(columns.max()) + 1):
         mine = columns == size
@@ -103,13 +105,13 @@ def _integrated(unexplained: Array, columns: Counts, degrees: float, rows: float
 
 
 def information_criterion(name: str, unexplained: Array, columns: Counts, rows: float) -> Array:
-    """Half of the gain in BIC or AIC over the model without optional predictors: it takes the place of a log Bayes factor."""
+    """Half the gain in BIC or AIC over the model without optional predictors, used like a log Bayes factor."""
     penalty = columns * (np.log(rows) / 2.0 if name == "bic" else 1.0)
     return np.asarray(-0.5 * rows * np.log(unexplained) - penalty)
 
 
 def _laplace(unexplained: Array, columns: Counts, degrees: float, rows: float, prior: str) -> Array:
-    """Zellner–Siow with the integral over log g replaced by that of a normal curve at the integrand's mode."""
+    """Zellner–Siow, with Laplace's approximation of the integral over log g: a normal curve at the integrand's mode."""
     from scipy.special import expit
 
     def slopes(at: Array) -> tuple[Array, Array]:

@@ -1,15 +1,14 @@
-"""A formula over a release: the response and each predictor as a combination of released columns."""
+"""A formula for a release: the response and each predictor as combinations of released columns."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final, TypedDict
 
 import numpy as np
-import numpy.typing as npt
 
-from noisewise.arrays import Array
+from noisewise.arrays import Array, Cells
 from noisewise.errors import FormulaError
 from noisewise.schema.basis import Basis, BasisColumn
 from noisewise.schema.formula import TermColumn, TermReader, parse_formula
@@ -18,7 +17,15 @@ from noisewise.schema.schema import Schema
 from noisewise.words import option
 
 RESERVED: Final = "sigma"
-"""The residual standard deviation stands under this name among the coefficients of a fit."""
+"""The name of the residual standard deviation among the coefficients of a fit."""
+
+
+class StoredDesign(TypedDict):
+    """A design as plain data."""
+
+    formula: str
+    schema: dict[str, object]
+    terms: str | None
 
 
 @dataclass(frozen=True)
@@ -40,7 +47,7 @@ class Design:
     response_bounds: tuple[float, float]
     terms: tuple[str, ...]
     written: tuple[str, ...]
-    """For each column the term of the formula that it stands for; a category's columns stand for one term together."""
+    """The term of the formula that each column belongs to. All columns of a category belong to one term."""
     term_bounds: tuple[tuple[float, float], ...]
     columns_needed: tuple[str, ...]
     features: Array
@@ -48,9 +55,9 @@ class Design:
 
     @classmethod
     def of(cls, formula: str, basis: Basis, added_terms: str | None = None) -> Design:
-        """Read a formula against a release's basis; ``added_terms`` is what the release added to the declared columns.
+        """Read a formula for a release with this basis. ``added_terms`` are those the release added to the declared columns.
 
-        ``response ~ .`` has all declared columns but the response as predictors.
+        The predictors of ``response ~ .`` are all declared columns except the response.
         """
         parsed = parse_formula(formula, basis.schema.names)
         reader = TermReader(basis.schema)
@@ -75,8 +82,8 @@ class Design:
             target=_combination(basis, response.polynomial, parsed.response),
         )
 
-    def matrix(self, columns: Mapping[str, npt.NDArray[Any]]) -> Array:
-        """The predictors of new rows in the user's units, one array for each of ``columns_needed``."""
+    def matrix(self, columns: Mapping[str, Cells]) -> Array:
+        """The predictors of new rows. ``columns`` has an array in the user's units for each of ``columns_needed``."""
         if not self.columns_needed:
             length = len(next(iter(columns.values()))) if columns else 0
             return np.repeat(self.features[:1], length, axis=0)
@@ -84,25 +91,26 @@ class Design:
         used = np.any(self.features != 0.0, axis=1)
         return values[:, used] @ self.features[used]
 
-    def to_dict(self) -> dict[str, Any]:
-        """What is needed to build the design again: formula, schema and added terms."""
+    def to_dict(self) -> StoredDesign:
+        """Everything needed to rebuild the design: formula, schema and added terms."""
         return {"formula": self.formula, "schema": self.basis.schema.to_dict(), "terms": self.added_terms}
 
     @classmethod
-    def from_dict(cls, stored: Mapping[str, Any]) -> Design:
+    def from_dict(cls, stored: StoredDesign) -> Design:
+        """Rebuild a design from `to_dict`."""
         basis = Basis.of(Schema.from_dict(stored["schema"]), stored["terms"])
         return cls.of(stored["formula"], basis, stored["terms"])
 
 
 def _check(formula: str, response: str, columns: list[TermColumn]) -> None:
     if not columns:
-        raise FormulaError("a formula needs at least an intercept or one predictor", found=formula,
+        raise FormulaError("a formula needs an intercept or at least one predictor", found=formula,
                            remedy="write: response ~ 1 for a mean")
     names = [column.name for column in columns]
     ambiguous = sorted({name for name in names if names.count(name) > 1 or name == RESERVED})
     if ambiguous:
-        raise FormulaError(f"the terms of a formula have different names, and none is called {RESERVED}", found=ambiguous[0],
-                           remedy=f"write I({ambiguous[0]}), or give the column another name in the table")
+        raise FormulaError(f"the terms of a formula must have different names, none of them {RESERVED}", found=ambiguous[0],
+                           remedy=f"write I({ambiguous[0]}), or rename the column in the table")
     for column in columns:
         if response in column.sources:
             raise FormulaError("the response cannot be among its own predictors", found=column.name,
@@ -121,14 +129,14 @@ def _combination(basis: Basis, polynomial: Polynomial, name: str) -> Array:
 
 
 def _check_rank(features: Array, names: list[str]) -> None:
-    """Refuse columns that are combinations of one another whatever the data: by the schema alone."""
+    """Refuse columns that are combinations of one another whatever the data."""
     tiny = np.finfo(float).tiny
-    scaled = features / np.maximum(np.abs(features).max(axis=0), tiny)  # first, because squares of bounds can overflow
+    scaled = features / np.maximum(np.abs(features).max(axis=0), tiny)  # first this, because squares of bounds can overflow
     scaled /= np.maximum(np.linalg.norm(scaled, axis=0), tiny)
     rank = np.linalg.matrix_rank(scaled, tol=1e-9)
     if rank == len(names):
         return
     culprit = next(index for index in range(len(names)) if np.linalg.matrix_rank(scaled[:, : index + 1], tol=1e-9) <= index)
-    raise FormulaError("by the schema alone, a column of the formula is a combination of the others",
+    raise FormulaError("a column of the formula is a combination of the others, whatever the data",
                        found=f"'{names[culprit]}' given " + (", ".join(names[:culprit]) or "nothing else"),
                        remedy=f"remove '{names[culprit]}'")

@@ -1,8 +1,8 @@
-"""Formulas: from text to terms, by formulaic's parser for the grammar and never its evaluation, and from terms to columns.
+"""Formulas: from text to terms, with formulaic's parser but never its evaluation, and from terms to columns.
 
-formulaic expands ``a * b``, ``(a + b)**2``, ``- 1`` and the like. What is left are terms made of factors; each factor is the
-name of a column, ``C(name)`` or ``I(arithmetic)``. Anything else, in particular any other function call, is refused.
-`TermReader` makes columns of the terms: each with its name, its polynomial and its bounds in the user's units.
+formulaic expands ``a * b``, ``(a + b)**2``, ``- 1`` and the like. The result is a list of terms, which are products of factors.
+Each factor is the name of a column, ``C(name)`` or ``I(arithmetic)``. Anything else is refused, in particular any other function
+call. `TermReader` turns terms into columns, each with its name, its polynomial and its bounds in the user's units.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from noisewise.schema.schema import Schema
 
 MAX_LENGTH, MAX_TERMS = 50_000, 10_000
 MAX_CATEGORIES: Final = 6
-"""The coding of a term looks at all subsets of its categories."""
+"""A limit, because the coding of a term looks at all subsets of its categories."""
 
 
 @dataclass(frozen=True)
 class FactorText:
-    """One factor of a term: the name of a column (``category``: written as ``C(name)``), or the text inside ``I(...)``."""
+    """One factor of a term: the name of a column (``category`` if written as ``C(name)``), or the text inside ``I(...)``."""
 
     text: str
     arithmetic: bool = False
@@ -37,7 +37,7 @@ class FactorText:
 
 @dataclass(frozen=True)
 class Formula:
-    """A formula in parts: the response (None for a list of terms), whether there is an intercept, and the terms."""
+    """A parsed formula: the response (None for a list of terms), whether it has an intercept, and the terms."""
 
     response: str | None
     intercept: bool
@@ -45,7 +45,7 @@ class Formula:
 
 
 def parse_formula(text: str, columns: Sequence[str] | None = None) -> Formula:
-    """Parse ``response ~ terms``; with the names of all ``columns``, ``.`` stands for all of them but the response.
+    """Parse ``response ~ terms``. Given the names of all ``columns``, ``.`` means all of them except the response.
 
     >>> parse_formula("y ~ a + C(b) - 1")
     Formula(response='y', intercept=False,
@@ -56,10 +56,10 @@ def parse_formula(text: str, columns: Sequence[str] | None = None) -> Formula:
         raise FormulaError("a formula has a response and predictors", found=text,
                            remedy="write: response ~ predictor + predictor")
     left = [_factors(term, text) for term in tree.lhs if hasattr(term, "factors")]
-    unquoted = re.sub(r"`[^`]*`", "", text).split("~")[0]  # formulaic forgets what is subtracted, so the text is looked at too
+    unquoted = re.sub(r"`[^`]*`", "", text).split("~")[0]  # formulaic drops subtracted terms, so check the text too
     if len(left) != 1 or len(left[0]) != 1 or left[0][0].arithmetic or re.search(r"[-+*/^|]", unquoted):
-        raise FormulaError("the response is the name of one column", found=text.split("~")[0].strip(),
-                           remedy="a transformed response is a column of its own: add it to the table and declare its bounds")
+        raise FormulaError("the response must be the name of one column", found=text.split("~")[0].strip(),
+                           remedy="to use a transformed response, add it to the table as a column and declare its bounds")
     intercept, terms = _split_intercept(tree.rhs, text)
     return Formula(left[0][0].text, intercept, terms)
 
@@ -67,7 +67,7 @@ def parse_formula(text: str, columns: Sequence[str] | None = None) -> Formula:
 def parse_terms(text: str) -> tuple[tuple[FactorText, ...], ...]:
     """Parse a list of terms without a response, such as ``a:b + I(a**2)``."""
     if isinstance(text, str) and "~" in text:
-        raise FormulaError("terms have no response", found=text, remedy="leave out everything up to and with the ~")
+        raise FormulaError("terms have no response", found=text, remedy="leave out everything up to and including the ~")
     tree = _parse(text)
     return _split_intercept(getattr(tree, "root", tree), text)[1]
 
@@ -77,14 +77,14 @@ def _parse(text: str, columns: Sequence[str] | None = None) -> object:
     from formulaic.parser import DefaultFormulaParser
 
     if not isinstance(text, str) or not text.strip():
-        raise FormulaError("a formula is a text", found=repr(text), remedy="write: response ~ predictor + predictor")
+        raise FormulaError("a formula must be a string", found=repr(text), remedy="write: response ~ predictor + predictor")
     if len(text) > MAX_LENGTH:
-        raise FormulaError(f"a formula has at most {MAX_LENGTH} characters", found=f"{len(text)} characters")
+        raise FormulaError(f"a formula can have at most {MAX_LENGTH} characters", found=f"{len(text)} characters")
     parser = DefaultFormulaParser()
     try:
         if _expansion(parser.get_ast(text), len(columns or ())) > MAX_TERMS:
-            raise FormulaError(f"the products and powers of a formula expand to at most {MAX_TERMS} terms", found=text[:200],
-                               remedy="write out the interactions that are wanted")
+            raise FormulaError(f"the products and powers of a formula can expand to at most {MAX_TERMS} terms", found=text[:200],
+                               remedy="write out the interactions you want")
         known = {} if columns is None else {"__formulaic_variables_available__": list(columns)}
         return parser.get_terms(text, context=known)
     except (FormulaParsingError, SyntaxError, ValueError, TypeError, AttributeError, KeyError, IndexError, RecursionError,
@@ -94,7 +94,7 @@ def _parse(text: str, columns: Sequence[str] | None = None) -> object:
 
 
 def _expansion(tree: object, columns: int) -> int:
-    """At least as many terms as formulaic will go through, counted before it multiplies anything out; ``.`` is all columns."""
+    """An upper bound on the number of terms formulaic goes through, before it multiplies anything out. ``.`` is all columns."""
     counts: list[int] = []
     waiting = [(tree, False)]
     while waiting:  # without recursion: a sum of a thousand columns is a tree a thousand levels deep
@@ -112,7 +112,7 @@ def _expansion(tree: object, columns: int) -> int:
 
 
 def _expansion_of(node: object, arguments: Sequence[object], counts: list[int]) -> int:
-    """The same for one operator, from the counts of what it is applied to."""
+    """The same for one operator, from the counts of its arguments."""
     symbol = node.operator.symbol  # type: ignore[attr-defined]
     if symbol in ("**", "^"):
         exponent = str(getattr(arguments[1], "token", ""))
@@ -126,10 +126,10 @@ def _split_intercept(terms: object, text: str) -> tuple[bool, tuple[tuple[Factor
     intercept = False
     result = []
     if not hasattr(terms, "__iter__"):
-        raise FormulaError("a formula has one right-hand side", found=text)
+        raise FormulaError("a formula must have one right-hand side", found=text)
     for term in terms:
         if not hasattr(term, "factors"):
-            raise FormulaError("a formula has one right-hand side", found=text, remedy="remove the | part")
+            raise FormulaError("a formula must have one right-hand side", found=text, remedy="remove the | part")
         if [str(factor.expr) for factor in term.factors] == ["1"]:
             intercept = True
         else:
@@ -149,15 +149,14 @@ def _factors(term: object, text: str) -> tuple[FactorText, ...]:
         elif method == "python" and (inside := re.fullmatch(r"I\((.*)\)", written, flags=re.DOTALL)):
             factors.append(FactorText(inside[1], arithmetic=True))
         else:
-            raise FormulaError("a formula knows column names, C(name) and I(arithmetic); functions are not evaluated",
-                               found=written, remedy="a transformed column is a column of its own: add it to the table and "
-                               "declare its bounds")
+            raise FormulaError("a formula can hold column names, C(name) and I(arithmetic); functions are not evaluated",
+                               found=written, remedy="to use a transformed column, add it to the table and declare its bounds")
     return tuple(factors)
 
 
 @dataclass(frozen=True)
 class TermColumn:
-    """One column of a design: its name as shown to people, and what it is."""
+    """One column of a design: its display name and its value."""
 
     name: str
     value: Expression
@@ -166,18 +165,18 @@ class TermColumn:
 
 
 Coding: TypeAlias = dict[FactorText, bool]
-"""Which categories of a term are coded, and whether without their first level."""
+"""The categories of a term that are coded, and whether each leaves out its first level."""
 
 
 class TermReader:
-    """Turns terms into columns, by the declarations of one schema."""
+    """Turns terms into columns, given a schema."""
 
     def __init__(self, schema: Schema) -> None:
         self.schema = schema
         self.two_level = frozenset(c.name for c in schema.columns if isinstance(c, Categorical) and c.two_level)
 
     def column(self, name: str) -> Expression:
-        """A column's own value; categories with three or more levels have none."""
+        """A column's own value, which categories with three or more levels do not have."""
         try:
             declared = self.schema.column(name)
         except DeclarationError as error:
@@ -185,16 +184,16 @@ class TermReader:
         if isinstance(declared, Categorical):
             if not declared.two_level:
                 raise FormulaError(f"'{name}' is a category with {len(declared.levels)} levels and has no numeric value",
-                                   found=name, remedy=f"use '{name}' as a predictor: it becomes one column per level")
+                                   found=name, remedy=f"use '{name}' as a predictor, where it becomes one column per level")
             return Expression(variable(declared), 0.0, 1.0)
-        assert isinstance(declared, Numeric), "columns without bounds have stand-ins: Schema.with_unit_bounds"
+        assert isinstance(declared, Numeric), "columns without bounds first go through Schema.with_unit_bounds"
         return Expression(variable(declared), declared.lower, declared.upper)
 
     def read(self, terms: Sequence[tuple[FactorText, ...]], intercept: bool) -> list[TermColumn]:
         """All columns of a formula's right-hand side.
 
-        A category is coded by its levels without the first one where smaller terms, or the intercept, already stand for that
-        one, and by all of its levels otherwise, as is usual for formulas.
+        As usual in formulas, a category is coded without its first level where smaller terms or the intercept already cover that
+        level, and with all its levels otherwise.
         """
         terms = tuple(dict.fromkeys(terms))  # c and C(c) are the same
         spanned = {frozenset[FactorText]()} if intercept else set()
@@ -207,14 +206,14 @@ class TermReader:
         return columns
 
     def _codings(self, term: tuple[FactorText, ...], spanned: set[frozenset[FactorText]]) -> list[Coding]:
-        """How to code a term so that it adds all that is new and nothing twice; ``spanned`` grows by it.
+        """The codings that make a term add everything new and nothing twice. Adds to ``spanned``.
 
-        A category is its reduced coding and a constant. So a term is a sum over the subsets of its categories; subsets that
-        earlier terms stand for are left out, and a pair that differs by one category is put together as its full coding.
+        A category is its reduced coding plus a constant. So a term is a sum over the subsets of its categories. Subsets that
+        earlier terms cover are left out, and a pair that differs by one category is merged into that category's full coding.
         """
         categories = [factor for factor in term if self._category(factor) is not None]
         if len(categories) > MAX_CATEGORIES:
-            raise FormulaError(f"a term has at most {MAX_CATEGORIES} categories", found=":".join(map(str, term)))
+            raise FormulaError(f"a term can have at most {MAX_CATEGORIES} categories", found=":".join(map(str, term)))
         numbers = frozenset(term) - frozenset(categories)
         subsets = [subset for size in range(len(categories) + 1) for subset in itertools.combinations(categories, size)]
         new = [subset for subset in subsets if numbers | frozenset(subset) not in spanned]
@@ -257,7 +256,7 @@ class TermReader:
         declared = self._category(factor)
         if declared is None:
             if factor.category and factor.text in self.schema.names:
-                raise FormulaError("C(...) is for columns that are declared by levels", found=f"C({factor.text})",
+                raise FormulaError("C(...) is for columns declared with levels", found=f"C({factor.text})",
                                    remedy=f"write {factor.text}, or declare its levels in the schema")
             return [TermColumn(factor.text, self.column(factor.text), frozenset({factor.text}))]
         return [TermColumn(f"{declared.name}[{'T.' if reduced else ''}{level}]", Expression(indicator(declared, level), 0.0, 1.0),
@@ -266,7 +265,7 @@ class TermReader:
 
 
 def _differing_by_one(codings: list[Coding]) -> tuple[Coding, Coding] | None:
-    """A coding and a later one that has one category more, reduced."""
+    """A coding and a later one that has one more category, reduced."""
     for short, long in itertools.combinations(codings, 2):
         extra = long.keys() - short.keys()
         if len(extra) == 1 and len(long) == len(short) + 1 and long[next(iter(extra))]:

@@ -1,8 +1,8 @@
-"""What is public about the fits in the parts of a table: the design of the regression, the prior of its coefficients, and the
-numbers that parts are asked for, as they are averaged.
+"""The public side of the fits in the parts of a table: the design of the regression, the prior of its coefficients, and how the
+answers of the parts become the numbers that are averaged.
 
-The latter are pure formulas: the data holder applies them to the parts of a confidential table, the analyst to simulated parts,
-in order to know what a released mean says. Nothing here knows where its arguments come from.
+The latter are pure formulas. The data holder applies them to the parts of a confidential table, the analyst to simulated parts
+in order to interpret a released mean.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -29,19 +29,19 @@ from noisewise.words import option
 MOST_PARTS: Final = 100_000
 SMALLEST_PROBABILITY: Final = 1e-300
 PARTS_AT_ONCE: Final = 4096
-"""Of more than twice as many, `exact_log_bayes_factors` interpolates between values that depend on all of them."""
+"""With more than twice as many, `exact_log_bayes_factors` interpolates between values that depend on all parts."""
 INTERCEPT: Final = "Intercept"
 PRIORS: Final[Mapping[str, tuple[str, ...]]] = {"flat": (), "zellner": ("g",), "normal-inverse-gamma": ("scale", "shape", "rate")}
-"""Their numbers."""
+"""The priors, and the numbers each takes."""
 
 
 @dataclass(frozen=True)
 class PartPrior:
-    """The prior of the coefficients in each part. The intercept, if there is one, has a flat prior.
+    """The prior of the coefficients in each part. The intercept, if any, has a flat prior.
 
-    ``flat``: p(beta, sigma²) ∝ 1/sigma². ``zellner``: slopes N(0, g sigma² S⁻¹) with their centred moments S; ``g`` is that of
-    the whole table's analysis, so that the parts together shrink as much as the whole table would.
-    ``normal-inverse-gamma``: slopes N(0, sigma² scale²) independently, sigma² inverse gamma with ``shape`` and ``rate``.
+    ``flat``: p(beta, sigma²) ∝ 1/sigma². ``zellner``: slopes N(0, g sigma² S⁻¹), where S is their matrix of centred moments.
+    Take ``g`` from an analysis of the whole table: then the parts together shrink as much as the whole table would.
+    ``normal-inverse-gamma``: independent slopes N(0, sigma² scale²), and sigma² inverse gamma with ``shape`` and ``rate``.
     """
 
     name: str = "flat"
@@ -52,41 +52,44 @@ class PartPrior:
 
     def __post_init__(self) -> None:
         if self.name not in PRIORS:
-            raise DeclarationError("the prior of the coefficients is not known", found=repr(self.name), known=PRIORS)
+            raise DeclarationError("unknown prior of the coefficients", found=repr(self.name), known=PRIORS)
         needed = PRIORS[self.name]
         for name in ("g", "scale", "shape", "rate"):
             value = getattr(self, name)
             if (name in needed) != (value is not None):
-                raise DeclarationError(f"the prior {self.name} has " + (", ".join(needed) or "no numbers"),
+                raise DeclarationError(f"the prior {self.name} takes " + (", ".join(needed) or "no numbers"),
                                        found=f"{name}={value!r}", remedy=f"give {name}" if value is None else f"leave {name} out")
             if value is not None and not (is_finite_number(value) and 1e-12 <= value <= 1e15):
-                raise DeclarationError(f"{name} of a prior is a positive number of ordinary size", found=repr(value),
+                raise DeclarationError(f"{name} of a prior must be between 1e-12 and 1e15", found=repr(value),
                                        remedy="for example 1")
             object.__setattr__(self, name, None if value is None else float(value))
 
     @classmethod
     def from_dict(cls, declared: object) -> PartPrior:
+        """The prior from its name, or from a dictionary with its name and numbers."""
         if isinstance(declared, PartPrior):
             return declared
         if declared is None or isinstance(declared, str):
             return cls(declared or "flat")
         if not isinstance(declared, Mapping) or not set(declared) <= {"name", "g", "scale", "shape", "rate"}:
-            raise DeclarationError("a prior is a name and its numbers", found=repr(declared)[:200],
+            raise DeclarationError("a prior must be a name, or a dictionary of its name and numbers", found=repr(declared)[:200],
                                    remedy='for example {"name": "zellner", "g": 10000}')
         return cls(**declared)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
+        """The prior as plain data, without numbers it does not take."""
         return {key: value for key, value in vars(self).items() if value is not None}
 
     def describe(self) -> str:
+        """The prior and its numbers, in words."""
         numbers = ", ".join(f"{key} {value:g}" for key, value in vars(self).items() if key != "name" and value is not None)
         return f"{self.name}, {numbers}" if numbers else self.name
 
 
 def part_design(schema: Schema, formula: str, questions: Sequence[Question]) -> Design:
-    """The design of the regression, with unscaled columns; what the questions name must be in it."""
+    """The design of the regression, with unscaled columns. Refuses questions about anything else."""
     if not isinstance(formula, str):
-        raise DeclarationError("a partition release is for one regression, and needs its formula", argument="formula",
+        raise DeclarationError("a partition release needs the formula of its regression", argument="formula",
                                found=repr(formula), remedy="give " + option("formula", "response ~ predictor + predictor"))
     design = _read(schema, formula)
     for question in questions:
@@ -99,7 +102,7 @@ def part_design(schema: Schema, formula: str, questions: Sequence[Question]) -> 
 
 @lru_cache(maxsize=64)
 def _read(schema: Schema, formula: str) -> Design:
-    """A release reads its formula whenever it is made, filled, loaded or answered."""
+    """Read a formula. Cached, because a release reads its formula whenever it is made, filled, loaded or answered."""
     parsed = parse_formula(formula)
     plain = [factor.text for term in parsed.terms for factor in term if not factor.arithmetic]
     for column in (parsed.response, *plain):
@@ -110,17 +113,17 @@ def _read(schema: Schema, formula: str) -> Design:
 
 
 def contrast_row(design: Design, of: Contrast) -> Array:
-    """The weights of the design's coefficients."""
+    """A combination as weights of all coefficients of the design."""
     row = np.zeros(len(design.terms))
     for name, weight in of:
         if name not in design.terms:
-            raise FormulaError("a question is about coefficients of the formula", found=name, known=design.terms)
+            raise FormulaError("a question must be about coefficients of the formula", found=name, known=design.terms)
         row[design.terms.index(name)] = weight
     return row
 
 
 def expand_terms(design: Design, of: Sequence[Contrast]) -> tuple[Contrast, ...]:
-    """A term that stands for several columns, such as a category, is all of them."""
+    """Replace each term that has several columns, such as a category, by all of these."""
     found: list[Contrast] = []
     for one in of:
         if len(one) == 1 and one[0][0] not in design.terms and one[0][0] in design.written:
@@ -131,22 +134,22 @@ def expand_terms(design: Design, of: Sequence[Contrast]) -> tuple[Contrast, ...]
 
 
 def hypothesis_matrix(design: Design, question: BayesFactor | Criterion) -> Array:
-    """C of the hypothesis C beta = 0, one row for each combination."""
+    """The matrix C of the hypothesis C beta = 0, one row for each combination."""
     return np.array([contrast_row(design, one) for one in question.of])
 
 
 def _check_hypothesis(design: Design, question: BayesFactor | Criterion) -> None:
     rows = hypothesis_matrix(design, question)
     if np.linalg.matrix_rank(rows) < len(rows):
-        raise FormulaError("the combinations of a hypothesis must not follow from one another",
+        raise FormulaError("the combinations of a hypothesis must be linearly independent",
                            found=", ".join(map(written, question.of)), remedy="leave one out")
     if INTERCEPT in design.terms and np.any(rows[:, design.terms.index(INTERCEPT)]):
-        raise FormulaError("a hypothesis is about slopes, not about the intercept", found=INTERCEPT,
-                           remedy="leave the intercept out of it")
+        raise FormulaError("a hypothesis must be about slopes, not about the intercept", found=INTERCEPT,
+                           remedy="leave the intercept out")
 
 
 def transformed(probabilities: Array, question: PosteriorProbability) -> Array:
-    """The probabilities of the parts as they are averaged."""
+    """The probabilities of the parts, transformed for averaging."""
     from scipy.special import ndtri
 
     if question.combine == "rescaled-normal":
@@ -157,7 +160,7 @@ def transformed(probabilities: Array, question: PosteriorProbability) -> Array:
 
 
 def hypothesis_statistic(question: BayesFactor | Criterion, unexplained: Array, rows: Array, coefficients: int) -> Array:
-    """(1, parts): the log Bayes factor, or the criterion, of each part from 1 − R² and its number of rows."""
+    """The log Bayes factor or criterion of each part, from 1 − R² and its number of rows; shape (1, parts)."""
     tested = len(question.of)
     if isinstance(question, BayesFactor):
         found = log_bayes_factors(unexplained, rows, tested, coefficients - tested, question.prior)
@@ -169,9 +172,9 @@ def hypothesis_statistic(question: BayesFactor | Criterion, unexplained: Array, 
 
 
 def log_bayes_factors(unexplained: Array, rows: Array, tested: int, kept: int, prior: str) -> Array:
-    """Of each part, with g = its number of rows; 0 for parts without enough rows.
+    """The log Bayes factor of each part, with g = its number of rows; 0 for parts without enough rows.
 
-    All values are computed for each size that occurs, so that no part's number depends on how large the others are.
+    All values are computed for each size that occurs, so that no part's number depends on the sizes of the others.
     """
     result = np.zeros(len(unexplained))
     sizes = [size for size in np.unique(rows) if size > tested + kept]

@@ -1,12 +1,12 @@
 """Columns as polynomials in the scaled columns of a schema.
 
-A declared number becomes ``u = (value − centre) / half_width`` in [−1, 1]; a category with two levels is coded −1 and +1; one
-with more levels becomes 0/1 indicators. Every column that a formula can name is a polynomial in these. It is written in the
-products of Chebyshev polynomials T_k(u), because each such product stays within [−1, 1] on the whole box: a released column
-then uses the range that its sensitivity pays for, and a number and its square are nearly uncorrelated.
+A declared number becomes ``u = (value − centre) / half_width`` in [−1, 1]. A category with two levels is coded −1 and +1; one
+with more levels becomes 0/1 indicators. Every column that a formula can name is a polynomial in these. It is written in products
+of Chebyshev polynomials T_k(u), because each such product stays within [−1, 1] on the whole box. A released column then uses the
+range that its sensitivity pays for, and a number and its square are nearly uncorrelated.
 
-An `Expression` carries the bounds along. The inside of ``I(...)``, sums, products and whole powers of columns and numbers, is
-read into a syntax tree of which only a few node types are accepted; nothing is ever evaluated as Python.
+An `Expression` carries its bounds along. The inside of ``I(...)`` consists of sums, products and whole powers of columns and
+numbers. It is parsed into a syntax tree in which only a few node types are allowed; nothing is ever evaluated as Python.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ Polynomial: TypeAlias = Mapping[Product, float]
 ONE: Product = ()
 MAX_DEGREE = 8
 MAX_PRODUCTS = 20_000
-"""How many pairs of summands one multiplication may have: what keeps a short formula from taking for ever."""
+"""The most pairs of summands in one multiplication, so that a short formula cannot take forever."""
 
 
 def variable(column: Column) -> Polynomial:
-    """The column's own value in the user's units (a two-level category: 0 for its first level, 1 for its second)."""
+    """The column's own value in the user's units (for a two-level category, 0 for the first level and 1 for the second)."""
     if isinstance(column, Categorical):
         return indicator(column, column.levels[1])
     assert isinstance(column, Numeric)
@@ -64,6 +64,7 @@ def indicator(column: Categorical, level: Level) -> Polynomial:
 
 
 def add(left: Polynomial, right: Polynomial) -> Polynomial:
+    """The sum of two polynomials."""
     total = dict(left)
     for product, weight in right.items():
         total[product] = total.get(product, 0.0) + weight
@@ -71,7 +72,7 @@ def add(left: Polynomial, right: Polynomial) -> Polynomial:
 
 
 def multiply(left: Polynomial, right: Polynomial, two_level: frozenset[str]) -> Polynomial:
-    """The product, written again in the Chebyshev basis; ``two_level`` names the columns that only take −1 and +1."""
+    """The product in the Chebyshev basis. ``two_level`` names the columns that are always −1 or +1."""
     total: dict[Product, float] = {}
     for one, one_weight in left.items():
         for other, other_weight in right.items():
@@ -96,7 +97,7 @@ def _multiply_products(left: Product, right: Product, two_level: frozenset[str])
 
 
 def _multiply_factors(left: Factor, right: Factor, two_level: frozenset[str]) -> dict[Product, float]:
-    """Two factors of the same column: T_i T_j = (T_{i+j} + T_{|i−j|}) / 2; s² = 1 for ±1; indicators exclude one another."""
+    """Multiply factors of the same column: T_i T_j = (T_{i+j} + T_{|i−j|}) / 2; s² = 1 for ±1; indicators exclude each other."""
     if left.level is not None:
         return {(left,): 1.0} if left.level == right.level else {}
     if left.column in two_level:
@@ -110,7 +111,7 @@ def _multiply_factors(left: Factor, right: Factor, two_level: frozenset[str]) ->
 
 @dataclass(frozen=True)
 class Expression:
-    """A polynomial in the scaled columns and the interval, in the user's units, that it cannot leave."""
+    """A polynomial in the scaled columns, and an interval in the user's units that contains all its values."""
 
     polynomial: Polynomial
     lower: float
@@ -125,19 +126,22 @@ class Expression:
         return found
 
     def plus(self, other: Expression) -> Expression:
+        """The sum of two expressions."""
         return Expression(add(self.polynomial, other.polynomial), self.lower + other.lower, self.upper + other.upper)
 
     def times(self, other: Expression, two_level: frozenset[str]) -> Expression:
+        """The product of two expressions."""
         degrees, others = self.degrees, other.degrees
         highest = max((degree + others.get(name, 0) for name, degree in degrees.items()), default=0)
         summands = len(self.polynomial) * len(other.polynomial)
         if highest > MAX_DEGREE or summands > MAX_PRODUCTS:
-            raise FormulaError(f"a product has at most degree {MAX_DEGREE} in each column and {MAX_PRODUCTS} summands",
+            raise FormulaError(f"a product can have at most degree {MAX_DEGREE} in each column and {MAX_PRODUCTS} summands",
                                found=f"degree {highest}, {summands} summands", remedy="use lower powers or fewer columns")
         corners = [a * b for a in (self.lower, self.upper) for b in (other.lower, other.upper)]
         return Expression(multiply(self.polynomial, other.polynomial, two_level), min(corners), max(corners))
 
     def power(self, exponent: int, two_level: frozenset[str]) -> Expression:
+        """A whole power of the expression."""
         result = number(1.0)
         for _ in range(exponent):
             result = result.times(self, two_level)
@@ -147,19 +151,20 @@ class Expression:
 
 
 def number(value: float) -> Expression:
+    """A constant expression."""
     return Expression({ONE: value}, value, value)
 
 
 def read_expression(text: str, lookup: Callable[[str], Expression], two_level: frozenset[str]) -> Expression:
-    """Read the arithmetic between the parentheses of ``I(...)``."""
+    """Read the arithmetic inside ``I(...)``."""
     try:
         tree = ast.parse(text, mode="eval")
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise FormulaError("I(...) holds arithmetic on column names", found=f"I({text})") from error
+        raise FormulaError("I(...) must hold arithmetic on column names", found=f"I({text})") from error
     try:
         value = _reader(lookup, two_level, text)(tree.body)
     except (OverflowError, RecursionError) as error:
-        raise FormulaError("I(...) is too large or too deeply nested to be computed", found=f"I({text})"[:200]) from error
+        raise FormulaError("I(...) is too large or too deeply nested", found=f"I({text})"[:200]) from error
     if not all(map(math.isfinite, (value.lower, value.upper, *value.polynomial.values()))):
         raise FormulaError("I(...) must be finite for all values within the bounds", found=f"I({text})",
                            remedy="use smaller numbers or lower powers")
@@ -189,7 +194,7 @@ def _reader(lookup: Callable[[str], Expression], two_level: frozenset[str], text
             case ast.BinOp(left=left, op=ast.Pow(), right=ast.Constant(value=int() as exponent)) if 1 <= exponent <= MAX_DEGREE:
                 return read(left).power(exponent, two_level)
         raise FormulaError("I(...) may hold column names, numbers, + − *, division by a number and whole powers up to "
-                           f"{MAX_DEGREE}", found=f"I({text})", remedy="other transformations are columns of their own: add one "
-                           "to the table and declare its bounds in the schema")
+                           f"{MAX_DEGREE}", found=f"I({text})", remedy="for any other transformation, add a column to the table "
+                           "and declare its bounds in the schema")
 
     return read

@@ -1,10 +1,11 @@
-"""The schema: all that is public about a table, from a TOML file or a dictionary."""
+"""The schema: everything public about a table, from a TOML file or a dictionary."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias, cast
 
 from noisewise.checks import is_whole
 from noisewise.errors import DeclarationError
@@ -19,25 +20,28 @@ KEYS: Final = ("adjacency", "unit", "norm_bound", "stratum", "columns")
 
 @dataclass(frozen=True)
 class Unit:
-    """Whom the guarantee protects: one row, or all rows with the same value in a column (at most ``max_rows`` are used)."""
+    """What the guarantee protects: one row, or all rows with the same value in a column (at most ``max_rows`` are used)."""
 
     column: str | None = None
     max_rows: int = 1
 
     def __post_init__(self) -> None:
         if not is_whole(self.max_rows, 1, 2**31 - 1):
-            raise DeclarationError("unit: max_rows must be a whole number of at least 1 and below 2**31",
+            raise DeclarationError("unit: max_rows must be a whole number from 1 to 2**31 - 1",
                                    found=repr(self.max_rows),
-                                   remedy="declare how many rows of one unit may be used; further rows are left out")
+                                   remedy="declare how many rows of one unit to use; any others are left out")
         if self.column is None and self.max_rows != 1:
-            raise DeclarationError("unit: max_rows goes with the column that tells whose a row is", found=repr(self.max_rows),
+            raise DeclarationError("unit: max_rows requires a column that says who each row belongs to",
+                                   found=repr(self.max_rows),
                                    remedy="name that column, or leave max_rows out if each row is one unit")
 
     @property
     def is_row(self) -> bool:
+        """True if each row is a unit of its own."""
         return self.column is None
 
-    def to_dict(self) -> str | dict[str, Any]:
+    def to_dict(self) -> str | dict[str, object]:
+        """The unit as plain data."""
         return "row" if self.column is None else {"column": self.column, "max_rows": self.max_rows}
 
 
@@ -59,24 +63,25 @@ class Schema:
     unit: Unit = Unit()
     norm_bound: float | None = None
     stratum: tuple[tuple[str, str], ...] = ()
-    """Which stratum of the population this table is, such as (("year", "2024"),): whoever is in it is in no other of that name,
-    and who is in which is public."""
+    """The stratum of the population that this table covers, such as (("year", "2024"),). Nobody is in two strata of the same
+    name, and it is public who is in which."""
 
     def __post_init__(self) -> None:
         if self.adjacency not in ADJACENCIES:
             raise DeclarationError("adjacency must be declared", argument="adjacency", found=repr(self.adjacency),
                                    known=ADJACENCIES,
-                                   remedy="replace-one if the number of rows is public, add-remove if it is not")
+                                   remedy="use replace-one if the number of rows is public, add-remove if it is not")
         if not self.columns:
             raise DeclarationError("a schema needs at least one column", remedy="add [columns.<name>] with bounds or levels")
         if len(set(self.names)) < len(self.columns):
-            raise DeclarationError("each column is declared once", found=", ".join(self.names), remedy="remove the repetition")
+            raise DeclarationError("each column must be declared only once", found=", ".join(self.names),
+                                   remedy="remove the repetition")
         if any(column.name == self.unit.column for column in self.columns):
-            raise DeclarationError("the unit column identifies people and cannot be an analysed column",
+            raise DeclarationError("the unit column identifies people and cannot be analysed",
                                    found=repr(self.unit.column), remedy="remove it from columns")
         if self.norm_bound is not None and not (is_finite_number(self.norm_bound) and 2**-20 <= self.norm_bound <= 2**20):
             raise DeclarationError("norm_bound must be a number between 2**-20 and 2**20", found=repr(self.norm_bound),
-                                   remedy="leave it out to use the bound that the columns imply")
+                                   remedy="leave it out to use the bound implied by the columns")
         _check_stratum(self.stratum)
         for column in self.columns if self.adjacency == "replace-one" else ():
             if column.fill == DROP and not isinstance(column, Unbounded):
@@ -86,15 +91,16 @@ class Schema:
 
     @property
     def names(self) -> tuple[str, ...]:
+        """The names of the columns."""
         return tuple(column.name for column in self.columns)
 
     @property
     def without_bounds(self) -> list[str]:
-        """The columns whose bounds are declared to be unknown."""
+        """The names of the columns whose bounds are declared unknown."""
         return [column.name for column in self.columns if isinstance(column, Unbounded)]
 
     def require_bounds(self) -> None:
-        """Refuse columns without bounds, for all releases whose noise is calibrated to bounds."""
+        """Refuse columns without bounds. For releases whose noise is calibrated to bounds."""
         if self.without_bounds:
             name = self.without_bounds[0]
             raise DeclarationError(f"column '{name}': its bounds are unknown, and this kind of release needs them",
@@ -103,29 +109,30 @@ class Schema:
                                    + either("noisewise.Partition", "noisewise release partition"))
 
     def with_unit_bounds(self) -> Schema:
-        """The same with bounds of -1 and 1 where they are unknown: for reading formulas, not for clipping."""
+        """The same schema with bounds of -1 and 1 where they are unknown: for reading formulas, not for clipping."""
         return replace(self, columns=tuple(Numeric(column.name, -1.0, 1.0) if isinstance(column, Unbounded) else column
                                            for column in self.columns))
 
     @property
     def rows_are_public(self) -> bool:
-        """Whether the exact number of rows is public: under replace-one, if each row is a unit of its own.
+        """True if the exact number of rows is public: under replace-one, if each row is a unit of its own.
 
-        With a unit column, replacing one person by another can change how many rows there are, so their number is noisy.
+        With a unit column, replacing one person by another can change the number of rows, so that number is noisy.
         """
         return self.adjacency == "replace-one" and self.unit.is_row
 
     def column(self, name: str) -> Column:
+        """The declared column of this name."""
         for column in self.columns:
             if column.name == name:
                 return column
-        raise DeclarationError("there is no such column in the schema", found=repr(name), known=self.names)
+        raise DeclarationError("the schema does not declare this column", found=repr(name), known=self.names)
 
     @classmethod
-    def from_dict(cls, declared: dict[str, Any]) -> Schema:
+    def from_dict(cls, declared: Mapping[str, object]) -> Schema:
         """Build a schema from a dictionary with the same keys as the TOML file."""
         if not isinstance(declared, dict):
-            raise DeclarationError("a schema is a dictionary", found=type(declared).__name__, known=KEYS)
+            raise DeclarationError("a schema must be a dictionary", found=type(declared).__name__, known=KEYS)
         unknown = set(declared) - set(KEYS)
         if unknown:
             raise DeclarationError("unknown key in the schema", found=", ".join(sorted(map(str, unknown))), known=KEYS)
@@ -135,13 +142,13 @@ class Schema:
                                    remedy="add [columns.<name>] with bounds or levels for each column to be released")
         stratum = declared.get("stratum", {})
         if not isinstance(stratum, dict):
-            raise DeclarationError("stratum names which division of the population this table is", found=repr(stratum),
+            raise DeclarationError("stratum must name the division of the population that this table covers", found=repr(stratum),
                                    remedy='write for example stratum = {year = "2024"}')
         return cls(
             columns=tuple(column_from_dict(str(name), column) for name, column in columns.items()),
-            adjacency=declared.get("adjacency", UNFILLED),
+            adjacency=cast(Adjacency, declared.get("adjacency", UNFILLED)),
             unit=_unit_from(declared.get("unit", "row")),
-            norm_bound=declared.get("norm_bound"),
+            norm_bound=cast("float | None", declared.get("norm_bound")),
             stratum=tuple(stratum.items()),
         )
 
@@ -150,7 +157,8 @@ class Schema:
         """Read a schema from a TOML file."""
         return cls.from_dict(read_toml(path))
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
+        """The schema as plain data, which `from_dict` reads."""
         return {"adjacency": self.adjacency, "unit": self.unit.to_dict(),
                 **({} if self.norm_bound is None else {"norm_bound": self.norm_bound}),
                 **({"stratum": dict(self.stratum)} if self.stratum else {}),
@@ -161,7 +169,7 @@ class Schema:
         return to_toml(self.to_dict())
 
     def rules(self) -> list[str]:
-        """What happens to cells that do not fit, one plain sentence per column: public, and stated in every release."""
+        """What happens to cells that do not fit, one sentence per column. Public, and stated in every release."""
         return [_rule(column) for column in self.columns]
 
     def _repr_html_(self) -> str:
@@ -169,7 +177,7 @@ class Schema:
 
         unit = "one row" if self.unit.is_row else f"one {self.unit.column} (at most {self.unit.max_rows} rows)"
         rows = [(name, rule.removeprefix(f"{name}: ")) for name, rule in zip(self.names, self.rules(), strict=True)]
-        return card(f"Schema: protects {unit}, {self.adjacency}", lines(("column", "what becomes of its cells"), rows))
+        return card(f"Schema: protects {unit}, {self.adjacency}", lines(("column", "what happens to its cells"), rows))
 
 
 def _rule(column: Column) -> str:
@@ -189,16 +197,16 @@ def _unit_from(declared: object) -> Unit:
         return Unit()
     if isinstance(declared, dict) and set(declared) == {"column", "max_rows"} and isinstance(declared["column"], str):
         return Unit(declared["column"], declared["max_rows"])
-    raise DeclarationError("unit must be \"row\" or a column with a maximum of rows", found=repr(declared),
+    raise DeclarationError("unit must be \"row\" or a column with a maximum number of rows", found=repr(declared),
                            remedy="write unit = \"row\" or unit = {column = \"person\", max_rows = 5}")
 
 
 def _check_stratum(stratum: tuple[tuple[str, str], ...]) -> None:
     if len(dict(stratum)) < len(stratum):
-        raise DeclarationError("stratum: each name is given once", found=repr(stratum), remedy="remove the repetition")
+        raise DeclarationError("stratum: each name must be given only once", found=repr(stratum), remedy="remove the repetition")
     for name, value in stratum:
         if not (isinstance(name, str) and isinstance(value, str) and name.strip() and value.strip()):
-            raise DeclarationError("stratum: names and values are texts that are not empty", found=repr((name, value)),
+            raise DeclarationError("stratum: names and values must be non-empty strings", found=repr((name, value)),
                                    remedy='write for example stratum = {year = "2024"}')
         check_text(name, "stratum: a name")
         check_text(value, "stratum: a value")

@@ -1,5 +1,4 @@
-"""TOML: reading a file of declarations, complete or with bounds that are still open, writing one, and the template for a new one.
-"""
+"""TOML files of declarations: read complete ones and those with open bounds, write them, and make a template."""
 
 from __future__ import annotations
 
@@ -17,10 +16,10 @@ from noisewise.schema.search_grid import Known
 
 TEMPLATE_HEAD = f"""\
 # What is public about this table. Fill in every "{UNFILLED}" from public knowledge (a questionnaire, an instrument's range,
-# a regulation), never from the data: a bound read off the data is a leak. Where nobody knows a bound, leave its "{UNFILLED}":
-# `noisewise bounds` estimates it privately, for a part of the budget; or write bounds = "unknown", which is enough for
-# releases of kind partition (answers to questions about one regression) and of kind bounds (which finds some). Delete the
-# columns that need not be released: each further column makes the noise larger.
+# a regulation), never from the data: a bound read off the data is a leak. If nobody knows a bound, leave its "{UNFILLED}" and
+# let `noisewise bounds` estimate it privately, which costs part of the budget. Or write bounds = "unknown", which is enough
+# for releases of kind partition (answers to questions about one regression) and of kind bounds (estimates of bounds). Delete
+# the columns you do not need to release: each column makes the noise larger.
 
 adjacency = "{UNFILLED}"   # "replace-one": the number of people is public; "add-remove": it is not
 unit = "row"      # or {{column = "person", max_rows = 5}} if one person can have several rows
@@ -30,35 +29,35 @@ QUESTIONS = {
     "category": f'levels = ["{UNFILLED}"]   # every possible level, the reference level first',
     "boolean": "levels = [false, true]",
     "either": f"""\
-# bounds = ["{UNFILLED}", "{UNFILLED}"]   # keep this line if it is a number: lowest and highest possible value
-# levels = ["{UNFILLED}"]        # keep this line if it is a category: every possible level, the reference level first""",
+# bounds = ["{UNFILLED}", "{UNFILLED}"]   # keep this line for a number: lowest and highest possible value
+# levels = ["{UNFILLED}"]        # keep this line for a category: every possible level, the reference level first""",
 }
 NO_SCHEMA: Final = "check the path; `noisewise schema init DATA` writes a template"
 
 
 def read_toml(path: str | Path, what: str = "schema file", remedy: str = NO_SCHEMA) -> dict[str, Any]:
-    """What a file declares; ``remedy`` is for one that is not there, or is another file."""
+    """The declarations in a file. ``remedy`` is the advice if the file is missing or not text."""
     try:
         return tomllib.loads(Path(path).read_bytes().decode("utf-8-sig"))
     except OSError as error:
         raise DeclarationError(f"the {what} cannot be read", found=f"{path}: {error.strerror}", remedy=remedy) from error
     except UnicodeDecodeError as error:
-        raise DeclarationError(f"a {what} must be UTF-8 text", found=str(path), remedy=remedy) from error
+        raise DeclarationError(f"the {what} must be UTF-8 text", found=str(path), remedy=remedy) from error
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise DeclarationError(f"the {what} is not valid TOML", found=f"{path}: {str(error)[:200]}",
-                               remedy="correct that line") from error
+                               remedy="fix that line") from error
 
 
 @dataclass(frozen=True)
 class OpenBounds:
-    """What a file declares of adjacency, unit and stratum, and the columns of which it leaves a bound open."""
+    """The adjacency, unit and stratum that a file declares, and its columns with an open bound."""
 
-    people: Mapping[str, Any]
+    people: Mapping[str, object]
     columns: Mapping[str, Known]
 
     @classmethod
     def load(cls, path: str | Path) -> OpenBounds:
-        """Read a schema file in which bounds may be "?"; all else is checked when it is complete."""
+        """Read a schema file in which bounds may be "?". Everything else is checked once the file is complete."""
         declared = read_toml(path)
         columns = declared.get("columns", {})
         named = columns.items() if isinstance(columns, dict) else ()
@@ -73,7 +72,7 @@ def _known(bound: Any) -> float | None:
 
 
 def template(kinds: Mapping[str, Literal["number", "category", "boolean", "either"]]) -> str:
-    """A schema to be filled in, from the names and types of the columns only; "either": the type says nothing.
+    """A schema to fill in, from the names and types of the columns only. "either" is a type that could be both.
 
     >>> print(template({"age": "number"}).splitlines()[-1])
     bounds = ["?", "?"]   # lowest and highest possible value
@@ -82,7 +81,7 @@ def template(kinds: Mapping[str, Literal["number", "category", "boolean", "eithe
 
 
 def to_toml(declared: Mapping[str, Any]) -> str:
-    """Write the few shapes a schema has."""
+    """Write a schema as TOML."""
     lines = [f"{key} = {_value(value)}" for key, value in declared.items() if key != "columns"]
     for name, column in declared["columns"].items():
         lines += ["", f"[columns.{_key(name)}]"]
@@ -95,7 +94,7 @@ def _key(name: str) -> str:
 
 
 def _text(text: str) -> str:
-    """JSON and TOML write texts alike, but for DEL, which TOML wants escaped too."""
+    """A quoted string. JSON and TOML quote alike, except that TOML also escapes DEL."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 

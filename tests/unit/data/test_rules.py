@@ -376,7 +376,7 @@ def test_what_cannot_be_opened(tmp_path: Path) -> None:
         (tmp_path / "empty", "no Parquet file"), (str(tmp_path / "*.parq*x"), "no Parquet file"),
         (tmp_path / "broken.parquet", "cannot be read as Parquet"), (tmp_path / "rows.xlsx", "must end in"),
         (tmp_path / "nothing.csv", "cannot be read as CSV"), (tmp_path / "unreadable.csv.gz", "cannot be read as CSV"),
-        (twice, "two columns"), (object(), "rows must come from"), (np.zeros((2, 2)), "named columns"),
+        (twice, "two columns"), (object(), "data must be a path"), (np.zeros((2, 2)), "named columns"),
         (pa.array([1.0]), "must be a Table"), (pa.chunked_array([[1.0]]), "must be a Table"),
         (pa.array([{"x": 1.0}]), "must be a Table"), (pyarrow.dataset.dataset(pa.table({"x": [1.0]})), "must be a Table"),
         (pq.ParquetFile(tmp_path / "rows.bin"), "must be a Table"),

@@ -35,11 +35,11 @@ def made_rows() -> dict[str, Any]:
     ({"schema": {"unit": {"column": "person", "max_rows": 3}}}, "row as the unit"),
     ({"delta": None}, "Gaussian"),
     ({"mechanism": "laplace"}, "Gaussian"),
-    ({"average": 0}, "a whole number, 1 or more"),
-    ({"average": -3}, "a whole number, 1 or more"),
-    ({"average": 2.5}, "a whole number, 1 or more"),
-    ({"average": True}, "a whole number, 1 or more"),
-    ({"average": "5"}, "a whole number, 1 or more"),
+    ({"average": 0}, "a whole number from 1"),
+    ({"average": -3}, "a whole number from 1"),
+    ({"average": 2.5}, "a whole number from 1"),
+    ({"average": True}, "a whole number from 1"),
+    ({"average": "5"}, "a whole number from 1"),
     ({"average": LARGEST_GROUP + 1}, "groups of 2 to 65536"),
 ])
 def test_what_has_no_proof_is_refused_before_rows_are_opened(changes: dict[str, Any], words: str, tmp_path: Path) -> None:

@@ -157,9 +157,9 @@ def test_without_registration_its_files_are_those_of_a_newer_version(tmp_path: P
     registry.forget(TinyKind)
     with pytest.raises(ReleaseFormatError, match="tiny-count.*upgrade"):
         nw.load(tmp_path / "count.nwr")
-    with pytest.raises(DeclarationError, match="not known"):
+    with pytest.raises(DeclarationError, match="unknown kind of release"):
         kind_from_dict({"name": "tiny-count"})
-    with pytest.raises(DeclarationError, match="no part in the room holder"):
+    with pytest.raises(DeclarationError, match="no file in the room holder"):
         plan_of(TinyKind(), SCHEMA, 1.0, None)
 
 
@@ -167,7 +167,7 @@ def test_a_name_is_taken_once_and_rooms_have_names() -> None:
     class Other(TinyKind):
         pass
 
-    with pytest.raises(DeclarationError, match="another kind of that name"):
+    with pytest.raises(DeclarationError, match="another kind already has this name"):
         nw.kinds.register(Other)
     with pytest.raises(DeclarationError, match="kitchen"):
         nw.kinds.register(TinyKind, kitchen="x")

@@ -101,10 +101,10 @@ def test_a_kind_refuses_wrong_options_when_it_is_made(make: Any, options: dict[s
 
 
 @pytest.mark.parametrize(("plain", "words"), [
-    ({"name": "histogram"}, "not known.*known are gram, moments"), ({}, "not known"), ({"name": ["gram"]}, "not known"),
-    ("gram", "a name and its options"), (None, "a name and its options"), ({1: 2}, "a name and its options"),
-    ({"name": "gram", "formula": "y ~ x"}, "no such option.*known are terms, mechanism, average"),
-    ({"name": "moments"}, "lacks an option"), ({"name": "binary", "column": "a"}, "lacks an option"),
+    ({"name": "histogram"}, "unknown kind.*known are gram, moments"), ({}, "unknown kind"), ({"name": ["gram"]}, "unknown kind"),
+    *((given, "dictionary of its name and options") for given in ("gram", None, {1: 2})),
+    ({"name": "gram", "formula": "y ~ x"}, "unknown option.*known are terms, mechanism, average"),
+    ({"name": "moments"}, "lacks a required option"), ({"name": "binary", "column": "a"}, "lacks a required option"),
 ])
 def test_what_is_no_kind_is_refused(plain: Any, words: str) -> None:
     with pytest.raises(DeclarationError, match=words):
@@ -191,7 +191,7 @@ def test_no_option_can_be_changed_afterwards(kind: Kind, option: str) -> None:
     value, before = getattr(kind, option), kind.digest()
     with pytest.raises(TypeError):
         value["age"] = -1.0
-    with pytest.raises(AttributeError, match="make another kind"):
+    with pytest.raises(AttributeError, match="create another kind"):
         value._items = ()
     copied = pickle.loads(pickle.dumps(kind))
     assert copied == kind and hash(copied) == hash(kind) and copied.digest() == kind.digest() == before

@@ -89,7 +89,7 @@ def test_the_response_is_not_in_the_matrix() -> None:
 def test_columns_that_are_no_regression_are_refused() -> None:
     one, ward_b, ward_c, smoker, age = regression_columns(PUBLIC, None, ADASSP)
     for columns, words in [
-        ((ward_b, ward_c, smoker, one, age), "the constant, predictors and response"),
+        ((ward_b, ward_c, smoker, one, age), "the constant, the predictors and the response"),
         ((one, smoker, age, ward_b), "last column of a release of kind adassp"),
         ((one, ward_b, ward_b, smoker, age), "only once"),
         ((one, age, ward_b, smoker, age), "among its own predictors"),

@@ -137,7 +137,7 @@ def test_a_column_may_not_have_the_name_of_a_made_one(name: str) -> None:
 
 @pytest.mark.parametrize(
     ("terms", "message"),
-    [("a ~ b", "terms have no response"), ("z", "not declared"), ("log(a)", "not evaluated"), ("", "a formula is a text")],
+    [("a ~ b", "terms have no response"), ("z", "not declared"), ("log(a)", "not evaluated"), ("", "a formula must be a string")],
 )
 def test_wrong_terms_are_refused(terms: str, message: str) -> None:
     with pytest.raises(FormulaError, match=message):

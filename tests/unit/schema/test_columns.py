@@ -40,7 +40,7 @@ REFUSED: dict[str, tuple[Any, str]] = {
     "missing boolean": ({"bounds": [0, 1], "missing": True}, "missing must be a value within the bounds"),
     "missing text": ({"bounds": [0, 1], "missing": "mean"}, "missing must be a value within the bounds"),
     "missing beyond doubles": ({"bounds": [0, 1], "missing": 10**400}, "missing must be a value within the bounds"),
-    "other for a number": ({"bounds": [0, 1], "other": 0}, "other belongs to columns with levels"),
+    "other for a number": ({"bounds": [0, 1], "other": 0}, "other is only for columns with levels"),
     "template levels": ({"levels": ["?"]}, "levels have not been filled in"),
     "no level": ({"levels": []}, "at least two different values"),
     "one level": ({"levels": ["A"]}, "at least two different values"),
@@ -49,11 +49,11 @@ REFUSED: dict[str, tuple[Any, str]] = {
     "levels with one value": ({"levels": [1, 1.0]}, "at least two different values"),
     "true is one": ({"levels": [1, True]}, "at least two different values"),
     "levels as a text": ({"levels": "AB"}, "levels must be a list"),
-    "a list as a level": ({"levels": ["A", ["B"]]}, "texts, finite numbers or booleans"),
-    "nothing as a level": ({"levels": ["A", None]}, "texts, finite numbers or booleans"),
-    "a level that is not a number": ({"levels": [0.0, math.nan]}, "texts, finite numbers or booleans"),
+    "a list as a level": ({"levels": ["A", ["B"]]}, "strings, finite numbers or booleans"),
+    "nothing as a level": ({"levels": ["A", None]}, "strings, finite numbers or booleans"),
+    "a level that is not a number": ({"levels": [0.0, math.nan]}, "strings, finite numbers or booleans"),
     "the word drop as a level": ({"levels": ["keep", "drop"]}, '"drop" cannot be a level'),
-    "half a surrogate pair": ({"levels": ["A", "\ud800"]}, "without control characters"),
+    "half a surrogate pair": ({"levels": ["A", "\ud800"]}, "must not contain control characters"),
     "missing not a level": ({"levels": ["A", "B"], "missing": "C"}, "missing must be one of the declared levels"),
     "missing of another type": ({"levels": [0, 1], "missing": True}, "missing must be one of the declared levels"),
     "missing as text": ({"levels": [0, 1], "missing": "1"}, "missing must be one of the declared levels"),
@@ -64,7 +64,7 @@ REFUSED: dict[str, tuple[Any, str]] = {
     "a key that is no text": ({"bounds": [0, 1], 3: 3}, "unknown key (found: 3)"),
     "neither": ({"missing": 1}, "exactly one of bounds and levels must be declared (found: neither)"),
     "both": ({"bounds": [0, 1], "levels": ["A", "B"]}, "exactly one of bounds and levels must be declared (found: both)"),
-    "no table": (3, "a column is declared by bounds or levels"),
+    "no table": (3, "a column is declared with bounds or levels"),
 }
 
 

@@ -91,8 +91,8 @@ def test_terms_alone_have_no_response() -> None:
 
 
 REFUSED: dict[str, str] = {
-    "": "a formula is a text",
-    "   ": "a formula is a text",
+    "": "a formula must be a string",
+    "   ": "a formula must be a string",
     "y": "a response and predictors",
     "a + b": "a response and predictors",
     "~ a": "a response and predictors",
@@ -129,12 +129,12 @@ REFUSED: dict[str, str] = {
     "y ~ a.__class__()": "not evaluated",
     "y ~ __import__('os').system('true')": "cannot be read",
     "log(y) ~ a": "not evaluated",
-    "I(y**2) ~ a": "the response is the name of one column",
-    "y + z ~ a": "the response is the name of one column",
-    "y - z ~ a": "the response is the name of one column",
-    "y + 0 ~ a": "the response is the name of one column",
-    "y:z ~ a": "the response is the name of one column",
-    "y | z ~ a": "the response is the name of one column",
+    "I(y**2) ~ a": "the response must be the name of one column",
+    "y + z ~ a": "the response must be the name of one column",
+    "y - z ~ a": "the response must be the name of one column",
+    "y + 0 ~ a": "the response must be the name of one column",
+    "y:z ~ a": "the response must be the name of one column",
+    "y | z ~ a": "the response must be the name of one column",
     "1 ~ a": "not evaluated",
     "y ~ " + "a + " * MAX_LENGTH + "a": f"at most {MAX_LENGTH} characters",
     "y ~ (a + b + c + d + e)**9": "expand to at most",
@@ -152,7 +152,7 @@ def test_a_formula_outside_the_grammar_is_refused(text: str, message: str) -> No
 
 @pytest.mark.parametrize("text", [None, 3, b"y ~ a", ["y ~ a"]])
 def test_a_formula_is_a_text(text: Any) -> None:
-    with pytest.raises(FormulaError, match="a formula is a text"):
+    with pytest.raises(FormulaError, match="a formula must be a string"):
         parse_formula(text)
 
 

@@ -51,7 +51,7 @@ def test_what_is_no_combination_is_refused(wrong: Any) -> None:
 def test_several_combinations() -> None:
     assert contrasts("x") == contrasts(["x"]) == contrasts([("x", 1.0)]) == ((("x", 1.0),),)
     assert contrasts(["x", {"w": 2}]) == ((("x", 1.0),), (("w", 2.0),))
-    with pytest.raises(DeclarationError, match="named once"):
+    with pytest.raises(DeclarationError, match="named only once"):
         contrasts(["x", "x"])
 
 
@@ -82,30 +82,30 @@ def test_the_numbers_of_a_question_and_their_limits() -> None:
 
 
 WRONG: list[tuple[dict[str, Any], str]] = [
-    ({}, "says what it asks"),
-    ({"ask": "mean", "of": "x"}, "says what it asks"),
-    ({"ask": "posterior-probability", "of": "x"}, "other fields"),
-    ({"ask": "posterior-probability", "of": "x", "at": 0, "above": 1}, "other fields"),
-    ({"ask": "bic", "of": "x", "at": 0}, "other fields"),
+    ({}, "must state what it asks"),
+    ({"ask": "mean", "of": "x"}, "must state what it asks"),
+    ({"ask": "posterior-probability", "of": "x"}, "wrong fields"),
+    ({"ask": "posterior-probability", "of": "x", "at": 0, "above": 1}, "wrong fields"),
+    ({"ask": "bic", "of": "x", "at": 0}, "wrong fields"),
     ({"ask": "posterior-probability", "of": "x", "at": []}, "different finite numbers"),
     ({"ask": "posterior-probability", "of": "x", "at": [0, 0]}, "different finite numbers"),
     ({"ask": "posterior-probability", "of": "x", "at": [math.inf]}, "different finite numbers"),
     ({"ask": "posterior-probability", "of": "x", "at": "0"}, "different finite numbers"),
     ({"ask": "posterior-probability", "of": "x", "at": list(range(MOST_POINTS + 1))}, "different finite numbers"),
     ({"ask": "posterior-probability", "of": "x", "at": 0, "combine": "mean"}, "way to combine"),
-    ({"ask": "posterior-probability", "of": "x", "at": 0, "combine": "rescaled-normal", "limit": 1}, "limits 0 and 1"),
+    ({"ask": "posterior-probability", "of": "x", "at": 0, "combine": "rescaled-normal", "limit": 1}, "takes no limit"),
     ({"ask": "posterior-probability", "of": "x", "at": 0, "limit": 9}, "limit of stouffer"),
     ({"ask": "posterior-probability", "of": "x", "at": 0, "limit": "2"}, "limit of stouffer"),
     ({"ask": "posterior-probability", "of": "x", "at": 0, "combine": "fisher", "limit": 0.9}, "limit of fisher"),
-    ({"ask": "posterior-quantile", "of": "x", "bounds": [1, 1]}, "bounds are two numbers"),
-    ({"ask": "posterior-quantile", "of": "x", "bounds": [0, 1e10]}, "bounds are two numbers"),
-    ({"ask": "posterior-quantile", "of": "x", "bounds": [0, 1, 2]}, "bounds are two numbers"),
-    ({"ask": "posterior-quantile", "of": "x", "centre_share": 0.7}, "centre_share is a share"),
-    ({"ask": "posterior-quantile", "of": "x", "width_share": 0}, "width_share is a share"),
-    ({"ask": "bayes-factor", "of": "x", "prior": "flat"}, "prior of the coefficients is not known"),
-    ({"ask": "bayes-factor", "of": "x", "limits": [0, 3]}, "zero, which says nothing"),
-    ({"ask": "bayes-factor", "of": "x", "limits": None}, "limits are two numbers"),
-    ({"ask": "aic", "of": "x", "limits": [-3, -1]}, "zero, which says nothing"),
+    ({"ask": "posterior-quantile", "of": "x", "bounds": [1, 1]}, "bounds must be two numbers"),
+    ({"ask": "posterior-quantile", "of": "x", "bounds": [0, 1e10]}, "bounds must be two numbers"),
+    ({"ask": "posterior-quantile", "of": "x", "bounds": [0, 1, 2]}, "bounds must be two numbers"),
+    ({"ask": "posterior-quantile", "of": "x", "centre_share": 0.7}, "centre_share, a share"),
+    ({"ask": "posterior-quantile", "of": "x", "width_share": 0}, "width_share, a share"),
+    ({"ask": "bayes-factor", "of": "x", "prior": "flat"}, "unknown prior of the coefficients"),
+    ({"ask": "bayes-factor", "of": "x", "limits": [0, 3]}, "zero, which favours neither"),
+    ({"ask": "bayes-factor", "of": "x", "limits": None}, "limits must be two numbers"),
+    ({"ask": "aic", "of": "x", "limits": [-3, -1]}, "zero, which favours neither"),
     ({"ask": "likelihood-ratio", "of": "x", "limits": [-1, 7]}, "never below 1"),
     ({"ask": "likelihood-ratio", "of": []}, "about a coefficient"),
 ]
@@ -118,5 +118,5 @@ def test_what_is_no_question_is_refused(declared: dict[str, Any], message: str) 
 
 
 def test_a_criterion_has_a_known_name() -> None:
-    with pytest.raises(DeclarationError, match="criterion is not known"):
+    with pytest.raises(DeclarationError, match="unknown criterion"):
         Criterion("dic", "x")

@@ -19,7 +19,7 @@ AGE = {"bounds": [18, 98]}
 WARD = {"levels": ["A", "B", "C"]}
 
 REFUSED: dict[str, tuple[Any, str]] = {
-    "not a dictionary": ([], "a schema is a dictionary"),
+    "not a dictionary": ([], "a schema must be a dictionary"),
     "unknown key": (
         {"adjacency": "replace-one", "columns": {"age": AGE}, "epsilon": 1},
         "unknown key in the schema (found: epsilon)",
@@ -94,9 +94,9 @@ def test_dropping_rows_is_allowed_where_their_number_is_not_public() -> None:
 
 
 def test_a_column_is_declared_once() -> None:
-    with pytest.raises(DeclarationError, match="declared once"):
+    with pytest.raises(DeclarationError, match="declared only once"):
         Schema((Numeric("a", 0, 1), Categorical("a", ("A", "B"))), "replace-one")
-    with pytest.raises(DeclarationError, match="declared once"):
+    with pytest.raises(DeclarationError, match="declared only once"):
         Schema.from_dict({"adjacency": "replace-one", "columns": {"1": AGE, 1: AGE}})
 
 
@@ -106,7 +106,7 @@ def test_a_schema_needs_a_column_in_python_too() -> None:
 
 
 def test_a_maximum_of_rows_needs_the_column_it_counts_by() -> None:
-    with pytest.raises(DeclarationError, match="max_rows goes with the column"):
+    with pytest.raises(DeclarationError, match="max_rows requires a column"):
         Unit(None, 5)
     assert Unit().is_row
     assert not Unit("person", 5).is_row

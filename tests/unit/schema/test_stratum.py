@@ -33,5 +33,5 @@ def test_what_is_no_stratum_is_refused(wrong: Any) -> None:
 
 def test_a_name_has_one_value() -> None:
     columns = nw.Schema.from_dict(DECLARED).columns
-    with pytest.raises(DeclarationError, match="given once"):
+    with pytest.raises(DeclarationError, match="given only once"):
         nw.Schema(columns, "replace-one", stratum=(("year", "2023"), ("year", "2024")))

@@ -219,7 +219,7 @@ def test_a_seed_makes_it_reproducible() -> None:
 
 
 @pytest.mark.parametrize(("settings", "words"), [
-    ({"prior": "flat"}, "prior of the coefficients is not known.*'flat'.*zellner-siow"),
+    ({"prior": "flat"}, "unknown prior of the coefficients.*'flat'.*zellner-siow"),
     ({"prior": "zellner-siow-laplace"}, "take the moments for exact.*noise-aware"),
     ({"model_prior": "flat"}, "prior of models is not known.*'flat'.*beta-binomial"),
     ({"model_prior": "bernoulli(2)"}, "between 0 and 1"),

@@ -1,5 +1,5 @@
-"""Regressions within the random parts of a confidential table, and what each part answers.
+"""Regressions within the random parts of a confidential table, and the answers of each part.
 
-Arithmetic on the exact moments of the parts, which nobody but the data holder may see. What the analyst needs too, pure formulas
-that know no table, is in ``schema/partition.py`` and ``schema/search_grid.py``.
+This is arithmetic on the exact moments of the parts, which only the data holder may see. The pure formulas that the analyst needs
+too are in ``schema/partition.py`` and ``schema/search_grid.py``.
 """

@@ -1,7 +1,7 @@
-"""What each part of a confidential table answers to each question: one number each, before it is clipped and scaled.
+"""The answers of each part of a confidential table to each question, before they are clipped and scaled.
 
-A part that cannot be fitted answers what says nothing: a probability of one half, a Bayes factor of 1, a criterion of 0, the
-middle of the limits of a quantile.
+A part that cannot be fitted gives a neutral answer: a probability of one half, a Bayes factor of 1, a criterion of 0, the middle
+of the limits of a quantile.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ FLAT: Final = PartPrior("flat")
 
 
 class PartAnswers:
-    """The answers of all parts of one table, before clipping; fits are made when they are needed first."""
+    """The answers of all parts of one table, before clipping. Fits are made when first needed."""
 
     def __init__(self, counts: Array, products: Array, shift: Array, design: Design, prior: PartPrior) -> None:
         self._moments = counts, products, shift
@@ -29,13 +29,14 @@ class PartAnswers:
         self._fits: dict[tuple[PartPrior, float], PartFits] = {}
 
     def fits(self, prior: PartPrior, weight: float = 1.0) -> PartFits:
+        """The regressions of all parts, cached."""
         key = prior, weight
         if key not in self._fits:
             self._fits[key] = fit_parts(*self._moments, self._design.terms, prior, weight=weight)
         return self._fits[key]
 
     def probabilities(self, question: PosteriorProbability) -> Array:
-        """(points, parts): of being at most each b."""
+        """The probability of being at most each b; shape (points, parts)."""
         from scipy.special import stdtr
 
         fits = self.fits(self._prior)
@@ -46,16 +47,17 @@ class PartAnswers:
         return np.array(found)
 
     def location_and_scale(self, question: PosteriorQuantile) -> tuple[Array, Array, Flags]:
-        """Of each part's posterior with its likelihood raised to the number of parts; and which parts are usable."""
+        """Location and scale of each part's posterior, its likelihood raised to the number of parts; flags of usable parts."""
         fits = self.fits(self._prior, float(len(self._moments[0])))
         location, scale = fits.combination(contrast_row(self._design, question.of))
         return location, scale, fits.usable & np.isfinite(location)
 
     def unexplained(self, question: BayesFactor | Criterion) -> Array:
+        """1 − R² of each part for a hypothesis, with a flat prior."""
         return unexplained_shares(self.fits(FLAT), hypothesis_matrix(self._design, question))
 
     def answers(self, question: Question, found: Mapping[str, Limits]) -> Array:
-        """(numbers, parts) of a question; ``found`` are limits that were paid for, by the name of the number."""
+        """The answers to a question; shape (numbers, parts). ``found`` has the limits that were paid for, by number."""
         if isinstance(question, PosteriorProbability):
             return transformed(self.probabilities(question), question)
         if isinstance(question, PosteriorQuantile):

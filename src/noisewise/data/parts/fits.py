@@ -6,13 +6,13 @@ Q/σ² and σ² inverse gamma(a, r), the coefficients of a part have a t distrib
     P = w XᵀX + s Q,   location β = P⁻¹ w Xᵀy,   SSE = w yᵀy − βᵀPβ + 2 s r,   df = w n − p + s (k + 2a),
     scale² = SSE/df P⁻¹,
 
-with p coefficients, k of them with a proper prior, and the share s of the prior (s = 1: all of it). A share is the prior relative
-to 1/σ², the prior of knowing nothing, to the power s: almost nothing of a proper prior is a flat one, with df = n − p.
+with p coefficients, k of them with a proper prior, and a share s of the prior (s = 1 is all of it). A share is the prior relative
+to the uninformative 1/σ², to the power s. So a vanishing share of a proper prior is a flat prior, with df = n − p.
 
-Columns that follow from one another within a part, such as a rare level that none of its rows has, leave the rest of its
-coefficients as they are: the part answers what it can estimate. What it cannot estimate has no location (NaN). A part that cannot
-be fitted at all (too few rows, numbers that overflow, a perfect fit) is marked as unusable. That is a public rule, not an error:
-an error would tell something about the rows.
+Columns that are collinear within a part, such as a rare level that none of its rows has, do not affect the other coefficients:
+the part answers what it can estimate. Anything else has no location (NaN). A part that cannot be fitted at all (too few rows,
+numbers that overflow, a perfect fit) is marked as unusable. That is a public rule and not an error, which would reveal something
+about the rows.
 """
 
 from __future__ import annotations
@@ -27,21 +27,21 @@ from noisewise.arrays import Array, Flags
 from noisewise.schema.partition import INTERCEPT, PartPrior
 
 SMALLEST_EIGENVALUE: Final = 1e-10
-"""Of the predictors' moments, with ones on the diagonal: below it columns follow from one another, as far as doubles tell."""
+"""Of the predictors' moments with a unit diagonal. Below this, columns are collinear as far as doubles can tell."""
 LARGEST_LOST: Final = 1e-6
-"""Of a combination of coefficients, the share that a part may know nothing about and still answer: nothing but rounding."""
+"""The largest share of a combination of coefficients that a part may be unable to estimate and still answer: only rounding."""
 SMALLEST_REST: Final = 1e-13
-"""Of the response's sum of squares, what must be left unexplained: below it there is nothing but rounding."""
+"""The smallest unexplained share of the response's sum of squares. Anything below is rounding."""
 
 
 @dataclass(frozen=True, eq=False)
 class PartFits:
-    """The regressions of all parts; see the text above."""
+    """The regressions of all parts, in the notation above."""
 
     location: Array
-    """(parts, coefficients), of columns relative to ``shift``."""
+    """β, for columns relative to ``shift``; shape (parts, coefficients)."""
     spread: Array
-    """P⁻¹ (parts, coefficients, coefficients)."""
+    """P⁻¹; shape (parts, coefficients, coefficients)."""
     rest: Array
     """SSE."""
     degrees: Array
@@ -50,14 +50,14 @@ class PartFits:
     shift: Array
     intercept: bool
     lost: Array
-    """(parts, coefficients, coefficients): what of a combination, in scaled coefficients, a part knows nothing about."""
+    """The projection of scaled coefficients onto what a part cannot estimate; shape (parts, coefficients, coefficients)."""
     column_scale: Array
 
     def combination(self, weights: Array) -> tuple[Array, Array]:
-        """Location and scale of the t distribution of a combination of coefficients in the user's units; NaN where unknown."""
+        """Location (NaN where unknown) and scale of the t distribution of a combination of coefficients in the user's units."""
         turned = np.tile(weights, (len(self.rows), 1)).astype(np.float64)
         offset = np.zeros(len(self.rows))
-        if self.intercept:  # of shifted columns: intercept = shifted intercept − shift·slopes + shift of the response
+        if self.intercept:  # with shifted columns, intercept = shifted intercept − shift·slopes + shift of the response
             turned = turned - weights[0] * self.shift[:, :-1]
             offset = weights[0] * self.shift[:, -1]
         location = np.sum(turned * self.location, axis=1) + offset
@@ -65,7 +65,7 @@ class PartFits:
         return np.where(self.estimable(turned), location, np.nan), np.sqrt(np.maximum(variance, 0.0))
 
     def estimable(self, combinations: Array) -> Flags:
-        """Which parts can estimate their combination of (shifted) coefficients."""
+        """Flags of the parts that can estimate their combination of (shifted) coefficients."""
         scaled = combinations / self.column_scale
         unknown = (self.lost @ scaled[:, :, None])[:, :, 0]
         return np.asarray(np.sum(unknown**2, axis=1) <= LARGEST_LOST**2 * np.sum(scaled**2, axis=1))
@@ -73,9 +73,9 @@ class PartFits:
 
 def fit_parts(counts: Array, products: Array, shift: Array, terms: tuple[str, ...], prior: PartPrior, *,
               weight: float = 1.0) -> PartFits:
-    """Fit all parts. ``weight`` is 1, or the number of parts; the prior is that of the whole table.
+    """Fit all parts. ``weight`` is 1 or the number of parts. The prior is that of the whole table.
 
-    With weight 1 a part has its share of the prior, one over the number of parts, so that all parts together have it once.
+    With weight 1 each part has an equal share of the prior, so that all parts together have it once.
     """
     parts, size = len(counts), len(terms)
     intercept = INTERCEPT in terms
@@ -104,9 +104,9 @@ def fit_parts(counts: Array, products: Array, shift: Array, terms: tuple[str, ..
 
 
 def unexplained_shares(fits: PartFits, hypothesis: Array) -> Array:
-    """1 − R² of each part, R² being the share that C β ≠ 0 explains of what the restricted model C β = 0 leaves.
+    """1 − R² of each part, where R² is the share that C β ≠ 0 explains of what the restricted model C β = 0 leaves unexplained.
 
-    ``fits`` must be those with a flat prior. Parts that cannot estimate all of C β have none: NaN.
+    ``fits`` must have a flat prior. NaN for parts that cannot estimate all of C β.
     """
     rows = np.tile(hypothesis, (len(fits.rows), 1, 1))
     known = np.logical_and.reduce([fits.estimable(rows[:, place]) for place in range(len(hypothesis))])
@@ -132,7 +132,7 @@ def _prior_precision(moments: Array, prior: PartPrior, intercept: bool, weight: 
 
 
 def _centred(moments: Array, intercept: bool) -> Array:
-    """The slopes' moments without what the intercept explains; zeros for the intercept."""
+    """The slopes' moments less what the intercept explains; zeros for the intercept."""
     if not intercept:
         return moments
     rows = np.where(moments[:, :1, :1] > 0.0, moments[:, :1, :1], 1.0)
@@ -142,10 +142,10 @@ def _centred(moments: Array, intercept: bool) -> Array:
 
 
 def _inverse(matrices: Array) -> tuple[Array, Flags, Array, Array, Array]:
-    """Generalised inverses of symmetric matrices of any scale, each by itself.
+    """Generalised inverses of symmetric matrices of any scale, each computed separately.
 
-    Also: which matrices are finite, their rank, the projection onto what they know nothing about, and the scale of each column,
-    in whose units that projection is.
+    Also returns flags of the finite matrices, their ranks, the projections onto their null spaces, and the scale of each column,
+    which is the unit of that projection.
     """
     size = matrices.shape[1]
     diagonal = np.diagonal(matrices, axis1=1, axis2=2)
@@ -163,10 +163,10 @@ def _inverse(matrices: Array) -> tuple[Array, Flags, Array, Array, Array]:
 
 
 def _eigenvectors(matrices: Array) -> tuple[Array, Array]:
-    """Of each matrix by itself: NaN where they are not found, which NumPy makes an error for all."""
+    """Eigenvalues and eigenvectors, NaN where a matrix has none. NumPy would raise an error for all matrices."""
     values, vectors = np.full(matrices.shape[:2], np.nan), np.full(matrices.shape, np.nan)
     try:
-        values[:], vectors[:] = np.linalg.eigh(matrices)  # into the same memory layout as below, for the same bits
+        values[:], vectors[:] = np.linalg.eigh(matrices)  # in the same memory layout as below, for the same bits
     except np.linalg.LinAlgError:
         for place, matrix in enumerate(matrices):
             with contextlib.suppress(np.linalg.LinAlgError):

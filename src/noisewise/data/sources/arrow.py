@@ -1,4 +1,4 @@
-"""Arrow in memory: a table, a record batch, or a reader that can be used once."""
+"""Arrow data: a table, a record batch, or a reader that can be used only once."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 import pyarrow as pa
 
@@ -14,7 +14,7 @@ from noisewise.data.sources.base import BATCH_ROWS, Task, TypedSource, Wanted, g
 from noisewise.errors import DataError
 
 MANY_CHUNKS: Final = 16
-"""More pieces than this in one task are copied together first: the arithmetic on tiny batches costs more than the copy."""
+"""More chunks than this in one task are first copied into one: arithmetic on tiny batches costs more than the copy."""
 
 
 @dataclass(frozen=True)
@@ -27,16 +27,18 @@ class TableSource(TypedSource):
 
     @property
     def rows(self) -> int:
+        """The number of rows."""
         return int(self.table.num_rows)
 
     def tasks(self, wanted: Sequence[Wanted]) -> list[Task]:
+        """Slices of the table."""
         table = self.table.select([column.name for column in wanted])
         return [partial(_slice, table, start, stop) for start, stop in slices(self.rows)]
 
 
 @dataclass(frozen=True)
 class ReaderSource(TypedSource):
-    """A stream of record batches; reading it a second time is refused."""
+    """A stream of record batches, which cannot be read a second time."""
 
     reader: pa.RecordBatchReader
     types: dict[str, pa.DataType]
@@ -45,24 +47,24 @@ class ReaderSource(TypedSource):
     _used: list[bool] = field(default_factory=list, repr=False, compare=False)
 
     def tasks(self, wanted: Sequence[Wanted]) -> list[Task]:
+        """A single task, for the whole stream."""
         if self._used:
             raise DataError("a record batch reader can be read only once", found="a second reading",
-                            remedy="make a new reader, or pass a table")
+                            remedy="create a new reader, or pass a table")
         self._used.append(True)
         return [partial(_stream, self.reader, [column.name for column in wanted])]
 
 
-def open_arrow(data: Any) -> TableSource | ReaderSource:
+def open_arrow(data: object) -> TableSource | ReaderSource:
     """Open a Table, a RecordBatch, a RecordBatchReader, or anything that offers Arrow's C stream."""
     if isinstance(data, pa.RecordBatch):
         data = pa.Table.from_batches([data])
-    elif not isinstance(data, (pa.Table, pa.RecordBatchReader)):
-        data = _reader(data)
-    types = unique_types(zip(data.schema.names, data.schema.types, strict=True), "Arrow data")
-    return TableSource(data, types) if isinstance(data, pa.Table) else ReaderSource(data, types)
+    rows: pa.Table | pa.RecordBatchReader = data if isinstance(data, (pa.Table, pa.RecordBatchReader)) else _reader(data)
+    types = unique_types(zip(rows.schema.names, rows.schema.types, strict=True), "Arrow data")
+    return TableSource(rows, types) if isinstance(rows, pa.Table) else ReaderSource(rows, types)
 
 
-def _reader(data: Any) -> pa.RecordBatchReader:
+def _reader(data: object) -> pa.RecordBatchReader:
     if hasattr(data, "__arrow_c_stream__"):
         with suppress(pa.ArrowException, TypeError, ValueError):  # a stream of arrays without names
             return pa.RecordBatchReader.from_stream(data)
@@ -72,13 +74,13 @@ def _reader(data: Any) -> pa.RecordBatchReader:
     raise DataError("Arrow data must be a Table, a RecordBatch or a RecordBatchReader",
                     found=f"an object of type {kind.__module__}.{kind.__qualname__}",
                     remedy="call .scanner().to_reader()" if hasattr(data, "scanner") else remedies.get(
-                        kind.__name__, "give columns a name, for example pa.table({'age': ages})"))
+                        kind.__name__, "name the columns, for example pa.table({'age': ages})"))
 
 
 def _slice(table: pa.Table, start: int, stop: int) -> Iterator[pa.RecordBatch]:
     part = table.slice(start, stop - start)
     if any(column.num_chunks > MANY_CHUNKS for column in part.columns):
-        with suppress(pa.ArrowException):  # dictionaries that cannot be put together are read one by one
+        with suppress(pa.ArrowException):  # dictionaries that cannot be unified are read one by one
             part = part.unify_dictionaries().combine_chunks()
     return iter(part.to_batches(max_chunksize=BATCH_ROWS))
 

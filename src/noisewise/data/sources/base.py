@@ -1,11 +1,12 @@
-"""What every source of rows offers to the statistics."""
+"""The interface between sources of rows and statistics."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, Self, TypeAlias, TypeVar, runtime_checkable
+from types import ModuleType
+from typing import TYPE_CHECKING, Final, Literal, Protocol, Self, TypeAlias, TypeVar, runtime_checkable
 
 import pyarrow as pa
 
@@ -20,27 +21,27 @@ Sum = TypeVar("Sum", bound="ExactSum")
 Made = TypeVar("Made", covariant=True)
 
 BATCH_ROWS: Final = 65_536
-"""Rows handed out at a time; large enough for speed, small enough for the cache."""
+"""Rows to hand out at a time: enough for speed, few enough for the cache."""
 
 TASK_ROWS: Final = 4 * BATCH_ROWS
-"""Rows in memory are split into tasks of this size for threads."""
+"""The size of the tasks into which rows in memory are split for threads."""
 
 Role: TypeAlias = Literal["number", "level", "unit"]
 Task: TypeAlias = "Callable[[], Iterator[pa.RecordBatch]]"
 Record: TypeAlias = tuple[int, int, bytes]
-"""What one machine sends to another: a bucket, all of whose records come to one machine; a key within it; and bytes."""
+"""What one machine sends to another: a bucket (one machine gets all records of a bucket), a key within it, and bytes."""
 Deal: TypeAlias = "Callable[[int, Iterator[pa.RecordBatch]], Iterator[Record]]"
-"""From the place of a piece of the table, a whole number, and its rows to records."""
+"""From the number of a piece of the table and its rows to records."""
 Gather: TypeAlias = "Callable[[Iterator[Record]], Iterator[Record]]"
-"""From the records of some buckets to records for whoever asked."""
+"""From the records of some buckets to records for the driver."""
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """A column that a statistic needs, and what for.
+    """A column that a statistic needs, and its role.
 
-    ``levels`` are the texts of the declared levels: in a format without types they are never a spelling of "missing".
-    ``declared`` are the levels themselves, by which it is known from the type of a column whether any can occur in it.
+    ``levels`` are the declared levels as strings: in a format without types they never mean "missing". ``declared`` are the
+    levels themselves, for checking from the type of a column that some can occur in it.
     """
 
     name: str
@@ -52,28 +53,28 @@ class Wanted:
 class Source(Protocol):
     """A table of rows that can be read in batches.
 
-    A source never fails because of a value in a cell. Tasks are independent of one another and may run in threads; their
-    order is the order of the rows.
+    A source never fails because of a value in a cell. Tasks are independent and may run in threads. Their order is the order of
+    the rows.
     """
 
     @property
     def description(self) -> str:
-        """What it is, for messages: a kind and a path, never a value."""
+        """The source, for messages: its type and path, never a value."""
         ...
 
     @property
     def rows(self) -> int | None:
-        """The number of rows if it is known before reading; used for the progress bar only."""
+        """The number of rows, if known before reading."""
         ...
 
     @property
     def untyped(self) -> frozenset[str]:
-        """Columns whose type says nothing about their cells (CSV, Python objects); they are read as they are wanted."""
+        """Columns whose type says nothing about their cells (CSV, Python objects). They are read in whatever role is wanted."""
         ...
 
     @property
     def header_is_text(self) -> bool:
-        """Whether the names were read from a line of text, which could be someone's row if a header was forgotten."""
+        """True if the names come from a line of text, which would be someone's row if there were no header."""
         ...
 
     def column_types(self) -> Mapping[str, pa.DataType]:
@@ -81,53 +82,54 @@ class Source(Protocol):
         ...
 
     def tasks(self, wanted: Sequence[Wanted]) -> Sequence[Task]:
-        """The rows, in independent pieces; each yields record batches that have the wanted columns."""
+        """The rows, in independent pieces. Each yields record batches with the wanted columns."""
         ...
 
 
 class TypedSource:
-    """What sources have in common whose columns have types, and names that nobody read from a line of text."""
+    """The base class of sources whose columns have types, and names that do not come from a line of text."""
 
     types: dict[str, pa.DataType]
     untyped: frozenset[str] = frozenset()
     header_is_text: bool = False
 
     def column_types(self) -> dict[str, pa.DataType]:
+        """Every column with its Arrow type, in order."""
         return dict(self.types)
 
 
 @runtime_checkable
 class UnorderedSource(Source, Protocol):
-    """A source that may hand out rows in another order each time, or in one that depends on other rows."""
+    """A source that may return rows in a different order each time, or in one that depends on other rows."""
 
     def with_few_rows_of_each(self, unit: str, max_rows: int, wanted: Sequence[Wanted]) -> Self:
-        """The same rows, but at most ``max_rows`` of each unit.
+        """The same source with at most ``max_rows`` rows of each unit.
 
-        Which of them is decided by the wanted cells of that unit's rows alone: not by their order, and not by other units.
+        The choice must depend only on the wanted cells of that unit's rows, not on their order or on other units.
         """
         ...
 
 
 class Worker(Protocol[Made]):
-    """Sums up the rows that it is given; it and what it is made of can be sent to another machine."""
+    """Sums up the rows it is given. It can be sent to another machine."""
 
     def add(self, batch: pa.RecordBatch) -> None:
         """Add the rows of a batch."""
         ...
 
     def result(self) -> Made:
-        """The sum over all rows that were added."""
+        """The sum over all rows added."""
         ...
 
 
 @runtime_checkable
 class ClusterSource(UnorderedSource, Protocol):
-    """Rows on many machines, which are summed up there. Its tasks bring the rows here, for what must see all of them."""
+    """Rows on many machines, which sum them up. Its tasks bring the rows here, for code that must see all of them."""
 
     def exchange(self, wanted: Sequence[Wanted], deal: Deal, gather: Gather, *, in_order: bool,
                  run: Run) -> list[Record]:
         """Deal out the rows of each piece of the table where they are, bring the records of each bucket to one machine, gather
-        them there, and return what was gathered. ``in_order``: records arrive in the order of buckets, and of keys within."""
+        them there, and return the results. With ``in_order``, records arrive in the order of buckets, and of keys within."""
         ...
 
 
@@ -142,34 +144,34 @@ def slices(rows: int, size: int = TASK_ROWS) -> Iterator[tuple[int, int]]:
 
 
 def guarded(read: Task, description: str) -> Iterator[pa.RecordBatch]:
-    """What a task reads; a reader's own error, which may quote the data, is replaced by one that does not."""
+    """The batches of a task. Replaces a reader's own error, which may quote the data, by one that does not."""
     try:
         yield from read()
         return
     except (pa.ArrowException, OSError):
         pass
-    # Raised outside the handler, so that the reader's message is not even attached to it.
+    # Raised outside the handler, so that the reader's message is not even attached.
     raise DataError("the data could not be read to the end", found=description,
                     remedy="check that the file is complete and readable; nothing was released")
 
 
 def other_number_of_rows(consequence: str = "nothing was released") -> DataError:
-    """A table that was read twice and was not the same."""
-    return DataError("the table must have the same number of rows each time it is read", found="another number",
+    """The error for a table that changed between two readings."""
+    return DataError("the table must have the same number of rows each time it is read", found="a different number",
                      remedy=f"release a table that nobody is writing to; {consequence}")
 
 
-def needed(module: str, package: str, extra: str, use: str) -> Any:
-    """A module of a package that is an extra; ``use`` says what it is for."""
+def needed(module: str, package: str, extra: str, purpose: str) -> ModuleType:
+    """A module of an optional package."""
     try:
         return import_module(module)
     except ImportError:
-        raise DataError(f"{use} with the package {package}", found="it is not installed",
+        raise DataError(f"{purpose} requires the package {package}", found="it is not installed",
                         remedy=f"install {extra}") from None
 
 
 def unique_types(pairs: Iterable[tuple[str, pa.DataType]], description: str) -> dict[str, pa.DataType]:
-    """Columns by name; two of the same name are refused."""
+    """Columns by name. Refuses two of the same name."""
     types: dict[str, pa.DataType] = {}
     for name, kind in pairs:
         if name in types:
@@ -179,5 +181,5 @@ def unique_types(pairs: Iterable[tuple[str, pa.DataType]], description: str) -> 
 
 
 def unusable(name: str) -> pa.DataType:
-    """An Arrow type that stands for one that Arrow does not have; its text shows the name."""
+    """An Arrow type that represents one that Arrow lacks, and shows its name."""
     return pa.struct([pa.field(name, pa.null())])

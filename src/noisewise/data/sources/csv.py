@@ -1,13 +1,12 @@
 """CSV, plain or compressed (``.csv.gz``), with a header line.
 
-Every cell is text, so reading is a total function of the text: what is not a number is a missing number, and a line with
-the wrong number of cells counts as a row in which everything is missing. (An exception there would tell the world that
-someone's row has such a cell; leaving the line out would change a public number of rows.)
+Every cell is text, and reading is a total function of the text: a cell that is not a number is a missing number, and a line with
+the wrong number of cells is a row in which everything is missing. (An exception would reveal that someone's row has such a cell,
+and leaving the line out would change a public number of rows.)
 
-A row is a physical line. Cells may be quoted (``"a, b"``, with a quote inside doubled), but a quoted cell that goes on over
-several lines is not read as one: each of its lines is a row, and those with an opening or closing quote count as malformed.
-So do a line with a stray quote and a line of more than 1 MiB. See `noisewise.data.sources.lines`. Parquet has none of these
-limits and is the better choice.
+A row is a physical line. Cells may be quoted (``"a, b"``, with quotes inside doubled), but a quoted cell cannot span lines: each
+line is a row, and those with an opening or closing quote are malformed. So are lines with a stray quote or of more than 1 MiB.
+See `noisewise.data.sources.lines`. Parquet has none of these limits and is the better choice.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
-from typing import Any, Final
+from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -31,37 +30,41 @@ from noisewise.errors import DataError
 
 MISSING_SPELLINGS: Final = frozenset(("", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "-nan", "-NaN", "NULL", "null", "None",
                                       "<NA>"))
-"""Texts that mean "missing", except where they are a declared level."""
+"""Strings that mean "missing", unless they are a declared level."""
 
 
 @dataclass(frozen=True)
 class CsvSource:
-    """One CSV file; every column is text."""
+    """A CSV file. Every column is text."""
 
     path: str
     names: tuple[str, ...]
     threads: int = 1
-    """By which blocks of lines are parsed."""
+    """The number of threads that parse blocks of lines."""
     rows: None = None
     header_is_text: bool = True
 
     @property
     def description(self) -> str:
+        """The file, for messages."""
         return f"CSV file {self.path}"
 
     @property
     def untyped(self) -> frozenset[str]:
+        """All columns."""
         return frozenset(self.names)
 
     def column_types(self) -> dict[str, pa.DataType]:
+        """Every column, as text."""
         return {name: pa.string() for name in self.names}
 
     def tasks(self, wanted: Sequence[Wanted]) -> list[Task]:
+        """A single task, for the whole file."""
         return [partial(guarded, partial(_batches, self.path, self.names, tuple(wanted), self.threads), self.description)]
 
 
 def open_csv(path: str) -> CsvSource:
-    """Open a CSV file; only its header is looked at."""
+    """Open a CSV file, reading only its header."""
     names = None
     try:
         with _stream(path) as stream:
@@ -71,16 +74,16 @@ def open_csv(path: str) -> CsvSource:
         raise DataError("the file does not exist", found=path, remedy="check the path") from error
     except (pa.ArrowException, OSError):
         pass
-    if names is None:  # raised outside the handler, so that no byte of the header is attached to it
+    if names is None:  # raised outside the handler, so that no byte of the header is attached
         raise DataError("the file cannot be read as CSV", found=path,
-                        remedy="give a UTF-8 text file with a header line and commas between the cells")
-    if len(set(names)) < len(names):  # which one is not said: without a header it would be someone's value
+                        remedy="use a UTF-8 text file with a header line and commas between the cells")
+    if len(set(names)) < len(names):  # the message does not say which: without a header it would be someone's value
         raise DataError("two columns of the header have the same name", found=f"CSV file {path}",
                         remedy="rename one of them; if the file has no header line, add one")
     return CsvSource(path, tuple(names))
 
 
-def _stream(path: str) -> Any:
+def _stream(path: str) -> pa.NativeFile:
     return pa.input_stream(path, compression="gzip" if path.lower().endswith(".gz") else None)
 
 
@@ -99,26 +102,26 @@ def _batches(path: str, names: tuple[str, ...], wanted: tuple[Wanted, ...], thre
 
 
 class _Parser:
-    """Parses blocks of whole lines, each by itself and by whichever thread.
+    """Parses blocks of whole lines, each separately and in any thread.
 
-    Numbers are converted while the text is parsed. If one cannot be, all cells of the block are read as text first. Both ways
-    agree on every cell: Arrow accepts only numbers that `numbers_from_text` accepts too, spaces around them included.
+    Numbers are converted while the text is parsed. If one cannot be converted, all cells of the block are first read as text.
+    Both ways agree on every cell: Arrow accepts only numbers that `numbers_from_text` accepts, including surrounding spaces.
     """
 
     def __init__(self, names: tuple[str, ...], wanted: tuple[Wanted, ...]) -> None:
         self._cells, self._wanted = len(names), wanted
         self._places = [str(names.index(column.name)) for column in wanted]
-        # A block gets a header of its own: a block that began with a byte order mark would lose it.
+        # Each block gets its own header. Otherwise a block that begins with a byte order mark would lose it.
         self._header = b",".join(str(place).encode() for place in range(self._cells)) + b"\n"
 
     def parse(self, block: bytes) -> tuple[pa.Table, int]:
-        """The wanted columns, and how many lines do not have as many cells as the header: those are left out."""
+        """The wanted columns, and the number of lines left out because they do not have as many cells as the header."""
         text = self._header + repair(block, self._cells)
         try:
             table, malformed = self._parsed(text, [_kind(column) for column in self._wanted])
         except pa.ArrowInvalid:
             table = None
-        if table is None:  # outside the handler, so that no error of what follows has cells attached to it
+        if table is None:  # outside the handler, so that no later error has cells attached
             table, malformed = self._parsed(text, [pa.string()] * len(self._wanted))
         columns = [_converted(cells, column) for cells, column in zip(table.columns, self._wanted, strict=True)]
         return pa.Table.from_arrays(columns, names=[column.name for column in self._wanted]), malformed
@@ -133,7 +136,7 @@ class _Parser:
 
         # One thread, because the handler of malformed lines is Python.
         read = pcsv.ReadOptions(use_threads=False, block_size=len(text) + 1)
-        # With one column a missing cell is an empty line; with several an empty line is none at all.
+        # With one column an empty line is a missing cell; with several it is not a row.
         parse = pcsv.ParseOptions(newlines_in_values=False, invalid_row_handler=skip, ignore_empty_lines=self._cells > 1)
         convert = pcsv.ConvertOptions(
             # Text that is not UTF-8 is compared byte by byte rather than refused.

@@ -1,10 +1,10 @@
-"""Rows of a query, read from PostgreSQL or DuckDB as a stream of Arrow batches; only the wanted columns leave the database.
+"""Rows of a query, read from PostgreSQL or DuckDB as a stream of Arrow batches. Only the wanted columns leave the database.
 
-Why the guarantee is that of the table, and which rows of a unit are kept: database.md, beside this file. The query is checked by
-`query_check`; what is different in each database is in `database_postgres` and `database_duckdb`.
+database.md, next to this file, explains why the guarantee covers the table and which rows of a unit are kept. `query_check`
+checks the query. `database_postgres` and `database_duckdb` hold the differences between databases.
 
-One source is one snapshot: it holds a connection with one read-only transaction, so that a second pass sees the same rows. The
-connection is closed when nobody holds the source any more.
+A source is a snapshot: it holds a connection with one read-only transaction, so that a second pass sees the same rows. The
+connection is closed when the source is no longer referenced.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Protocol, Self
+from typing import Protocol, Self
 
 import pyarrow as pa
 
@@ -27,16 +27,17 @@ from noisewise.words import option
 
 @dataclass(frozen=True)
 class QueryColumn:
-    """A column of a query's result: its type for declarations, and SQL for its cells, with {} for its name."""
+    """A column of a query's result: its type for declarations, and SQL for its cells, where {} is its name."""
 
     kind: pa.DataType
     cell: str = "{}"
     unit: str = "{}"
-    """Of an identifier: two that are equal are written in one way, and two that differ in two."""
+    """SQL for identifiers, as which they are equal if and only if they are the same."""
     number_as_text: bool = False
-    """Whether numbers arrive as text: in a type that Arrow has no equal of."""
+    """True if numbers arrive as text, because Arrow has no equivalent type."""
 
     def sql(self, name: str, role: Role) -> str:
+        """The SQL for the cells of this column in a role."""
         return (self.unit if role == "unit" else self.cell).format(quoted(name))
 
 
@@ -45,37 +46,37 @@ class Engine(Protocol):
 
     @property
     def dialect(self) -> str:
-        """By which name the parser knows the database."""
+        """The parser's name for the database."""
         ...
 
     def table_types(self, table: str) -> Mapping[str, CellType]:
-        """The columns of a table; whatever only looks like one (a view) is refused."""
+        """The columns of a table. Refuses anything that only looks like a table, such as a view."""
         ...
 
     def try_constants(self, constants: Sequence[str]) -> None:
-        """Refuse constants that do not fit the columns that they are compared with."""
+        """Refuse constants that do not fit the columns they are compared with."""
         ...
 
     def columns(self, sql: str) -> list[tuple[str, QueryColumn]]:
-        """The columns of a query's result; no row is read."""
+        """The columns of a query's result, found without reading a row."""
         ...
 
     def content_order(self, columns: Mapping[str, QueryColumn], prefix: str) -> str:
-        """An ORDER BY of these columns: pseudo-random, decided by the cells alone; only rows with equal cells are tied."""
+        """An ORDER BY of these columns: pseudo-random, determined by the cells alone, and tied only for rows with equal cells."""
         ...
 
     def read(self, sql: str, *, sorts: bool = False) -> Iterator[pa.RecordBatch]:
-        """The rows of a query, as they come; ``sorts``: the database has to sort them first."""
+        """The rows of a query, in any order. ``sorts`` means that the database has to sort them first."""
         ...
 
 
 def to_the_end(opened: Callable[[], Iterator[pa.RecordBatch]], reason_of: Callable[[Exception], str], shown: str,
                tool: str) -> Iterator[pa.RecordBatch]:
-    """All batches of a query. Of a driver's error, whose text may quote cells, only what ``reason_of`` says is told."""
+    """All batches of a query. A driver's error may quote cells, so only what ``reason_of`` says about it is shown."""
     try:
         yield from opened()
         return
-    except Exception as error:  # of whatever class
+    except Exception as error:  # of any class
         reason = reason_of(error)
     raise DataError("the data could not be read to the end", found=f"{reason}, {shown}",
                     remedy=f"run the query with {tool} to see why; nothing was released")
@@ -83,7 +84,7 @@ def to_the_end(opened: Callable[[], Iterator[pa.RecordBatch]], reason_of: Callab
 
 @dataclass(frozen=True)
 class FewOfEach:
-    """At most ``max_rows`` rows of each unit, chosen by the cells of ``columns``."""
+    """Keep at most ``max_rows`` rows of each unit, chosen by the cells of ``columns``."""
 
     unit: str
     max_rows: int
@@ -92,36 +93,37 @@ class FewOfEach:
 
 @dataclass(frozen=True)
 class QuerySource:
-    """The rows of one query, in no order; an `UnorderedSource`."""
+    """The rows of a query, in no particular order; an `UnorderedSource`."""
 
     description: str
     engine: Engine
     sql: str
     columns: dict[str, QueryColumn]
     presence_leaks: bool
-    """Whether a row's cells decide if it is in the result and nobody has said yet that the number of rows is not public."""
+    """True if a row's cells decide whether it is in the result, and the number of rows may be public."""
     few: FewOfEach | None = None
     rows: None = None
     untyped: frozenset[str] = frozenset()
     header_is_text: bool = False
 
     def column_types(self) -> dict[str, pa.DataType]:
+        """Every column with its Arrow type, in order."""
         return {name: column.kind for name, column in self.columns.items()}
 
     def with_few_rows_of_each(self, unit: str, max_rows: int, wanted: Sequence[Wanted]) -> Self:
-        """Rows are read in an order of their contents, and the first of each unit are kept: D2 of database.md.
+        """Read rows in an order determined by their contents, and keep the first of each unit: D2 of database.md.
 
-        Where someone can have several rows, their number is not public, so that a WHERE does no harm (D1).
+        If a person can have several rows, the number of rows is not public, so a WHERE does no harm (D1).
         """
         few = FewOfEach(unit, max_rows, tuple(column.name for column in wanted))
         return replace(self, few=few, presence_leaks=False)
 
     def tasks(self, wanted: Sequence[Wanted]) -> list[Task]:
-        """One: a database reads in parallel by itself, and its rows arrive through one connection."""
+        """A single task: a database reads in parallel by itself, and its rows arrive through one connection."""
         if self.presence_leaks:
-            raise PrivacyError("under replace-one the number of rows is public, and with WHERE it depends on people's values",
-                               found="WHERE", remedy='declare adjacency = "add-remove"; or, if it is public who is in the '
-                               "result, give " + option("trust", True))
+            raise PrivacyError("under replace-one the number of rows is public, but a WHERE makes it depend on people's values",
+                               found="WHERE", remedy='declare adjacency = "add-remove" or, if it is public who is in the '
+                               "result, use " + option("trust", True))
         return [partial(self._read, tuple(wanted))]
 
     def _read(self, wanted: tuple[Wanted, ...]) -> Iterator[pa.RecordBatch]:
@@ -149,14 +151,14 @@ class QuerySource:
                           for column in wanted)
         order = ""
         if self.few is not None:
-            # By the columns of the query, not by those of the result, which may have the same names and other types.
+            # Sort by the columns of the query, not by those of the result, which may have the same names but other types.
             columns = {name: self.columns[name] for name in self.few.columns}
             order = f"\nORDER BY {self.engine.content_order(columns, 'noisewise_rows.')}"
         return f"SELECT {cells} FROM (\n{self.sql}\n) AS noisewise_rows{order}"
 
 
 def open_query(query: Query) -> QuerySource:
-    """Connect, begin the transaction and check the query; no row is read."""
+    """Connect, begin the transaction and check the query, without reading a row."""
     engine = _engine(query.address)
     if query.trust:
         sql, filtered = query.sql.strip().rstrip(";"), False
@@ -169,7 +171,7 @@ def open_query(query: Query) -> QuerySource:
     return QuerySource(f"query of {query.shown}", engine, sql, dict(pairs), filtered and query.rows_are_public is not False)
 
 
-def _engine(address: Any) -> Engine:
+def _engine(address: object) -> Engine:
     if isinstance(address, str) and is_postgres(address):
         from noisewise.data.sources.database_postgres import PostgresEngine
 
@@ -180,12 +182,13 @@ def _engine(address: Any) -> Engine:
 
 
 def quoted(name: str) -> str:
-    """A name in SQL: between quotes, which are doubled within it."""
+    """A name in SQL: in quotes, with those inside doubled."""
     if "\0" in name:
-        raise DataError("a column of a database has a name without zero bytes", found="one with a zero byte",
+        raise DataError("the name of a database column cannot contain zero bytes", found="a zero byte",
                         remedy="correct the name in the schema")
     return '"' + name.replace('"', '""') + '"'
 
 
 def text_constant(text: str) -> str:
+    """A string constant in SQL."""
     return "'" + text.replace("'", "''") + "'"

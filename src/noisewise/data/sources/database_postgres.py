@@ -1,4 +1,4 @@
-"""PostgreSQL through ADBC: binary COPY, some megabytes at a time."""
+"""PostgreSQL through ADBC: binary COPY, a few megabytes at a time."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from noisewise.data.sources.query_check import CellType, Family, refuse
 from noisewise.database_query import shown_address
 from noisewise.errors import DataError
 
-# All within the transaction: a pool between us and the server may give each transaction another session.
+# All within the transaction: a connection pool may give each transaction another session.
 SETTINGS: Final = (
     "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY",
     "SET standard_conforming_strings = on",
-    # How cells are written as text, by which the rows of a unit are ordered: two that differ are written differently.
+    # The rows of a unit are ordered by their cells as text, so different cells must have different texts.
     "SET extra_float_digits = 1",
     "SET DateStyle = 'ISO, YMD'",
     "SET TimeZone = 'UTC'",
@@ -45,13 +45,13 @@ FAMILIES: Final[Mapping[str, Family]] = {
 }
 REASONS: Final = {
     "28": "the user or the password was refused", "3D": "there is no such database", "42P01": "there is no such table",
-    "42703": "there is no such column", "42501": "no permission to read it", "42601": "it cannot be read as SQL",
-    "57": "the server stopped it", "53": "the server ran out of room or memory", "25": "its transaction was ended",
+    "42703": "there is no such column", "42501": "no permission to read it", "42601": "it is not valid SQL",
+    "57": "the server stopped it", "53": "the server ran out of disk space or memory", "25": "its transaction was ended",
 }
 
 
 class PostgresEngine:
-    """One connection, one REPEATABLE READ transaction."""
+    """One connection with one REPEATABLE READ transaction."""
 
     dialect = "postgres"
 
@@ -61,9 +61,10 @@ class PostgresEngine:
         weakref.finalize(self, _close, self._connection)
 
     def table_types(self, table: str) -> Mapping[str, CellType]:
+        """The columns of a table. Refuses views, foreign tables, row-level security and computed columns."""
         found = self._fetch(TABLE.format(text_constant(table)))
         if not found:
-            raise DataError("the query must name a table that is there", found=f"no table {table} in {self._shown}",
+            raise DataError("the query must name an existing table", found=f"no table {table} in {self._shown}",
                             remedy="check its name, its schema and your permissions")
         _, _, relation, row_security, _ = found[0]
         if relation in NO_TABLES:
@@ -75,24 +76,27 @@ class PostgresEngine:
         return {name: CellType(FAMILIES.get(kind, "other"), kind) for name, kind, *_ in found}
 
     def try_constants(self, constants: Sequence[str]) -> None:
-        """Nothing to do: constants are read with the query."""
+        """Do nothing: PostgreSQL reads constants with the query."""
 
     def columns(self, sql: str) -> list[tuple[str, QueryColumn]]:
+        """The columns of a query's result, found without reading a row."""
         schema, reason = None, ""
         with self._connection.cursor() as cursor:
             try:
                 schema = cursor.adbc_execute_schema(sql)
-            except Exception as error:  # of whatever class: its text may quote cells
+            except Exception as error:  # of any class; its text may quote cells
                 reason = _reason(error)
         if schema is None:
             raise DataError("the query cannot be run", found=f"{reason}, {self._shown}", remedy="try it with psql")
         return [(column.name, _column(column)) for column in schema]
 
     def content_order(self, columns: Mapping[str, QueryColumn], prefix: str) -> str:
+        """An ORDER BY of these columns: by a hash of the cells as text, then by that text."""
         content = f'CAST(ROW({", ".join(prefix + quoted(name) for name in columns)}) AS text) COLLATE "C"'
         return f"hashtextextended({content}, 0), {content}"
 
     def read(self, sql: str, *, sorts: bool = False) -> Iterator[pa.RecordBatch]:
+        """The rows of a query, in any order."""
         with self._connection.cursor() as cursor:
 
             def opened() -> Iterator[pa.RecordBatch]:
@@ -106,7 +110,7 @@ class PostgresEngine:
 
 
 def _connect(address: str, shown: str) -> Any:
-    needed("adbc_driver_postgresql", "adbc-driver-postgresql", "noisewise[postgres]", "rows of PostgreSQL are read")
+    needed("adbc_driver_postgresql", "adbc-driver-postgresql", "noisewise[postgres]", "reading from PostgreSQL")
     from adbc_driver_postgresql import dbapi
 
     connection = None
@@ -116,11 +120,11 @@ def _connect(address: str, shown: str) -> Any:
             for setting in SETTINGS:
                 cursor.execute(setting)
         return connection
-    except (dbapi.Error, ValueError):  # the latter for an address that is no text for the driver
+    except (dbapi.Error, ValueError):  # the latter for an address that the driver cannot encode
         if connection is not None:
             _close(connection)
-    # Raised outside the handler, so that the driver's message, which may hold parts of the address, is not attached to it.
-    raise DataError("there is no connection to the database", found=shown,
+    # Raised outside the handler, so that the driver's message, which may hold parts of the address, is not attached.
+    raise DataError("could not connect to the database", found=shown,
                     remedy="check address, user and password (PGPASSWORD, ~/.pgpass) with psql")
 
 
@@ -130,7 +134,7 @@ def _close(connection: Any) -> None:
 
 
 def _reason(error: Exception) -> str:
-    """What may be told of a driver's error: what its code means, never its text."""
+    """The public part of a driver's error: the meaning of its code, never its text."""
     code = str(getattr(error, "sqlstate", None) or "")
     words = REASONS.get(code) or REASONS.get(code[:2]) or type(error).__name__
     return f"{words} (SQLSTATE {code})" if code else words
@@ -139,11 +143,11 @@ def _reason(error: Exception) -> str:
 def _column(column: pa.Field) -> QueryColumn:
     name = (column.metadata or {}).get(b"POSTGRESQL:type", b"").decode()
     kind = column.type
-    if name == "numeric":  # written in full as text: a number too large for a double would fail as one
+    if name == "numeric":  # read as text, because a number too large for a double would fail
         return QueryColumn(pa.float64(), "CAST({} AS text)", "CAST(trim_scale({}) AS text)", number_as_text=True)
     if name == "money" or not isinstance(kind, pa.DataType) or (isinstance(kind, pa.BaseExtensionType) and name != "uuid"):
         return QueryColumn(unusable(name))
     if t.is_string(kind) or name == "uuid":
-        # Enumerations and padded characters too; compared byte by byte, whatever their collation.
+        # Includes enumerations and padded characters. All are compared byte by byte, whatever their collation.
         return QueryColumn(pa.string(), "CAST({} AS text)", 'CAST({} AS text) COLLATE "C"')
     return QueryColumn(kind)

@@ -1,22 +1,22 @@
 """The physical lines of a CSV file, in blocks that are safe to parse.
 
-A row is a line: text up to a line feed, a carriage return, or both. Were a quoted cell allowed to go on over lines, one
-stray quote would swallow the rows after it, so one person's cell would decide over other people's rows. Instead a line that
-is no record by itself is replaced by one that has the wrong number of cells, which counts as a row with everything missing.
+A row is a line: text up to a line feed, a carriage return, or both. If a quoted cell could span lines, one stray quote would
+swallow the rows after it, so one person's cell would affect other people's rows. Instead, a line that is not a complete record is
+replaced by one with the wrong number of cells, which counts as a row in which everything is missing.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final, Protocol
 
 import numpy as np
 
 BLOCK_BYTES: Final = 1 << 22
 
 LINE_BYTES: Final = 1 << 20
-"""A longer line is not a record: it could not be read in constant memory."""
+"""A longer line does not count as a record, so that memory stays constant."""
 
 BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 
@@ -27,7 +27,7 @@ _QUOTED: Final = re.compile(rb'"[^"]*"')
 
 
 def header_cells(line: bytes) -> list[str] | None:
-    """The names in a header line; None if it is not a record of UTF-8 text."""
+    """The names in a header line, or None if it is not a record of UTF-8 text."""
     if len(line) > LINE_BYTES or not _RECORD.fullmatch(line):
         return None
     cells = [match[1] for match in _CELLS.finditer(line)]
@@ -38,13 +38,21 @@ def header_cells(line: bytes) -> list[str] | None:
         return None
 
 
-def blocks(stream: Any) -> Iterator[bytes]:
-    """The bytes of a stream, cut at ends of lines; what follows the limit in a line that is too long is left out."""
+class Stream(Protocol):
+    """Anything to read bytes from."""
+
+    def read(self, size: int, /) -> bytes:
+        """At most ``size`` bytes; none at the end."""
+        ...
+
+
+def blocks(stream: Stream) -> Iterator[bytes]:
+    """The bytes of a stream, cut at ends of lines. The part of a line beyond the limit is left out."""
     rest = b""
     while chunk := stream.read(BLOCK_BYTES):
         data = rest + chunk
         end = data.rfind(b"\n") + 1
-        # A carriage return at the very end may be the first half of a line end.
+        # A carriage return at the very end may be the first half of a line ending.
         end = max(end, data.rfind(b"\r", end, len(data) - 1) + 1)
         rest = data[end:]
         if len(rest) > LINE_BYTES + 2:
@@ -56,7 +64,7 @@ def blocks(stream: Any) -> Iterator[bytes]:
 
 
 def split_header(pieces: Iterator[bytes]) -> tuple[bytes, bytes]:
-    """The first line that is not empty, and what follows it in its block; takes the blocks up to there."""
+    """The first non-empty line, and the rest of its block. Consumes the blocks up to there."""
     first = True
     for piece in pieces:
         if first and piece.startswith(BYTE_ORDER_MARK):
@@ -71,11 +79,11 @@ def split_header(pieces: Iterator[bytes]) -> tuple[bytes, bytes]:
 
 
 def repair(block: bytes, cells: int) -> bytes:
-    """A block of whole lines, in which every line that is no record became one with the wrong number of cells.
+    """A block of whole lines, in which every line that is not a record is replaced by one with the wrong number of cells.
 
-    Rows that are records stay as they are, and so does the number of lines.
+    Records and the number of lines do not change.
     """
-    # Whole blocks first, because looking at every line is slow.
+    # Check the whole block first, because looking at every line is slow.
     if _quotes_are_plain(block) and not _has_long_line(block) and _is_unicode(block):
         return block
     malformed = b"," if cells == 1 else b"?"
@@ -86,9 +94,9 @@ def repair(block: bytes, cells: int) -> bytes:
 
 
 def _quotes_are_plain(block: bytes) -> bool:
-    """Whether each quote belongs to a cell that begins and ends with one and has none within; all lines are records then.
+    """True if each quote belongs to a cell that begins and ends with one and has none inside. Then all lines are records.
 
-    By arrays, which take a tenth of the time of a regular expression and let other threads work meanwhile.
+    Uses arrays, which take a tenth of the time of a regular expression and let other threads work meanwhile.
     """
     if b'"' not in block:
         return True
@@ -100,7 +108,7 @@ def _quotes_are_plain(block: bytes) -> bool:
     if not np.isin(beside, np.frombuffer(b",\r\n", dtype=np.uint8)).all():
         return False
     ends = [np.flatnonzero(text == ord(end)) for end in ("\n", "\r") if end.encode() in block]
-    # Before the end of a line every cell is closed.
+    # Every cell must be closed before the end of its line.
     return not any((np.searchsorted(quotes, places) % 2).any() for places in ends)
 
 
@@ -109,7 +117,7 @@ def _is_record(line: bytes, cells: int) -> bool:
         return False
     if b'"' in line and not _RECORD.fullmatch(line):
         return False
-    # The parser reports a wrong number of cells as text, which fails for what is not UTF-8: it must not see such a line.
+    # The parser reports a line with the wrong number of cells as text, which fails unless it is UTF-8. So it must not see one.
     return _is_unicode(line) or _QUOTED.sub(b"", line).count(b",") + 1 == cells
 
 
@@ -124,7 +132,7 @@ def _is_unicode(text: bytes) -> bool:
 
 
 def _has_long_line(block: bytes) -> bool:
-    """Jumps from the last line end within reach to the next."""
+    """True if a line is too long. Jumps from the last line ending within the limit to the next."""
     start = 0
     while len(block) - start > LINE_BYTES:
         reach = start + LINE_BYTES + 1

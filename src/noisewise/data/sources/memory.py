@@ -1,21 +1,21 @@
 """Tables whose columns are in memory: data frames of pandas and polars, dictionaries of arrays or lists, structured arrays.
 
-No column goes through a type that could not hold its values: identifiers must stay distinct. Types are found from declared types
+No column goes through a type that cannot hold its values, so that identifiers stay distinct. Types come from declared types
 alone, never from cells.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from noisewise.arrays import Cells
 from noisewise.data.sources.base import BATCH_ROWS, Role, Task, TypedSource, Wanted, slices, unique_types, unusable
 from noisewise.data.sources.cells import from_numpy, numpy_type
 from noisewise.errors import DataError
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Column:
-    """One column: its cells, and some of them as an Arrow array."""
+    """One column: its cells, its type, and a function that returns a range of cells as an Arrow array."""
 
-    values: Any
+    values: Sized
     kind: pa.DataType
     part: Callable[[int, int, Role], pa.Array | pa.ChunkedArray]
     untyped: bool = False
@@ -37,7 +37,7 @@ class Column:
 
 @dataclass(frozen=True)
 class ColumnsSource(TypedSource):
-    """Columns in memory, all of one length."""
+    """Columns in memory, all of the same length."""
 
     columns: dict[str, Column]
     types: dict[str, pa.DataType]
@@ -46,9 +46,11 @@ class ColumnsSource(TypedSource):
 
     @property
     def rows(self) -> int:
+        """The number of rows."""
         return len(next(iter(self.columns.values())).values) if self.columns else 0
 
     def tasks(self, wanted: Sequence[Wanted]) -> list[Task]:
+        """Slices of the columns."""
         columns = [(column, self.columns[column.name]) for column in wanted]
         return [partial(_read, columns, start, stop) for start, stop in slices(self.rows)]
 
@@ -65,8 +67,8 @@ def _source(columns: Iterable[tuple[str, Column]], description: str) -> ColumnsS
     return ColumnsSource(dict(named), types, description, frozenset(name for name, column in named if column.untyped))
 
 
-def open_pandas(data: Any) -> ColumnsSource:
-    """Open a data frame of pandas, with NumPy, nullable, Arrow, categorical or object columns; its index is not read."""
+def open_pandas(data: object) -> ColumnsSource:
+    """Open a pandas data frame with NumPy, nullable, Arrow, categorical or object columns. Its index is ignored."""
     import pandas as pd
 
     if not isinstance(data, pd.DataFrame):
@@ -75,8 +77,8 @@ def open_pandas(data: Any) -> ColumnsSource:
     return _source(((str(name), _of_pandas(data.iloc[:, place])) for place, name in enumerate(data.columns)), "pandas data frame")
 
 
-def open_polars(data: Any) -> ColumnsSource:
-    """Open a data frame of polars; a lazy one must be collected first."""
+def open_polars(data: object) -> ColumnsSource:
+    """Open a polars data frame. A lazy frame must be collected first."""
     import polars as pl
 
     if not isinstance(data, pl.DataFrame):
@@ -85,7 +87,7 @@ def open_polars(data: Any) -> ColumnsSource:
     return _source(((name, _of_polars(data.get_column(name))) for name in data.columns), "polars data frame")
 
 
-def open_arrays(data: Any) -> ColumnsSource:
+def open_arrays(data: object) -> ColumnsSource:
     """Open a mapping of names to columns (arrays, series or lists), or a structured array."""
     if isinstance(data, np.ndarray):
         if data.dtype.names is None or data.ndim != 1:
@@ -98,7 +100,7 @@ def open_arrays(data: Any) -> ColumnsSource:
     if len(set(lengths.values())) > 1:
         shortest, longest = min(lengths, key=lengths.__getitem__), max(lengths, key=lengths.__getitem__)
         raise DataError("all columns must have the same length", found=f"'{shortest}' is shorter than '{longest}'",
-                        remedy="pass one value per row for each column")
+                        remedy="pass one value per row in each column")
     return source
 
 
@@ -116,35 +118,33 @@ def _of_any(name: str, values: Any) -> Column:
         return _of_pandas(values if isinstance(values, pd.Series) else pd.Series(values))
     if library == "polars" and hasattr(values, "to_arrow"):
         return _of_polars(values)
-    if library == "pyarrow":
-
-        if isinstance(values, (pa.Array, pa.ChunkedArray)):
-            return Column(values, values.type, lambda start, stop, role: values.slice(start, stop - start))
+    if library == "pyarrow" and isinstance(values, (pa.Array, pa.ChunkedArray)):
+        return Column(values, values.type, lambda start, stop, role: values.slice(start, stop - start))
     if hasattr(values, "to_numpy"):
         return _of_numpy(np.asanyarray(values.to_numpy()))
-    # A list goes through objects, so that its type cannot depend on the values in it.
+    # A list becomes an array of objects, so that its type cannot depend on its values.
     return _of_numpy(_objects(name, values))
 
 
-def _of_numpy(values: npt.NDArray[Any]) -> Column:
+def _of_numpy(values: Cells) -> Column:
     return Column(values, numpy_type(values.dtype), lambda start, stop, role: from_numpy(values[start:stop], role),
                   untyped=bool(values.dtype == np.dtype(object)))
 
 
-def _objects(name: str, values: Any) -> npt.NDArray[Any]:
-    if isinstance(values, (str, bytes, Mapping, AbstractSet)) or not hasattr(values, "__iter__"):
+def _objects(name: str, values: object) -> Cells:
+    if isinstance(values, (str, bytes, Mapping, AbstractSet)) or not isinstance(values, Iterable):
         raise DataError(f"column '{name}' must hold one value per row, in order",
                         found=f"an object of type {type(values).__name__}",
                         remedy=f"pass a list or an array, for example {{'{name}': [value, ...]}}")
     items = list(values)
     result = np.empty(len(items), dtype=object)
-    for index, item in enumerate(items):  # one by one: NumPy would look into items that are lists themselves
+    for index, item in enumerate(items):  # one by one, because NumPy would unpack items that are themselves lists
         result[index] = item
     return result
 
 
 def _of_pandas(series: pd.Series[Any]) -> Column:
-    """A series; cells that are Python objects have types that are known only by looking at them."""
+    """A pandas series. It is untyped if its cells are Python objects."""
     import pandas as pd
 
     dtype = series.dtype
@@ -163,7 +163,7 @@ def _of_pandas(series: pd.Series[Any]) -> Column:
 def _extension_array(part: pd.Series[Any], role: Role) -> pa.Array | pa.ChunkedArray:
     try:
         return pa.array(part, from_pandas=True)
-    except (pa.ArrowException, ValueError, TypeError):  # a text that is not Unicode, for example
+    except (pa.ArrowException, ValueError, TypeError):  # for example, a string that is not valid Unicode
         return from_numpy(part.to_numpy(dtype=object), role)
 
 
@@ -172,6 +172,6 @@ def _of_polars(series: pl.Series) -> Column:
 
     try:
         kind = unusable("Object") if series.dtype == pl.Object else series.clear().to_arrow().type
-    except (pa.ArrowException, pl.exceptions.PolarsError, TypeError, ValueError):  # Int128, for example
+    except (pa.ArrowException, pl.exceptions.PolarsError, TypeError, ValueError):  # for example, Int128
         kind = unusable(str(series.dtype))
     return Column(series, kind, lambda start, stop, role: series.slice(start, stop - start).to_arrow())

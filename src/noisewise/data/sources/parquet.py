@@ -1,8 +1,8 @@
 """Parquet: a file, a directory of files, or a glob pattern.
 
-Tasks are runs of row groups. Each opens the file anew from the shared footer, because a reader belongs to one thread. Only the
-wanted columns are read: the bytes of others are skipped. Memory does not depend on the size of row groups; it is that of a batch
-and of a few pages of each column, about 5 MB for each column and thread with the usual pages of 1 MB.
+Tasks are runs of row groups. Each reopens the file with the shared footer, because a reader belongs to one thread. Only the
+wanted columns are read; the bytes of others are skipped. Memory does not depend on the size of row groups: it holds a batch and a
+few pages of each column, about 5 MB per column and thread with the usual pages of 1 MB.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from noisewise.data.sources.base import BATCH_ROWS, Task, TypedSource, Wanted, g
 from noisewise.errors import DataError
 
 MINIMUM_TASK_ROWS: Final = 2 * BATCH_ROWS
-"""Smaller row groups are read together: opening a file costs as much as decoding some thousand rows."""
+"""Smaller row groups are read together, because opening a file costs as much as decoding a few thousand rows."""
 
 BUFFER_BYTES: Final = 1 << 16
 
 BATCH_CELLS: Final = 1 << 22
-"""Of a wide table fewer rows are handed out at a time, so that a batch has at most so many cells."""
+"""The most cells in a batch: the wider the table, the fewer rows are handed out at a time."""
 
 
 @dataclass(frozen=True)
 class ParquetFileFooter:
-    """One file: where it is and what its footer says."""
+    """A file's path and footer."""
 
     path: Path
     metadata: pq.FileMetaData
@@ -63,15 +63,17 @@ class ParquetSource(TypedSource):
 
     @property
     def rows(self) -> int:
+        """The number of rows, from the footers."""
         return sum(file.metadata.num_rows for file in self.files)
 
     def tasks(self, wanted: Sequence[Wanted]) -> list[Task]:
+        """Runs of row groups."""
         return [partial(guarded, partial(_batches, file, groups, tuple(wanted)), f"Parquet file {file.path}")
                 for file in self.files for groups in file.row_groups()]
 
 
 def open_parquet(pattern: str) -> ParquetSource:
-    """Open a file, all ``*.parquet`` below a directory, or the files that match a glob, sorted by name."""
+    """Open a file, all ``*.parquet`` files below a directory, or the files that match a glob, sorted by name."""
     paths = _paths(pattern)
     description = f"Parquet {'file' if len(paths) == 1 else 'files'} {pattern}"
     files = tuple(_footer(path) for path in paths)
@@ -89,12 +91,12 @@ def _paths(pattern: str) -> list[Path]:
         found = [Path(path) for path in glob.glob(pattern, recursive=True) if os.path.isfile(path)]
     if not found:
         raise DataError("there is no Parquet file to read", found=pattern,
-                        remedy="give a .parquet file, a directory that holds some, or a pattern that matches some")
+                        remedy="give a .parquet file, or a directory or pattern with at least one")
     return sorted(found)
 
 
 def _hidden(path: Path) -> bool:
-    """Writers leave markers and unfinished files under such names."""
+    """True for names under which writers leave markers and unfinished files."""
     return any(part.startswith((".", "_")) for part in path.parts)
 
 
@@ -105,7 +107,7 @@ def _footer(path: Path) -> ParquetFileFooter:
             metadata = file.metadata
     except (pa.ArrowException, OSError) as error:
         raise DataError("the file cannot be read as Parquet", found=str(path),
-                        remedy="check that it is a complete Parquet file and that you may read it") from error
+                        remedy="check that it is a complete Parquet file and that you have permission to read it") from error
     return ParquetFileFooter(path, metadata, unique_types(zip(schema.names, schema.types, strict=True), str(path)))
 
 
@@ -115,13 +117,13 @@ def _require_same_columns(first: ParquetFileFooter, other: ParquetFileFooter) ->
         if mine != theirs:
             raise DataError("all Parquet files must have the same columns with the same types",
                             found=f"column '{name}' is {mine or 'absent'} in {first.path} and {theirs or 'absent'} in "
-                            f"{other.path}", remedy="rewrite one of them, or give a pattern that leaves it out")
+                            f"{other.path}", remedy="rewrite one of them, or use a pattern that excludes it")
 
 
 def _batches(file: ParquetFileFooter, groups: list[int], wanted: tuple[Wanted, ...]) -> Iterator[pa.RecordBatch]:
     texts = (pa.string(), pa.large_string())
     dictionaries = [column.name for column in wanted if column.role == "level" and file.types[column.name] in texts]
-    # Read in small pieces: pre_buffer, or no buffer, would hold the columns of a whole row group in memory.
+    # Read in small pieces. With pre_buffer, or without a buffer, the columns of a whole row group would be held in memory.
     with pq.ParquetFile(file.path, metadata=file.metadata, pre_buffer=False, buffer_size=BUFFER_BYTES,
                         read_dictionary=dictionaries) as reader:
         yield from reader.iter_batches(batch_size=_batch_rows(len(wanted)), row_groups=groups, use_threads=False,
@@ -129,7 +131,7 @@ def _batches(file: ParquetFileFooter, groups: list[int], wanted: tuple[Wanted, .
 
 
 def _batch_rows(columns: int) -> int:
-    """Whole blocks of `BLOCK_ROWS`, one at least.
+    """Rows per batch: whole blocks of `BLOCK_ROWS`, at least one.
 
     >>> _batch_rows(20), _batch_rows(100), _batch_rows(1000)
     (65536, 40960, 8192)

@@ -1,16 +1,16 @@
-"""Queries that take each row of one table by itself.
+"""Queries that treat each row of one table separately.
 
-What is protected are rows of a table; what is summed are rows of a query's result. The two are the same thing if the query is a
-function of one row: each row of the table gives one row of the result or none, made from its own cells. Then neighbouring tables
-give neighbouring results (D1 of database.md). So a query is checked against a list of what is allowed, and everything else is
-refused by name: whoever forgets a construct here refuses too much, never too little.
+The guarantee protects rows of a table, but the sums are over rows of a query's result. The two are equivalent if the query is a
+function of one row: each row of the table gives one row of the result or none, computed from its own cells. Then neighbouring
+tables give neighbouring results (D1 of database.md). So a query is checked against a list of allowed constructs, and everything
+else is refused by name. A construct that is forgotten here is refused, never let through.
 
-Nothing that is allowed can fail because of a cell: no arithmetic (overflow, division by zero), no casts, no functions. A database
-casts by itself where types differ, and fails if a cell does not fit: so a column meets only columns of its own type, and
+Nothing allowed can fail because of a cell: no arithmetic (overflow, division by zero), no casts, no functions. A database casts
+implicitly where types differ, and fails if a cell does not fit. So a column can be compared only with columns of its own type and
 constants that are known to fit.
 
-What is run is not the text that was given but what is written anew from the checked tree, with all parentheses: a text that a
-database reads otherwise than the parser did (which of NOT, < and IN comes first?) cannot slip through.
+The query that runs is not the original text but generated from the checked tree, with all parentheses. So a text that the
+database would read differently from the parser (which of NOT, < and IN binds first?) cannot slip through.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from noisewise.data.sources.base import needed
 from noisewise.errors import DataError, PrivacyError
 from noisewise.words import option
 
-if find_spec("sqlglot"):  # without it `parse` refuses every query, in words
+if find_spec("sqlglot"):  # without it, `parse` refuses every query
     from sqlglot import exp
 
 Family = Literal["integer", "fraction", "text", "truth", "other"]
-"""What constants a column can meet: whole numbers, any numbers, texts, true and false, or only texts that were tried first."""
+"""The constants a column can be compared with: whole numbers, any numbers, texts, true and false, or only texts tried first."""
 
 LARGEST_INTEGER: Final = 2**63 - 1
 
@@ -39,7 +39,7 @@ CLAUSES: Final = {
     "when": "a version of the table (AT)", "ordinality": "WITH ORDINALITY",
 }
 REMEDY: Final = ("select columns of one table (with aliases, CASE or COALESCE) and filter with WHERE; or, if you vouch that each "
-                 "person has as many rows in the result as the schema says and depends on nobody else's, give trust=True "
+                 "person has as many rows in the result as the schema says and that they depend on nobody else's, use trust=True "
                  "(--trust-query)")
 
 
@@ -53,17 +53,17 @@ class CellType:
 
 @dataclass(frozen=True)
 class CheckedQuery:
-    """A query that takes each row by itself."""
+    """A query that treats each row separately."""
 
     sql: str
     filtered: bool
-    """Whether a row's cells decide if it is in the result."""
+    """True if a row's cells decide whether it is in the result."""
     constants: tuple[str, ...]
-    """Expressions of constants alone, to be tried before a row is read: whether they fail must not depend on rows."""
+    """Expressions of constants only, to try before a row is read: whether they fail must not depend on rows."""
 
 
 def check_query(sql: str, dialect: str, columns_of: Callable[[str], Mapping[str, CellType]]) -> CheckedQuery:
-    """Refuse a query that does more than look at rows one by one; ``columns_of`` gives the columns of a table and its checks."""
+    """Refuse a query that does more than look at rows one by one. ``columns_of`` checks a table and returns its columns."""
     tree = parse(sql, dialect)
     if isinstance(tree, exp.SetOperation):
         refuse(type(tree).__name__.upper())
@@ -83,24 +83,26 @@ def check_query(sql: str, dialect: str, columns_of: Callable[[str], Mapping[str,
     return CheckedQuery(tree.sql(dialect=dialect, identify=True, comments=False), where is not None, tuple(checker.constants))
 
 
-def parse(sql: str, dialect: str) -> Any:
-    """The one statement of a text."""
-    sqlglot = needed("sqlglot", "sqlglot", "noisewise[postgres] or noisewise[duckdb]", "queries are checked")
+def parse(sql: str, dialect: str) -> exp.Expression:
+    """Parse the only statement of a text."""
+    sqlglot = needed("sqlglot", "sqlglot", "noisewise[postgres] or noisewise[duckdb]", "checking queries")
     trees = None
     try:
         trees = [tree for tree in sqlglot.parse(sql, dialect=dialect) if tree is not None]
     except (sqlglot.errors.SqlglotError, RecursionError):
         pass
     if trees is None or len(trees) != 1:
-        raise DataError("a query is one SELECT statement that can be read",
-                        found="no statement that could be read" if trees is None else f"{len(trees)} statements",
-                        remedy='for example "SELECT age, stay FROM patients WHERE age >= 18"; what the checker cannot read needs '
-                        + option("trust", True))
-    return trees[0]
+        raise DataError("a query must be one valid SELECT statement",
+                        found="a statement that cannot be parsed" if trees is None else f"{len(trees)} statements",
+                        remedy='for example "SELECT age, stay FROM patients WHERE age >= 18"; a query that the checker cannot '
+                        "parse needs " + option("trust", True))
+    tree: exp.Expression = trees[0]
+    return tree
 
 
 def refuse(construct: str) -> NoReturn:
-    raise PrivacyError("a query must take each row of one table by itself: otherwise one person could change many rows of its "
+    """Refuse a construct."""
+    raise PrivacyError("a query must treat each row of one table separately; otherwise one person could change many rows of its "
                        "result, or the query could fail because of someone's value", found=construct, remedy=REMEDY)
 
 
@@ -111,7 +113,7 @@ def _only(node: exp.Expression, allowed: Sequence[str]) -> None:
 
 
 def _fold_names(tree: exp.Expression) -> None:
-    """PostgreSQL makes names without quotes lower-case; with quotes, as they are written from here on, it would not."""
+    """Make unquoted names lower-case, as PostgreSQL does. It would not do so once they are quoted, as all are from here on."""
     for name in tree.find_all(exp.Identifier):
         if not name.quoted:
             name.set("this", "".join(letter.lower() if letter.isascii() else letter for letter in name.this))
@@ -119,7 +121,7 @@ def _fold_names(tree: exp.Expression) -> None:
 
 
 def _add_parentheses(tree: exp.Expression) -> None:
-    """Around all operands that are operators themselves, but for what AND and OR connect."""
+    """Add parentheses around all operands that are themselves operators, except those that AND and OR connect."""
     operators = (exp.Binary, exp.Not, exp.Between, exp.In)
     for node in list(tree.find_all(*operators)):
         connected = isinstance(node.parent, exp.Connector) and (not isinstance(node, exp.Connector)
@@ -151,7 +153,7 @@ def _name_of(table: exp.Table, dialect: str) -> str:
 
 @dataclass
 class _Checker:
-    """Says of each expression what type it has, or refuses it."""
+    """Finds the type of each expression, or refuses it."""
 
     dialect: str
     columns: dict[str, CellType]
@@ -159,7 +161,7 @@ class _Checker:
     constants: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        if self.dialect == "duckdb":  # names are the same there whatever their case
+        if self.dialect == "duckdb":  # where names are not case-sensitive
             self.columns = {name.lower(): kind for name, kind in self.columns.items()}
 
     def projection(self, node: exp.Expression) -> None:
@@ -172,7 +174,7 @@ class _Checker:
             self.value(node)
 
     def value(self, node: exp.Expression) -> CellType | None:
-        """The type of a value; None for NULL."""
+        """The type of a value, or None for NULL."""
         if isinstance(node, exp.Paren):
             return self.value(node.this)
         if isinstance(node, exp.Column):
@@ -190,7 +192,7 @@ class _Checker:
         return CellType("truth")
 
     def truth(self, node: exp.Expression) -> None:
-        """A condition."""
+        """Check a condition."""
         if isinstance(node, (exp.Paren, exp.Not)):
             self.truth(node.this)
         elif isinstance(node, (exp.And, exp.Or)):
@@ -211,11 +213,11 @@ class _Checker:
             if not isinstance(node.expression, (exp.Null, exp.Boolean)):
                 refuse("IS with something other than NULL, TRUE or FALSE")
             if isinstance(node.expression, exp.Boolean) and kind is not None and kind.family != "truth":
-                refuse("IS TRUE or IS FALSE of what is not true or false")  # DuckDB would cast each cell
+                refuse("IS TRUE or IS FALSE of something that is not boolean")  # DuckDB would cast each cell
         elif isinstance(node, (exp.Column, exp.Boolean)):
             kind = self.value(node)
             if kind is None or kind.family != "truth":
-                refuse("a condition that is not true or false")
+                refuse("a condition that is not boolean")
         else:
             refuse(_name_of_construct(node))
 
@@ -226,17 +228,16 @@ class _Checker:
         self._drop_qualifier(node)
         name = node.name.lower() if self.dialect == "duckdb" else node.name
         kind = self.columns.get(name)
-        if kind is None:  # among them ctid and rowid, which depend on where other rows are
-            raise DataError(f"a query names columns of its table, which has no column '{node.name}'", found=node.name,
-                            known=self.columns)
+        if kind is None:  # includes ctid and rowid, which depend on the places of other rows
+            raise DataError(f"the table of the query has no column '{node.name}'", found=node.name, known=self.columns)
         return kind
 
     def _drop_qualifier(self, node: exp.Expression) -> None:
-        """Of t.a only a is run: in DuckDB t could be a column too, and a a part of its cells, of another type than column a."""
+        """Keep only a of t.a. In DuckDB t could also be a column and a a field of its cells, of another type than column a."""
         qualifier = node.text("table")
         same = qualifier.lower() == self.table.lower() if self.dialect == "duckdb" else qualifier == self.table
         if qualifier and not same:
-            raise DataError("a query names columns of its table", found=f"'{qualifier}', which is not the table",
+            raise DataError("a query can name only columns of its table", found=f"'{qualifier}', which is not the table",
                             remedy=f"leave it out, or write {self.table} there")
         node.set("table", None)
 
@@ -252,7 +253,7 @@ class _Checker:
         return self._same([*results, *([] if default is None else [default])], "CASE")
 
     def _same(self, nodes: Sequence[exp.Expression], where: str, *, comparing: bool = False) -> CellType | None:
-        """The common type of values that meet: no column may need a cast to meet the others."""
+        """The common type of values that are combined. No column may need a cast."""
         kinds = [self.value(node) for node in nodes]
         known = [kind for kind in kinds if kind is not None]
         names = sorted({kind.name for kind in known if kind.name})
@@ -266,13 +267,13 @@ class _Checker:
         return met
 
     def _fit(self, node: exp.Expression, constant: CellType, column: CellType, where: str, *, comparing: bool) -> None:
-        """Refuse a constant for which a database would cast a column, or which could fail itself once a row comes to it."""
+        """Refuse a constant for which the database would cast a column, or that could fail once a row reaches it."""
         numbers = ("integer", "fraction")
         if constant.family in numbers and column.family in numbers:
             if self.dialect == "duckdb":
                 _as_double(node, column)
         elif constant.family == "text" and column.family not in ("text", "truth", *numbers) and comparing and _is_constant(node):
-            if self.dialect == "duckdb":  # PostgreSQL reads such a constant when it reads the query
+            if self.dialect == "duckdb":  # PostgreSQL reads such a constant with the query
                 self.constants.append(f"CAST({node.sql(dialect=self.dialect)} AS {column.name})")
         elif constant.family != column.family:
             words = {"text": "a text", "truth": "true or false", "other": "another type"}
@@ -281,13 +282,13 @@ class _Checker:
 
 
 def _as_double(node: exp.Expression, column: CellType) -> None:
-    """Written as a double: next to a decimal constant DuckDB would cast the column, or another constant, to a decimal that
+    """Write a constant as a double. For a decimal constant DuckDB would cast the column, or another constant, to a decimal that
     may not hold it."""
     for literal in node.find_all(exp.Literal):
         text = literal.this
         if text.isdigit() and column.family == "integer":
             if int(text) > LARGEST_INTEGER:
-                refuse("a whole number of more than 64 bits")
+                refuse("a whole number with more than 64 bits")
         elif not literal.is_string and "e" not in text.lower():
             literal.set("this", text + "e0")
 

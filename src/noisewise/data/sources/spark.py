@@ -1,10 +1,10 @@
-"""Spark: a DataFrame (classic or Spark Connect), a table of its catalog, or files that it can reach.
+"""Spark: a DataFrame (classic or Spark Connect), a table of its catalog, or files it can reach.
 
-Rows stay on the cluster wherever sums suffice: `exchange` sends Python functions to them. What is sent is this package's own code
+Rows stay on the cluster wherever sums suffice: `exchange` sends Python functions to them. It sends this package's own functions
 by name, so noisewise must be installed on the workers. No cell is converted in Spark, where a conversion may fail for some cells.
 
-Columns go by their positions inside Spark (``_0``, ``_1``, …): names with dots, quotes, or that differ only in case mean nothing
-to it then.
+Inside Spark, columns are named by position (``_0``, ``_1``, …), so that names with dots or quotes, or that differ only in case,
+cause no trouble.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ TEXT_ENDINGS: Final = (".csv", ".csv.gz", ".json", ".jsonl", ".txt", ".tsv", ".x
 
 @dataclass(frozen=True, eq=False)
 class SparkSource(TypedSource):
-    """Rows of a DataFrame, whose columns are called ``_0``, ``_1``, … here."""
+    """The rows of a DataFrame, whose columns are renamed to ``_0``, ``_1``, …"""
 
     frame: DataFrame
     types: dict[str, pa.DataType]
@@ -42,19 +42,19 @@ class SparkSource(TypedSource):
     rows: None = None
 
     def tasks(self, wanted: Sequence[Wanted]) -> list[Task]:
-        """One, which brings the rows here, a piece of the table at a time: as much memory as the largest piece needs."""
+        """A single task, which brings the rows here one piece of the table at a time. Memory is that of the largest piece."""
         return [partial(self._stream, tuple(wanted))]
 
     def with_few_rows_of_each(self, unit: str, max_rows: int, wanted: Sequence[Wanted]) -> SparkSource:
-        """At most so many rows of each unit: those that come first in the order of a keyed hash of their wanted cells.
+        """Keep at most ``max_rows`` rows of each unit: the first in the order of a keyed hash of their wanted cells.
 
-        Where hashes are equal, the cells themselves decide; rows with equal cells are the same to us, so it does not matter
-        which of them is kept. So the rows that are kept of a unit are a function of its own rows and the key, whatever the
-        order, the partitions and the other units' rows: changing all rows of one unit changes at most ``max_rows`` of what is
-        left. The key is new each time, so that the choice favours no values; it is no secret.
+        If hashes are equal, the cells themselves decide. Rows with equal cells are the same to us, so it does not matter which of
+        them is kept. So the kept rows of a unit are a function of its own rows and the key, whatever the order, the partitions
+        and the other units' rows, and changing all rows of one unit changes at most ``max_rows`` kept rows. The key is new each
+        time, so that the choice favours no values. It is not secret.
 
-        Texts are compared byte by byte, whatever their collation: Spark would take "A" and "a" for one unit, or for equal
-        cells, where we do not. As elsewhere -0.0 is 0.0, and rows with NaN or nothing for an identifier are one unit together.
+        Texts are compared byte by byte, whatever their collation. Otherwise Spark could take "A" and "a" for one unit or for
+        equal cells, which we do not. As elsewhere, -0.0 is 0.0, and rows whose identifier is NaN or missing form one unit.
         """
         from pyspark.sql import functions
 
@@ -66,10 +66,11 @@ class SparkSource(TypedSource):
         return replace(self, frame=ranked.filter(functions.col("rank") <= max_rows).drop("rank"), types=types)
 
     def exchange(self, wanted: Sequence[Wanted], deal: Deal, gather: Gather, *, in_order: bool, run: Run) -> list[Record]:
+        """See `ClusterSource.exchange`."""
         rows, reader = self._select(wanted)
 
         def records() -> list[Record]:
-            # No number of partitions is given, so that Spark's own settings decide; all records of a bucket are in one.
+            # Spark's own settings decide the number of partitions. All records of a bucket are in one partition.
             placed = rows.mapInArrow(partial(deal_piece, reader, deal), RECORD).repartition("bucket")
             if in_order:
                 placed = placed.sortWithinPartitions("bucket", "key")
@@ -85,7 +86,7 @@ class SparkSource(TypedSource):
             yield from guarded(partial(unpacked, bytes(row[0])), self.description)
 
     def _select(self, wanted: Sequence[Wanted]) -> tuple[DataFrame, PieceReader]:
-        """The wanted columns, each once, and what reads them on a worker."""
+        """The wanted columns, each once, and a reader for them on workers."""
         names = tuple(dict.fromkeys(column.name for column in wanted))
         return self.frame.select(*map(self._place, names)), PieceReader(names)
 
@@ -93,7 +94,7 @@ class SparkSource(TypedSource):
         return f"_{list(self.types).index(name)}"
 
     def _comparable(self, name: str) -> Column:
-        """The cells of a column such that two are equal in Spark if, and only if, they are the same to us."""
+        """The cells of a column, in a form in which two are equal in Spark if and only if they are the same to us."""
         from pyspark.sql import functions
 
         cell, kind = functions.col(self._place(name)), self.types[name]
@@ -110,8 +111,8 @@ def _by_content(unit: str, key: Column, cells: Sequence[str]) -> WindowSpec:
     return Window.partitionBy(unit).orderBy(functions.xxhash64(key, *cells), *cells)
 
 
-def open_spark(data: Any) -> SparkSource:
-    """Open a DataFrame of Spark, of Spark Connect or of pandas on Spark; or a text ``spark:…``. No row is read."""
+def open_spark(data: object) -> SparkSource:
+    """Open a DataFrame of Spark, Spark Connect or pandas on Spark, or a string ``spark:…``. No row is read."""
     if isinstance(data, str):
         name = data.removeprefix(PREFIX)
         description = f"Spark table {name}"
@@ -121,7 +122,7 @@ def open_spark(data: Any) -> SparkSource:
         description = "Spark DataFrame"
         frame = _given(data)
     if frame.isStreaming:
-        raise DataError("a release is made of a table, not of a stream without an end", found=description,
+        raise DataError("a release needs a table, not an endless stream", found=description,
                         remedy="write the stream to a table, and release that batch by batch")
     fields = analysed(lambda: frame.schema.fields, description)
     types = unique_types(((field.name, _arrow_type(field.dataType)) for field in fields), description)
@@ -129,24 +130,24 @@ def open_spark(data: Any) -> SparkSource:
 
 
 def _given(data: Any) -> DataFrame:
-    kind = type(data)  # an attribute of the object itself could be a column
+    kind = type(data)  # because an attribute of the object itself could be a column
     frame: DataFrame = data.to_spark() if hasattr(kind, "to_spark") else data  # pandas on Spark
     if not hasattr(type(frame), "mapInArrow"):
-        raise DataError("of Spark's objects a DataFrame holds rows", found=f"{kind.__module__}.{kind.__qualname__}",
+        raise DataError("Spark data must be a DataFrame", found=f"{kind.__module__}.{kind.__qualname__}",
                         remedy="pass a DataFrame, for example spark.table(name)")
     return frame
 
 
 def _check_name(name: str) -> None:
-    """Types must be known without a look at the rows."""
+    """Refuse files whose types are known only from their rows."""
     if not name or name.lower().endswith(TEXT_ENDINGS):
-        raise DataError("Spark reads tables, and files that say what type each column has (Parquet, ORC)", found=repr(name),
-                        remedy="types that are guessed from rows are not public: make a table of it, with types of your choice; "
-                        "a CSV file that this machine can reach needs no Spark")
+        raise DataError("Spark data must be a table, or files that state the type of each column (Parquet, ORC)",
+                        found=repr(name), remedy="types guessed from rows are not public: turn the file into a table with types "
+                        "of your choice; a CSV file that this machine can reach needs no Spark")
 
 
 def _named(session: SparkSession, name: str) -> DataFrame:
-    """A table of the catalog; or files, if the name has a slash or ends like one."""
+    """A table of the catalog, or files if the name contains a slash or ends like a file name."""
     ending = os.path.splitext(name.rstrip("/").lower())[1]
     if ending in PATH_ENDINGS:
         return session.read.format(PATH_ENDINGS[ending]).load(name)
@@ -154,7 +155,7 @@ def _named(session: SparkSession, name: str) -> DataFrame:
 
 
 def _arrow_type(kind: Any) -> pa.DataType:
-    """From the type alone; what Arrow or we cannot use is named."""
+    """The Arrow type for a Spark type. One that cannot be used keeps its name."""
     if kind.typeName() == "decimal":
         return pa.decimal128(kind.precision, kind.scale)
     known = {

@@ -1,7 +1,6 @@
-"""Running work on a Spark cluster: how far it is, how it is stopped, and errors that quote no cell.
+"""Work on a Spark cluster: running it, its progress, cancelling it, and errors that quote no cells.
 
-Work runs in a thread of its own, so that Ctrl-C is heard at once; it then cancels that work and nothing else. Nothing about the
-user's session is changed.
+Work runs in a separate thread, so that Ctrl-C takes effect at once. It cancels only that work. The user's session is not changed.
 """
 
 from __future__ import annotations
@@ -23,20 +22,21 @@ from noisewise.run import Run
 from noisewise.version import __version__
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark import StatusTracker
+    from pyspark.sql import DataFrame, Row, SparkSession
 
 Found = TypeVar("Found")
 LOOK_EVERY: Final = 0.2
-"""Seconds between two looks at how far the work is."""
+"""Seconds between two checks of progress."""
 
 
 def spark_session() -> SparkSession:
-    """The session that is there, or the one that Spark's own settings give (SPARK_REMOTE, spark-defaults.conf, …)."""
+    """The active session, or a new one from Spark's own settings (SPARK_REMOTE, spark-defaults.conf, …)."""
     try:
         from pyspark.sql import SparkSession
     except ImportError as error:
-        raise DataError("rows are read from Spark by its Python package, which is not installed", found=str(error),
-                        remedy='pip install "noisewise[spark]", or the version of pyspark that your cluster has') from None
+        raise DataError("reading from Spark requires its Python package, which is not installed", found=str(error),
+                        remedy='pip install "noisewise[spark]", or install the version of pyspark of your cluster') from None
     session = SparkSession.getActiveSession()
     if session is not None:
         return session
@@ -46,17 +46,17 @@ def spark_session() -> SparkSession:
         if "SPARK_REMOTE" in os.environ:
             return builder.getOrCreate()
         session = builder.config("spark.ui.showConsoleProgress", "false").getOrCreate()
-        # Spark's own messages may quote cells. This session is ours, so its log may be quiet.
+        # Spark's own messages may quote cells. This session is ours, so its log can be turned off.
         session.sparkContext.setLogLevel("OFF")
         return session
     except Exception as error:
         failure = type(error).__name__
     raise DataError("Spark could not be started or reached", found=failure,
-                    remedy="check Spark's settings (SPARK_REMOTE, SPARK_HOME, JAVA_HOME) with `pyspark`, which says more")
+                    remedy="check Spark's settings (SPARK_REMOTE, SPARK_HOME, JAVA_HOME) with `pyspark`, which shows more")
 
 
 def analysed(read: Callable[[], Found], description: str) -> Found:
-    """What Spark's catalog says about a table; its messages name tables and columns, but they may quote cells too."""
+    """The answer of Spark's catalog about a table. Its error messages are replaced, because they may quote cells."""
     failure = None
     try:
         with _unlogged():
@@ -65,19 +65,19 @@ def analysed(read: Callable[[], Found], description: str) -> Found:
         raise
     except Exception as error:
         failure = _condition(error)
-    raise DataError("Spark does not find such a table, or cannot read it", found=f"{description}: {failure}",
+    raise DataError("Spark cannot find or read the table", found=f"{description}: {failure}",
                     remedy="check its name with spark.table(…) or spark.read.load(…) in Spark itself")
 
 
 @dataclass(frozen=True)
 class Jobs:
-    """Work for one release."""
+    """The work for one release."""
 
     session: SparkSession
     description: str
 
     def run(self, action: Callable[[], Found], run: Run) -> Found:
-        """Do it on the cluster; if this is interrupted, so is the work there."""
+        """Run it on the cluster. Interrupting this also cancels the work there."""
         from pyspark import InheritableThread
 
         tag = f"noisewise-{uuid4().hex}"
@@ -106,9 +106,9 @@ class Jobs:
             self._refuse(str(failed[0]))
         return found[0]
 
-    def iterate(self, frame: DataFrame) -> Iterator[Any]:
-        """The rows of a frame, brought here a partition at a time; when nobody asks for more, no more are computed."""
-        rows: Iterator[Any] | None = None
+    def iterate(self, frame: DataFrame) -> Iterator[Row]:
+        """The rows of a frame, brought here one partition at a time and computed only on demand."""
+        rows: Iterator[Row] | None = None
         while True:
             try:
                 with _unlogged():
@@ -127,7 +127,7 @@ class Jobs:
         return ".connect." in type(self.session).__module__
 
     def _mark(self, tag: str) -> None:
-        """Give the work of this thread a name by which it can be found and cancelled."""
+        """Tag the work of this thread, so that it can be found and cancelled."""
         if self._is_remote:
             self.session.addTag(tag)
         else:
@@ -141,7 +141,7 @@ class Jobs:
 
     @contextmanager
     def _watched(self, tag: str, run: Run) -> Iterator[Callable[[], None]]:
-        """What to call now and then, to tell how many of Spark's tasks are done."""
+        """A function to call now and then, which reports how many of Spark's tasks are done."""
         with run.bar("Summing up on the cluster", "tasks") as tick:
             if self._is_remote:
                 handler: Any = partial(_tell_stages, tick)
@@ -154,27 +154,27 @@ class Jobs:
                 yield partial(_tell_group, self.session.sparkContext.statusTracker(), tag, tick)
 
     def _refuse(self, message: str) -> NoReturn:
-        """An error of our own. Spark's message, which may quote cells, is only searched for what is wrong with the cluster."""
+        """Raise our own error. Spark's message, which may quote cells, is only searched for problems of the cluster."""
         if other := re.search(r"OtherVersionError: ([\w.+]+)", message):
             raise DataError("all machines of the cluster must have the same version of noisewise",
                             found=f"{other[1]} on a worker, {__version__} here", remedy=f"install noisewise {__version__} there")
         if re.search(r"ModuleNotFoundError: No module named 'noisewise|Can't get attribute .* on <module 'noisewise", message):
-            raise DataError("noisewise must be installed on every machine of the cluster: it sums up where the rows are",
+            raise DataError("noisewise must be installed on every machine of the cluster, because it sums up where the rows are",
                             found="a worker without it, or with another version",
-                            remedy=f"install noisewise {__version__} there, or send an environment that holds it along with the "
-                            "job (spark.archives and PYSPARK_PYTHON; see docs/spark.md)")
+                            remedy=f"install noisewise {__version__} there, or send an environment that contains it with the job "
+                            "(spark.archives and PYSPARK_PYTHON; see docs/spark.md)")
         if "PYTHON_VERSION_MISMATCH" in message:
             raise DataError("workers must have the same version of Python as the driver", found="another one on a worker",
-                            remedy="set PYSPARK_PYTHON to the interpreter that workers are to use")
+                            remedy="set PYSPARK_PYTHON to the interpreter for the workers")
         raise DataError("the rows could not be read to the end by Spark", found=self.description,
-                        remedy="Spark's own message is not shown because it may quote rows: evaluate all columns of the table in "
-                        "Spark itself to see it, for example with df.toArrow(); nothing was released")
+                        remedy="Spark's own message is not shown because it may quote rows; to see it, evaluate all columns of "
+                        "the table in Spark itself, for example with df.toArrow(); nothing was released")
 
 
 @contextmanager
 def _unlogged() -> Iterator[None]:
-    """PySpark logs some errors, with a message that may quote cells, by the thread in which they arise: not by this one."""
-    from pyspark.logger import PySparkLogger  # not Python's own way to a log: it would make one of another class
+    """Keep PySpark from logging errors of this thread, because their messages may quote cells."""
+    from pyspark.logger import PySparkLogger  # logging.getLogger would create a logger of another class
 
     log, mine = PySparkLogger.getLogger("SQLQueryContextLogger"), threading.get_ident()
 
@@ -194,8 +194,8 @@ def _condition(error: Exception) -> str:
     return name or type(error).__name__
 
 
-def _tell_group(tracker: Any, group: str, tick: Tick) -> None:
-    """The stages of the jobs of a group, as Spark knows them so far."""
+def _tell_group(tracker: StatusTracker, group: str, tick: Tick) -> None:
+    """Report the stages of the jobs of a group that Spark knows so far."""
     jobs = [job for number in tracker.getJobIdsForGroup(group) if (job := tracker.getJobInfo(number)) is not None]
     stages = [tracker.getStageInfo(stage) for stage in {stage for job in jobs for stage in job.stageIds}]
     known = [stage for stage in stages if stage is not None]
@@ -203,8 +203,8 @@ def _tell_group(tracker: Any, group: str, tick: Tick) -> None:
         tick(sum(stage.numCompletedTasks for stage in known), sum(stage.numTasks for stage in known))
 
 
-def _tell_stages(tick: Tick, stages: Iterable[Any] | None, **more: Any) -> None:
-    """The same from a server of Spark Connect."""
+def _tell_stages(tick: Tick, stages: Iterable[Any] | None, **more: object) -> None:
+    """The same for a Spark Connect server."""
     known = list(stages or [])
     if known:
         tick(sum(stage.num_completed_tasks for stage in known), sum(stage.num_tasks for stage in known))

@@ -1,7 +1,7 @@
-"""What runs on the workers of a Spark cluster: our own functions, called with Arrow batches and returning Arrow batches.
+"""Code that runs on the workers of a Spark cluster: functions from Arrow batches to Arrow batches.
 
-Spark sends them by name. A worker has the noisewise that is installed there, which must be the driver's version: another one
-might sum up differently.
+Spark sends them by name. The noisewise installed on a worker must have the driver's version, because another might sum up
+differently.
 """
 
 from __future__ import annotations
@@ -23,22 +23,23 @@ PACKED_ROWS: Final = BATCH_ROWS // 4
 
 
 class OtherVersionError(RuntimeError):
-    """The worker has another version of noisewise; its text is that version."""
+    """The worker has another version of noisewise, which is the text of this error."""
 
 
 @dataclass(frozen=True)
 class PieceReader:
-    """Reads a piece of the table: gives columns their names, and makes of many small batches a few."""
+    """Reads a piece of the table: renames its columns and merges small batches."""
 
     names: tuple[str, ...]
     version: str = __version__
 
     def require_version(self) -> None:
+        """Refuse to run if this worker has another version than the driver."""
         if self.version != __version__:
             raise OtherVersionError(__version__)
 
     def batches(self, given: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """The rows, about `BATCH_ROWS` at a time."""
+        """The rows, in batches of about `BATCH_ROWS`."""
         self.require_version()
         waiting: list[pa.RecordBatch] = []
         for batch in given:
@@ -60,14 +61,14 @@ def deal_piece(reader: PieceReader, deal: Deal, batches: Iterator[pa.RecordBatch
 
 
 def gather_buckets(reader: PieceReader, gather: Gather, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """What is gathered of the records of some buckets."""
+    """The records gathered from those of some buckets."""
     reader.require_version()
     with blas().limit(limits=1, user_api="blas"):
         yield from _as_batches(gather(_records(batches)))
 
 
 def pack_piece(reader: PieceReader, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The rows of a piece as they are, many in one cell: Arrow's own bytes go through Spark much faster than rows."""
+    """The rows of a piece, unchanged, many to a cell: Arrow's own bytes go through Spark much faster than rows."""
     for batch in reader.batches(batches):
         for start, stop in slices(batch.num_rows, PACKED_ROWS):
             sink = pa.BufferOutputStream()
@@ -77,7 +78,7 @@ def pack_piece(reader: PieceReader, batches: Iterator[pa.RecordBatch]) -> Iterat
 
 
 def unpacked(content: bytes) -> Iterator[pa.RecordBatch]:
-    """The rows in one such cell."""
+    """The rows in such a cell."""
     with pa.ipc.open_stream(content) as reader:
         yield from reader
 

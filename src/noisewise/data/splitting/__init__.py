@@ -1,1 +1,1 @@
-"""Which rows belong together: random orders and groups, random parts, and the rows of one privacy unit. No value decides it."""
+"""Which rows belong together: random orders and groups, random parts, and the rows of a privacy unit. Never depends on values."""

@@ -1,9 +1,9 @@
-"""A uniformly random order of rows, from the operating system's randomness: in memory, or in constant memory by files.
+"""A uniformly random order of rows, from the operating system's randomness: in memory, or in constant memory with files.
 
-What does not fit into memory is put into random files and shuffled there: each row gets a random file, independently and with
-equal probabilities; then the rows of each file are put in a random order, and the files follow one another. That treats all rows
-alike, whatever order they came in, so that every order is equally likely (R5 of privacy/sensitivity/rows.md). A file that is
-still too large is treated in the same way.
+Rows that do not fit into memory are shuffled through files. Each row goes to a random file, independently and with equal
+probabilities. Then the rows of each file are put in a random order, one file after the other. This treats all rows alike,
+whatever order they came in, so every order is equally likely (R5 of privacy/sensitivity/rows.md). A file that is still too large
+is shuffled in the same way.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ Rows: TypeAlias = npt.NDArray[np.int64]
 FILES: Final = 64
 """A power of two, at most 256, so that a random byte chooses one with equal probabilities."""
 MEMORY: Final = 2**25
-"""Bytes of rows that are kept in memory."""
+"""Bytes of rows to keep in memory."""
 FEWEST_ROWS: Final = 16
-"""So many are kept in memory, however long they are."""
+"""At least this many rows are kept in memory, however long they are."""
 
 
 def system_bytes(count: int) -> bytes:
-    """Random bytes of the operating system, which nobody can predict."""
+    """Unpredictable random bytes from the operating system."""
     return os.urandom(count)
 
 
 def random_order(rows: int, random_bytes: RandomBytes = system_bytes) -> npt.NDArray[np.intp]:
-    """The rows in a random order, each order being equally likely.
+    """The rows in a random order, where every order is equally likely.
 
-    They are put in the order of random keys of 64 bits. Should two keys be equal, all are drawn again: given that they differ,
-    every order has exactly the same probability.
+    Rows are sorted by random 64-bit keys. If two keys are equal, all are drawn again. Given that keys differ, every order has
+    exactly the same probability.
 
     >>> sorted(random_order(4).tolist())
     [0, 1, 2, 3]
@@ -50,10 +50,9 @@ def random_order(rows: int, random_bytes: RandomBytes = system_bytes) -> npt.NDA
 
 
 class Shuffle:
-    """Takes rows of whole numbers, an array (rows, columns) at a time, and hands them out in a random order.
+    """Takes rows of whole numbers, one array (rows, columns) at a time, and returns them in a random order.
 
-    ``folder`` is for temporary files; whoever gives it removes it, with all that is left there. Only rows that may be published
-    are to be given to it.
+    ``folder`` is for temporary files. The caller removes it with everything in it. Add only rows that may be published.
     """
 
     def __init__(self, folder: Path, columns: int, *, memory: int | None = None,
@@ -66,7 +65,7 @@ class Shuffle:
         self.rows = 0
 
     def add(self, rows: Rows) -> None:
-        """Take the next rows."""
+        """Add rows."""
         self._kept.append(rows)
         self._bytes += rows.nbytes
         self.rows += len(rows)
@@ -74,7 +73,7 @@ class Shuffle:
             self._spill()
 
     def blocks(self) -> Iterator[Rows]:
-        """All rows in a random order; once, after the last row was added."""
+        """All rows in a random order. Call this once, after adding the last row."""
         if not self._files:
             rows = self._taken()
             yield rows[random_order(len(rows), self._random_bytes)]

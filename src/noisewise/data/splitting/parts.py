@@ -1,16 +1,16 @@
-"""Which part of a table each row belongs to, without a look at its values (P1 of privacy/sensitivity/partition.md).
+"""Which part of a table each row belongs to, independently of its values (P1 of privacy/sensitivity/partition.md).
 
-Where the number of rows is public, parts are of equal size: a uniformly random permutation is dealt out. Where it is not, or
-where a person has several rows, each person is put into a part independently of all others; so is each row of a large table,
-where equal sizes gain nothing.
+If the number of rows is public, parts have equal sizes: a uniformly random permutation is dealt out. If it is not, or if a person
+can have several rows, each person gets a part independently of all others. So does each row of a large table, where equal sizes
+gain nothing.
 
-On a cluster a machine that fails is replaced by another, which reads its rows again. Were parts drawn anew then, some of its rows
-could end up in two parts. So a key is drawn once, where noise is drawn, and parts follow from it by a cryptographic function: for
-whoever does not know the key they are as good as independent random draws. The key is forgotten with the release. Rows are told
-apart by the piece of the table that they are in and their position there, units by their identifier. No two rows (units) have
-the same label, and labels are all that the function sees; so, whatever the table, each row (unit) has a part of its own,
-independently of all others, and P1 holds. A number modulo the number of parts is not exactly uniform, but it has the same law for
-everyone, which is all that the coupling of P1 uses.
+On a cluster, a machine that fails is replaced by another, which reads its rows again. If parts were then drawn again, some rows
+could end up in two parts. So a key is drawn once, on the machine that draws the noise, and parts follow from it by a
+cryptographic function. To anyone without the key they look like independent random draws. The key is discarded after the release.
+The label of a row is its piece of the table and its position there, the label of a unit its identifier. No two rows (units) have
+the same label, and the function sees only labels. So, whatever the table, each row (unit) gets its part independently of all
+others, and P1 holds. A number modulo the number of parts is not exactly uniform, but it has the same law for everyone, which is
+all that the coupling of P1 uses.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ from noisewise.data.splitting.units import encode_units
 Parts = npt.NDArray[np.int64]
 
 LARGEST_BALANCED: Final = 1000
-"""With more rows per part than this each is put into a part independently: sizes then differ by some per cent, which costs
+"""With more rows per part than this, each row gets a part independently. Sizes then differ by a few per cent, which costs
 nothing, and no permutation of all rows is needed."""
 KEY_BYTES: Final = 32
 _NUMBER: Final = np.dtype("<u8")
 
 
 def balanced_parts(rows: int, parts: int, random_bytes: RandomBytes = system_bytes) -> Parts:
-    """The part of each row: sizes differ by one at most, and every such split is equally likely.
+    """The part of each row. Sizes differ by at most one, and every such split is equally likely.
 
     >>> np.bincount(balanced_parts(7, 3)).tolist()
     [3, 2, 2]
@@ -49,9 +49,9 @@ def balanced_parts(rows: int, parts: int, random_bytes: RandomBytes = system_byt
 
 
 def independent_parts(rows: int, parts: int, random_bytes: RandomBytes = system_bytes) -> Parts:
-    """A part for each row, all equally likely, independently of all others.
+    """A part for each row, uniformly distributed and independent of all others.
 
-    A random number of 32 bits is taken modulo the number of parts; numbers from the last, incomplete cycle are drawn again.
+    It is a random 32-bit number modulo the number of parts. Numbers from the last, incomplete cycle are drawn again.
     """
     found = np.frombuffer(random_bytes(4 * rows), dtype=np.uint32).copy()
     last = np.uint32(2**32 - 2**32 % parts - 1)
@@ -61,60 +61,64 @@ def independent_parts(rows: int, parts: int, random_bytes: RandomBytes = system_
 
 
 class Split(ABC):
-    """Says, batch by batch, in which part each row is."""
+    """Assigns rows to parts, batch by batch."""
 
     @abstractmethod
     def parts_of(self, rows: int, units: pa.Array | None) -> Parts:
         """The part of each of the next rows."""
 
     def finish(self) -> None:
-        """To be called after the last row; most take any number of rows."""
+        """Call this after the last row. Most splits accept any number of rows."""
         return None
 
 
 class GivenSplit(Split):
-    """Parts that were decided before: those of made-up tables that are audited."""
+    """Parts decided in advance, as in audits of synthetic tables."""
 
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
         self._done = 0
 
     def parts_of(self, rows: int, units: pa.Array | None) -> Parts:
+        """The given parts of the next rows."""
         first, self._done = self._done, self._done + rows
         if self._done > len(self._parts):
             raise other_number_of_rows()
         return self._parts[first:self._done]
 
     def finish(self) -> None:
+        """Refuse a table with too few rows."""
         if self._done != len(self._parts):
             raise other_number_of_rows()
 
 
 class BalancedSplit(GivenSplit):
-    """Equal parts of a table whose number of rows is known."""
+    """Parts of equal size, for a table whose number of rows is known."""
 
     def __init__(self, rows: int, parts: int) -> None:
         super().__init__(balanced_parts(rows, parts))
 
 
 class RowSplit(Split):
-    """Each row on its own."""
+    """Each row separately."""
 
     def __init__(self, parts: int) -> None:
         self._count = parts
 
     def parts_of(self, rows: int, units: pa.Array | None) -> Parts:
+        """An independent random part for each row."""
         return independent_parts(rows, self._count)
 
 
 class UnitSplit(Split):
-    """All rows of one unit in one part; rows without an identifier are one unit together."""
+    """All rows of a unit in one part. Rows without an identifier form one unit."""
 
     def __init__(self, parts: int) -> None:
         self._count = parts
         self._known: dict[Hashable, int] = {}
 
     def parts_of(self, rows: int, units: pa.Array | None) -> Parts:
+        """The part of each row's unit, drawn when the unit first appears."""
         codes, names = encode_units(units)
         new = [name for name in names if name not in self._known]
         self._known.update(zip(new, independent_parts(len(new), self._count).tolist(), strict=True))
@@ -122,7 +126,7 @@ class UnitSplit(Split):
 
 
 class KeyedRowSplit(Split):
-    """Each row on its own, by its piece of the table, its batch and its place in the batch."""
+    """Each row separately, by its piece of the table, its batch and its place in the batch."""
 
     def __init__(self, key: bytes, piece: int, parts: int) -> None:
         self._secret = key + piece.to_bytes(8, "little")
@@ -130,20 +134,22 @@ class KeyedRowSplit(Split):
         self._batch = 0
 
     def parts_of(self, rows: int, units: pa.Array | None) -> Parts:
+        """The part of each row, from the key and the row's place."""
         label = self._secret + self._batch.to_bytes(8, "little")
         self._batch += 1
         return _modulo(hashlib.shake_256(label).digest(_NUMBER.itemsize * rows), self._count)
 
 
 class KeyedUnitSplit(Split):
-    """All rows of one unit in one part, wherever they are; rows without an identifier are one unit together."""
+    """All rows of a unit in one part, wherever they are. Rows without an identifier form one unit."""
 
     def __init__(self, key: bytes, parts: int) -> None:
         self._key, self._count = key, parts
 
     def parts_of(self, rows: int, units: pa.Array | None) -> Parts:
+        """The part of each row's unit, from the key and the identifier."""
         codes, names = encode_units(units)
-        # Identifiers of one column have one type, in which different ones are written differently.
+        # Identifiers of one column have one type, so different ones have different reprs.
         drawn = b"".join(hashlib.blake2b(repr(name).encode(), key=self._key, digest_size=_NUMBER.itemsize).digest()
                          for name in names)
         return _modulo(drawn, self._count)[codes]

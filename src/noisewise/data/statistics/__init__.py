@@ -1,4 +1,4 @@
-"""What is summed up of the rows, one file for each kind of release: bounded row by row, exact, and the same however rows are cut.
+"""The sums over rows, one file for each kind of release: bounded row by row, exact, and independent of how rows are batched.
 
-Releases of kind adassp and binary are made of the Gram matrix too; `averaged` is an option of it, from the literature.
+Kinds adassp and binary use the Gram matrix too. `averaged` is an option of gram, from the literature.
 """

@@ -1,21 +1,21 @@
 """The Gram statistic of rows averaged in random groups (paper 002, Appendix B.1), from the literature.
 
-Which rows share a group may not depend on their values, and not on the order of a file either: files are sorted, and one changed
-value moves all rows behind it. So the groups come from a uniformly random permutation (A3 of privacy/sensitivity/averaged.md),
-drawn from the operating system's randomness and never kept.
+Groups must not depend on the values of rows, nor on the order of a file: files are sorted, and one changed value moves all rows
+behind it. So groups come from a uniformly random permutation (A3 of privacy/sensitivity/averaged.md), drawn from the operating
+system's randomness and never kept.
 
-The number of rows must be known before they can be put into groups. Most sources know it (Parquet footers, tables in memory); a
-CSV file is counted in a pass of its own; a stream that can be read only once is held in memory.
+Grouping rows requires their number. Most sources know it (Parquet footers, tables in memory). The rows of a CSV file are counted
+in a separate pass, and a stream that can be read only once is held in memory.
 
-Memory: the sums of the groups, 8 bytes times columns times rows/k, and up to 32 bytes for each row while the groups are
-drawn. One thread reads the rows and another adds them up, in their order.
+Memory: the sums of the groups, which is 8 bytes times columns times rows/k, and up to 32 bytes for each row while the groups are
+drawn. One thread reads the rows and another adds them up, in order.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -24,7 +24,7 @@ from noisewise.arrays import Array
 from noisewise.checks import is_whole
 from noisewise.data.block import Piece
 from noisewise.data.columns import require_columns, wanted_columns
-from noisewise.data.exact import BLOCK_ROWS, GRID_BITS, PRODUCT_BITS, VALUE_BITS, Integers
+from noisewise.data.exact import BLOCK_ROWS, GRID_BITS, PRODUCT_BITS, VALUE_BITS, BigIntegers, Integers
 from noisewise.data.passes import RowWorker, share_batches
 from noisewise.data.plan import Plan
 from noisewise.data.reading import count_rows, readable_twice
@@ -38,7 +38,7 @@ from noisewise.schema.schema import Schema
 from noisewise.words import leave_out
 
 LARGEST_GROUP: Final = 1 << 16
-"""Rows of a group. Its sums are then at most 2**36, so that their upper halves fit the exact products below."""
+"""The most rows in a group. Its sums are then at most 2**36, so that their upper halves fit the exact products below."""
 
 _HALF_BITS: Final = 16
 _LOW_HALF: Final = (1 << _HALF_BITS) - 1
@@ -46,11 +46,11 @@ _LOW_HALF: Final = (1 << _HALF_BITS) - 1
 Groups = npt.NDArray[np.int64]
 
 
-def averaged_gram_sum(source: Any, schema: Schema, basis: Basis, group: int, *, run: Run = DEFAULT,
+def averaged_gram_sum(source: object, schema: Schema, basis: Basis, group: int, *, run: Run = DEFAULT,
                       groups: Groups | None = None) -> AveragedGramSum:
-    """Sum (1/k)(Σa)(Σa)ᵀ over random groups of ``group`` rows; the arguments are those of `gram_sum`.
+    """Sum (1/k)(Σa)(Σa)ᵀ over random groups of ``group`` rows. The other arguments are those of `gram_sum`.
 
-    ``groups`` is for tests: the group of each row, instead of a random one.
+    ``groups``, for tests, gives the group of each row instead of a random one.
 
     >>> schema = Schema.from_dict({"adjacency": "replace-one", "columns": {"age": {"bounds": [0, 100]}}})
     >>> averaged_gram_sum({"age": np.full(3, 75.0)}, schema, Basis.of(schema), 2).to_grid() / 2**16
@@ -70,16 +70,16 @@ def averaged_gram_sum(source: Any, schema: Schema, basis: Basis, group: int, *, 
 
 def _check(schema: Schema, group: int) -> None:
     if not is_whole(group, 2, LARGEST_GROUP):
-        raise DataError(f"rows are averaged in groups of 2 to {LARGEST_GROUP}", found=repr(group),
-                        remedy="give a smaller group; ten rows already make averages nearly normal")
+        raise DataError(f"rows can be averaged in groups of 2 to {LARGEST_GROUP}", found=repr(group),
+                        remedy="use a smaller group; averages of ten rows are already nearly normal")
     if not schema.rows_are_public:
-        raise DataError("rows can be averaged only where a row is a unit and the number of rows is public", argument="average",
+        raise DataError("rows can be averaged only if each row is a unit and the number of rows is public", argument="average",
                         found=f"adjacency {schema.adjacency}, unit {schema.unit.to_dict()!r}",
                         remedy='declare adjacency = "replace-one" and unit = "row", or ' + leave_out("average"))
 
 
 def random_groups(rows: int, group: int, random_bytes: RandomBytes = system_bytes) -> Groups:
-    """The group of each row: ``group`` rows each, the last one may have fewer; every such grouping is equally likely.
+    """The group of each row. All groups have ``group`` rows, except perhaps the last. All such groupings are equally likely.
 
     >>> np.bincount(random_groups(5, 2)).tolist()
     [2, 2, 1]
@@ -91,20 +91,20 @@ def random_groups(rows: int, group: int, random_bytes: RandomBytes = system_byte
 
 @dataclass(frozen=True, eq=False)
 class AveragedGramSum:
-    """Σ_groups (1/k)(Σa)(Σa)ᵀ in exact parts: the matrix of the full groups' sums and that of a smaller one, undivided."""
+    """Σ_groups (1/k)(Σa)(Σa)ᵀ in exact parts, before division: the matrix of the full groups and that of a smaller last group."""
 
     basis_names: tuple[str, ...]
     rows: int
     group: int
     sums: tuple[int, ...]
     """Σu over all rows, in units of 2**-20."""
-    full: npt.NDArray[Any]
-    """Python integers in units of 2**-40: the groups of ``group`` rows."""
-    last: npt.NDArray[Any]
+    full: BigIntegers
+    """The groups of ``group`` rows, in units of 2**-40."""
+    last: BigIntegers
     """The same for the last group if it is smaller, else zeros."""
 
     def to_grid(self) -> Integers:
-        """The statistic, divided by the sizes of the groups and only then rounded down to whole multiples of 2**-16."""
+        """The statistic, divided by the sizes of the groups and then rounded down to whole multiples of 2**-16."""
         size = len(self.basis_names)
         rest = self.rows % self.group or self.group
         grid: Integers = np.zeros((size, size), dtype=np.int64)
@@ -116,7 +116,7 @@ class AveragedGramSum:
 
 
 class GroupSums:
-    """The sums of u over each group, as whole numbers of 2**-20; memory is the number of groups times the columns."""
+    """The sums of u over each group, in units of 2**-20. Memory grows with the number of groups times columns."""
 
     def __init__(self, columns: int, groups: Groups, group: int) -> None:
         self._groups, self._group = groups, group
@@ -124,7 +124,7 @@ class GroupSums:
         self._rows = 0
 
     def add(self, values: Array) -> None:
-        """Add the next rows: one column of ``values`` each."""
+        """Add rows, one per column of ``values``."""
         first, self._rows = self._rows, self._rows + values.shape[1]
         if self._rows > len(self._groups):
             raise other_number_of_rows()
@@ -133,7 +133,7 @@ class GroupSums:
             np.add.at(sums, places, column)  # whole numbers below 2**53: exact
 
     def gram(self, names: Sequence[str]) -> AveragedGramSum:
-        """The exact matrix, once every row has been added."""
+        """The exact matrix, after every row has been added."""
         if self._rows != len(self._groups):
             raise other_number_of_rows()
         full = self._rows // self._group
@@ -142,11 +142,11 @@ class GroupSums:
                                last=_exact_gram(self._sums[:, full:]))
 
 
-def _exact_gram(sums: Array) -> npt.NDArray[Any]:
+def _exact_gram(sums: Array) -> BigIntegers:
     """``sums @ sums.T`` in Python integers, for whole numbers of at most 2**36.
 
-    Each number is split into halves, s = 2**16 high + low with |high| ≤ 2**20 and 0 ≤ low < 2**16: products of 8192 groups
-    then stay within 2**53 and are exact in double precision, in whatever order. Sums over blocks are kept in 64-bit integers.
+    Each number is split into halves, s = 2**16 high + low with |high| ≤ 2**20 and 0 ≤ low < 2**16. Products over 8192 groups then
+    stay within 2**53 and are exact in double precision, in any order. Sums over blocks are 64-bit integers.
     """
     size, count = sums.shape
     high_high, high_low, low_low = (np.zeros((size, size), dtype=np.int64) for _ in range(3))
@@ -157,7 +157,7 @@ def _exact_gram(sums: Array) -> npt.NDArray[Any]:
         high_low += (high @ low.T).astype(np.int64)
         low_low += (low @ low.T).astype(np.int64)
     upper, mixed = high_high.astype(object), high_low.astype(object) + high_low.T.astype(object)
-    total: npt.NDArray[Any] = upper * (1 << 2 * _HALF_BITS) + mixed * (1 << _HALF_BITS) + low_low.astype(object)
+    total: BigIntegers = upper * (1 << 2 * _HALF_BITS) + mixed * (1 << _HALF_BITS) + low_low.astype(object)
     return total
 
 

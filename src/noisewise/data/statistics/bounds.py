@@ -1,6 +1,6 @@
-"""How many cells of a column lie at and between the points of a public grid: exact counts, in one pass and constant memory.
+"""Counts of the cells of a column at and between the points of a public grid: exact, in one pass and constant memory.
 
-A missing cell is left out, and one beyond the grid counts as its outermost point: public rules, so that no cell can fail.
+By public rules, so that no cell can fail, a missing cell is left out and one beyond the grid counts as its outermost point.
 """
 
 from __future__ import annotations
@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -28,17 +27,17 @@ Counts = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class GridCounts:
-    """For each column 2m + 1 counts on a grid of m points: below the first, at it, between it and the second, at that, …
+    """For each column, 2m + 1 counts on a grid of m points: below the first, at it, between it and the second, at that, …
 
-    ``rows`` is the number of rows of the table, whatever their cells hold.
+    ``rows`` is the number of rows of the table, including those with missing cells.
     """
 
     columns: dict[str, Counts]
     rows: int
 
 
-def grid_counts(source: Any, columns: Sequence[str], grid: Array, unit: Unit, *, run: Run = DEFAULT) -> GridCounts:
-    """Count the cells of these columns; of each unit only the first rows count, as in `gram_sum`.
+def grid_counts(source: object, columns: Sequence[str], grid: Array, unit: Unit, *, run: Run = DEFAULT) -> GridCounts:
+    """Count the cells of these columns. Only the first rows of each unit count, as in `gram_sum`.
 
     >>> grid_counts({"x": [-7.0, 1.0, 1.5, 9.0, None]}, ["x"], np.array([0.0, 1.0, 2.0]), Unit()).columns["x"]
     array([0, 1, 0, 1, 1, 1, 0])
@@ -51,7 +50,7 @@ def grid_counts(source: Any, columns: Sequence[str], grid: Array, unit: Unit, *,
 
 
 class _Counter:
-    """Counts the rows, and the cells of each column."""
+    """Counts rows, and the cells of each column."""
 
     def __init__(self, columns: tuple[str, ...], grid: Array, unit: str | None, limit: UnitLimit | None) -> None:
         self._columns, self._grid, self._unit, self._limit = columns, grid, unit, limit
@@ -73,6 +72,6 @@ def _places(column: pa.Array, keep: Flags | None, grid: Array) -> Counts:
     """The counts of one batch."""
     cells = numbers(column).astype(np.float64)
     cells = cells[~np.isnan(cells) if keep is None else keep & ~np.isnan(cells)].clip(grid[0], grid[-1])
-    # Two for each point to the left of a cell, and one more if the cell is a point itself.
+    # Two places for each point to the left of a cell, and one more if the cell is itself a point.
     left = np.searchsorted(grid, cells, "left")
     return np.bincount(2 * left + (grid[left] == cells), minlength=2 * len(grid) + 1)

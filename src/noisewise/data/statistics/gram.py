@@ -1,15 +1,14 @@
-"""The Gram statistic of a table: the sum of a aᵀ over its rows, a = (1, u), in one pass and constant memory.
+"""The Gram statistic of a table: the sum of a aᵀ over its rows, where a = (1, u), in one pass and constant memory.
 
-Every scaled value is rounded to a multiple of 2**-20 before it is summed, and sums are exact: see `noisewise.data.exact`. The
-result is therefore the same whatever the source, the batches and the number of threads or machines, and one row changes it by
-exactly what that row's own rounded values say.
+Every scaled value is rounded to a multiple of 2**-20 before it is summed, and sums are exact (see `noisewise.data.exact`). So the
+result does not depend on the source, the batches or the number of threads or machines, and one row changes it by exactly what its
+own rounded values contribute.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -24,10 +23,10 @@ from noisewise.schema.basis import Basis
 from noisewise.schema.schema import Schema
 
 
-def gram_sum(source: Any, schema: Schema, basis: Basis, *, run: Run = DEFAULT) -> GramSum:
-    """Sum a aᵀ over the rows of a source (or of anything that `open_source` takes).
+def gram_sum(source: object, schema: Schema, basis: Basis, *, run: Run = DEFAULT) -> GramSum:
+    """Sum a aᵀ over the rows of a source, or of anything that `open_source` takes.
 
-    With a unit column one thread sums up, in the order of the rows. A function that hears of progress is told of rows.
+    With a unit column, one thread sums up, in the order of the rows. Progress is in rows.
 
     >>> import numpy as np
     >>> schema = Schema.from_dict({"adjacency": "replace-one", "columns": {"age": {"bounds": [0, 100]}}})
@@ -55,7 +54,7 @@ class GramSum(ExactSum):
 
 
 class Accumulator(Total):
-    """Adds up the upper triangles of the Gram matrices of blocks; belongs to one thread."""
+    """Adds up the upper triangles of the Gram matrices of blocks, in one thread."""
 
     def __init__(self, size: int) -> None:
         super().__init__(size, size)
@@ -67,7 +66,7 @@ class Accumulator(Total):
         self._rows += rows
 
     def sum(self, names: Sequence[str], order: npt.NDArray[np.intp]) -> GramSum:
-        """What was added, with the columns in the order of the basis."""
+        """The total, with the columns in the order of the basis."""
         high, low = (np.triu(part) + np.triu(part, 1).T for part in self.parts)
         high[0, 0], low[0, 0] = self._rows, 0
         chosen = np.ix_(order, order)

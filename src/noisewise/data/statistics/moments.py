@@ -1,8 +1,8 @@
-"""The sums of a `moments` release: of all monomials of some degrees in the predictors, alone or times the response, in one pass.
+"""The sums of a `moments` release: sums of all monomials of some degrees in the predictors, alone or times the response.
 
-As for the Gram matrix all sums are exact. A monomial of order one or two is a product of two values of a row; one of higher order
-is the product of two factors that are monomials themselves, each rounded to a whole multiple of 2**-20 (M5 of
-`noisewise/privacy/sensitivity/moments.md`).
+It takes one pass. All sums are exact, as for the Gram matrix. A monomial of order one or two is a product of two values of a row.
+One of higher order is the product of two factors that are themselves monomials, each rounded to a whole multiple of 2**-20 (M5
+of `noisewise/privacy/sensitivity/moments.md`).
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial, reduce
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -28,13 +28,13 @@ from noisewise.schema.moment_blocks import ROWS, MomentBlock
 from noisewise.schema.schema import Schema
 
 WORKSPACE: Final = 2**20
-"""Numbers in one list of factors."""
+"""The most numbers in one list of factors."""
 
 
-def moments_sum(source: Any, schema: Schema, basis: Basis, blocks: Sequence[str], *, run: Run = DEFAULT) -> MomentsSum:
-    """Sum the monomials of the named blocks over the rows of a source; the other arguments are those of `gram_sum`.
+def moments_sum(source: object, schema: Schema, basis: Basis, blocks: Sequence[str], *, run: Run = DEFAULT) -> MomentsSum:
+    """Sum the monomials of the named blocks over the rows of a source. The other arguments are those of `gram_sum`.
 
-    ``basis`` has the constant first and the response last. A declared norm bound is that of the predictors alone.
+    ``basis`` has the constant first and the response last. A declared norm bound applies to the predictors only.
 
     >>> schema = Schema.from_dict({"adjacency": "replace-one", "columns": {
     ...     "age": {"bounds": [0, 100]}, "visits": {"bounds": [0, 10]}}})
@@ -50,7 +50,7 @@ def moments_sum(source: Any, schema: Schema, basis: Basis, blocks: Sequence[str]
 
 
 def _plan(basis: Basis) -> Plan:
-    """As for a Gram matrix, but the norm that is clipped is that of the predictors: all columns but the last."""
+    """The plan of a Gram matrix, except that the norm bound applies only to the predictors: all columns except the last."""
     plan, bound = Plan.of(basis), basis.schema.norm_bound
     clipped = Basis(basis.schema, basis.columns[:-1]).norm_clipped
     return replace(plan, norm=NormBound.of(plan.order[1:-1], bound) if clipped and bound is not None else None)
@@ -58,13 +58,14 @@ def _plan(basis: Basis) -> Plan:
 
 @dataclass(frozen=True, eq=False)
 class MomentsSum:
-    """The exact sums of the monomials of some blocks, one after the other; the first number is that of the rows."""
+    """The number of rows, then the exact sums of the monomials of some blocks, one block after the other."""
 
     exact: ExactSum
     products: Products
 
     @property
     def rows(self) -> int:
+        """The number of rows in the sums."""
         return int(self.exact.high[0])
 
     def to_blocks(self) -> dict[str, Integers]:
@@ -74,7 +75,7 @@ class MomentsSum:
 
 
 class Products:
-    """How each monomial is computed: as one of the products of two lists of factors."""
+    """Computes each monomial as a product of two factors, one from each of two lists."""
 
     def __init__(self, blocks: tuple[MomentBlock, ...], predictors: int) -> None:
         self.blocks = blocks
@@ -86,7 +87,7 @@ class Products:
         self._counts_rows = np.repeat([name == ROWS for name in self.names], self.sizes)
 
     def _places_of(self, block: MomentBlock, predictors: int) -> npt.NDArray[np.intp]:
-        """Where each monomial is in the matrix of all products: its first predictors are one factor, its last the other."""
+        """The place of each monomial in the matrix of all products. Its first predictors form one factor, the rest the other."""
         first, second = block.halves()
         monomials = block.monomials(predictors)
         rows, columns = (_codes(self.monomials[degree], predictors) for degree in (first, second))
@@ -94,7 +95,7 @@ class Products:
         return np.searchsorted(rows, at_row) * len(columns) + np.searchsorted(columns, at_column)
 
     def sums(self, x: Array, y: Array, rows: int) -> Array:
-        """The number of rows, and the sum of each monomial over columns of values in units of 2**-20; in units of 2**-40."""
+        """The number of rows and the sum of each monomial, in units of 2**-40, over columns of values in units of 2**-20."""
         step = max(1, WORKSPACE // max(map(len, self.monomials.values())))
         found = sum(self._sums(x[:, start:stop], y[start:stop]) for start, stop in slices(x.shape[1], step))
         return np.append(rows * ONE * ONE, np.where(self._counts_rows, rows * ONE * ONE, found))
@@ -110,7 +111,7 @@ class Products:
 
 
 def _codes(monomials: npt.NDArray[np.intp], predictors: int) -> npt.NDArray[np.intp]:
-    """Each monomial as a number, in the order of the monomials: its predictors are the digits."""
+    """Each monomial as a number whose digits are its predictors, in the order of the monomials."""
     codes = np.zeros(len(monomials), dtype=np.intp)
     for digits in monomials.T:
         codes = codes * predictors + digits
@@ -118,7 +119,7 @@ def _codes(monomials: npt.NDArray[np.intp], predictors: int) -> npt.NDArray[np.i
 
 
 def _factors(monomials: npt.NDArray[np.intp], x: Array, y: Array | None = None) -> Array:
-    """Monomials of degree 0 to 3, or of 0 to 2 times the response: of two values exact until it is rounded, of three nearly."""
+    """Monomials of degree 0 to 3, or 0 to 2 times the response. Before rounding, products of two values are exact."""
     values = [x[places] for places in monomials.T]
     if y is not None:
         values.insert(0, np.broadcast_to(y, (len(monomials), len(y))))

@@ -1,10 +1,9 @@
-"""The moments of each part's rows, in one pass: what the regressions within the parts are computed from."""
+"""The moments of each part's rows, in one pass. The regressions within the parts are computed from them."""
 
 from __future__ import annotations
 
 from contextlib import closing
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -25,22 +24,22 @@ from noisewise.schema.schema import Schema
 
 @dataclass(frozen=True, eq=False)
 class PartMoments:
-    """Of each part: its rows, and the sums of products of (predictors, response) relative to ``shift``."""
+    """For each part, its number of rows, and the sums of products of (predictors, response) relative to ``shift``."""
 
     counts: Array
     products: Array
     shift: Array
     rows: int
-    """Of the table, those included that were left out of the sums; where the number is not public a cluster counts others."""
+    """The number of rows, including those left out of the sums (except on a cluster, if the number of rows is not public)."""
     balanced: bool
 
 
-def part_moments(source: Any, schema: Schema, design: Design, parts: int, *, split: Split | None = None,
+def part_moments(source: object, schema: Schema, design: Design, parts: int, *, split: Split | None = None,
                  run: Run = DEFAULT) -> PartMoments:
     """Read the rows once and sum up the products of each part's columns.
 
-    ``schema`` is as declared; ``design`` was read with stand-ins for unknown bounds (`noisewise.schema.partition`). ``split`` is
-    given where a release is audited, and is random otherwise.
+    ``schema`` is as declared; ``design`` has placeholders for unknown bounds (`noisewise.schema.partition`). ``split`` is random
+    unless an audit provides one.
     """
     opened = open_source(source)
     recipe = Recipe(schema, design)
@@ -54,11 +53,11 @@ def part_moments(source: Any, schema: Schema, design: Design, parts: int, *, spl
     opened, limit = limit_units(opened, schema.unit, wanted)
     if split is None and not balanced and isinstance(opened, ClusterSource):
         counts, products, shift = sums_of_parts(opened, wanted, recipe, parts, schema.unit.column, run)
-        # How many rows were left out because of a missing cell is not public, even where the number of rows is.
+        # The number of rows left out because of a missing cell is not public, even if the number of rows is.
         return PartMoments(counts, products, shift, int(counts.sum()) if rows is None else rows, balanced=False)
     if split is None:
         split = _split(schema, parts, rows if balanced else None)
-    # Rows are summed up in the order of a file; where there is no such order, in one of their own.
+    # Rows are summed in the order of the file or, if there is no such order, in one that depends on their contents.
     sums = WaitingParts(parts, recipe) if isinstance(opened, UnorderedSource) else PartSums(parts, recipe)
     total = 0
     with (reporting(run, opened.rows) as counter, blas().limit(limits=1, user_api="blas"), np.errstate(all="ignore"),

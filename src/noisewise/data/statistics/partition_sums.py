@@ -1,12 +1,11 @@
-"""The sums of each part's rows: how the columns of a regression are made of cells, and buffers in which rows wait.
+"""The sums of each part's rows: how cells become the columns of a regression, and buffers in which rows wait.
 
-Nothing here is exact, and nothing needs to be: whatever a part's rows give is clipped later. What matters is that the numbers of
-a part depend on its own rows and their order among themselves, to the last bit, and on nothing else (P2 of
-privacy/sensitivity/partition.md). So rows wait in a buffer of their part, and are multiplied when it is full: how the table was
-cut into batches makes no difference.
+Nothing here is exact or needs to be, because the results are clipped later. But to the last bit, the numbers of a part must
+depend only on its own rows and their relative order (P2 of privacy/sensitivity/partition.md). So rows wait in a buffer for their
+part and are multiplied when it is full, which makes the result independent of how the table was cut into batches.
 
-Columns are taken relative to the mean of the part's first rows, where there is an intercept: years and identifiers of millions
-would otherwise leave few digits for differences.
+With an intercept, columns are taken relative to the mean of the part's first rows. Otherwise years, or identifiers in the
+millions, would leave few digits for differences.
 """
 
 from __future__ import annotations
@@ -26,13 +25,13 @@ from noisewise.schema.polynomial import Product
 from noisewise.schema.schema import Schema
 
 BUFFER_NUMBERS: Final = 1 << 22
-"""So many numbers wait in the buffers of all parts together."""
+"""The most numbers in the buffers of all parts together."""
 SMALLEST_BUFFER, LARGEST_BUFFER = 8, 512
-"""Rows of one part's buffer."""
+"""Limits for the rows of one part's buffer."""
 
 
 class Recipe:
-    """How the columns of the design are made of the cells of a row."""
+    """Turns the cells of a row into the columns of the design."""
 
     def __init__(self, schema: Schema, design: Design) -> None:
         both = np.column_stack([design.features, design.target])
@@ -47,7 +46,7 @@ class Recipe:
         self.columns = [column.name for column in declared]
 
     def values(self, batch: pa.RecordBatch) -> tuple[Array, Flags]:
-        """The products of each row that the design is made of, and which rows are kept; each row by itself."""
+        """The products that make up the design, and flags of the rows to keep. Each row is treated separately."""
         keep = np.ones(batch.num_rows, dtype=bool)
         scaled: dict[str, Array] = {}
         for column in self.numbers:
@@ -62,7 +61,7 @@ class Recipe:
         codes = {reader.column.name: reader.codes(batch.column(reader.column.name)) for reader in self.categories}
         for found in codes.values():
             keep &= found != DROPPED
-        result = np.empty((len(self.products), batch.num_rows))  # column by column in memory: faster from here on
+        result = np.empty((len(self.products), batch.num_rows))  # column by column in memory, which is faster from here on
         for index, product in enumerate(self.products):
             result[index] = self._product(product, scaled, codes)
         return result.T, keep
@@ -89,7 +88,7 @@ def _chebyshev(value: Array, degree: int) -> Array:
 
 
 class PartSums:
-    """Takes the rows of all parts, in the order of a file, and sums up each part's."""
+    """Sums up the rows of each part, in the order of a file."""
 
     def __init__(self, parts: int, recipe: Recipe) -> None:
         width, size = recipe.weights.shape
@@ -105,7 +104,7 @@ class PartSums:
         self._products = np.zeros((parts, size, size))
 
     def add(self, values: Array, belongs: npt.NDArray[np.int64]) -> None:
-        """Add rows to the parts that they belong to; -1 is none."""
+        """Add rows to the parts they belong to; -1 is none."""
         order = np.argsort(belongs.astype(np.int16 if len(self._filled) < 2**15 else np.int32), kind="stable")  # narrow is fast
         ordered = np.take(values.T, order, axis=1)
         left_out = int(np.count_nonzero(belongs < 0))
@@ -135,6 +134,7 @@ class PartSums:
         self._filled[part] = 0
 
     def finished(self) -> tuple[Array, Array, Array]:
+        """The counts, products and shifts of all parts, after the last row."""
         for part, filled in enumerate(self._filled):
             if filled:
                 self._multiply(part)

@@ -1,21 +1,20 @@
-"""The moments of parts whose rows arrive in an order that other people's rows may have a say in.
+"""The moments of parts whose rows arrive in an order that other people's rows may affect.
 
-A database or a cluster hands out rows as it likes: which of a part's rows comes first may depend on how many rows others have,
-and a floating-point sum depends on the order of its terms. So rows wait until all of their part are there, and are then put into
-an order of their own contents. Rows that are equal to the last bit may change places; the sums are the same. So P2 of
+A database or a cluster returns rows in any order. Which of a part's rows comes first may depend on how many rows others have, and
+a floating-point sum depends on the order of its terms. So rows wait until the whole part is there, and are then sorted by their
+contents. Rows that are equal to the last bit may change places, but the sums stay the same. So P2 of
 privacy/sensitivity/partition.md holds: a part's numbers are a function of its rows alone.
 
-On a cluster each piece of the table deals out its rows by a secret key (`noisewise.data.splitting.parts`), a machine gathers the
-rows of some parts, and only sums come back. Two things could still break the promise, and are checked before anything is made of
-the sums:
+On a cluster, each piece of the table deals out its rows by a secret key (`noisewise.data.splitting.parts`), a machine gathers the
+rows of some parts, and only sums come back. Two things could still break the promise, and are checked before the sums are used:
 
-- A piece is read again, because a machine was lost, and its rows come in another order or are others: some parts would have
-  rows of the first reading and some of the second, so that a row could be in two parts. Each reading leaves a digest of what it
-  dealt to every bucket, and all buckets must have seen the same digests. Rows that move to another piece when they are read
-  again are not noticed by this: that a table is a function of its files, up to the order of rows within a piece, is assumed.
-- Machines that round differently (another processor has other kernels of linear algebra): the same rows would give other last
-  bits on another machine, and which machine has which part may depend on the sizes of parts. Each machine sums up the same
-  made-up rows, and all must find the same bits.
+- A machine is lost, its piece is read again, and the rows are different or come in a different order. Then some parts would have
+  rows of the first reading and some of the second, so a row could be in two parts. Each reading leaves a digest of everything it
+  dealt in every bucket, and all buckets must have seen the same digests. This does not detect rows that move to another piece
+  when they are read again: a table is assumed to be a function of its files, up to the order of rows within a piece.
+- Machines round differently, because other processors have other linear algebra kernels. Then the last bits of a sum would depend
+  on the machine, and which machine has which part may depend on the sizes of parts. Each machine sums up the same made-up rows,
+  and all must find the same bits.
 """
 
 from __future__ import annotations
@@ -42,13 +41,13 @@ from noisewise.run import Run
 
 MOST_BUCKETS: Final = 200
 DIGESTS, ROUNDING = -2, -1
-"""Keys of records that are no parts; they come first."""
+"""Keys of records that are not parts. They come first."""
 _CELL: Final = np.dtype("<f8")
 _MIX: Final = np.uint64(0x9E3779B97F4A7C15)
 
 
 class WaitingParts:
-    """Takes the rows of all parts as they come, and sums up each part's when all are there; in the place of `PartSums`.
+    """Replaces `PartSums` for rows in any order: keeps the rows of each part, and sums them up when all are there.
 
     Memory: all rows, 8 bytes for each number of the regression.
     """
@@ -58,27 +57,28 @@ class WaitingParts:
         self._waiting: list[list[bytes]] = [[] for _ in range(parts)]
 
     def add(self, values: Array, belongs: npt.NDArray[np.int64]) -> None:
-        """Add rows to the parts that they belong to; -1 is none."""
+        """Add rows to the parts they belong to; -1 is none."""
         for part, content in _by_part(values, belongs):
             self._waiting[part].append(content)
 
     def finished(self) -> tuple[Array, Array, Array]:
+        """The counts, products and shifts of all parts, after the last row."""
         return _together(len(self._waiting), self._recipe,
                          ((part, _sums(self._recipe, own)) for part, own in enumerate(self._waiting) if own))
 
 
 def sums_of_parts(source: ClusterSource, wanted: Sequence[Wanted], recipe: Recipe, parts: int, unit: str | None,
                   run: Run) -> tuple[Array, Array, Array]:
-    """Counts, products and shifts of all parts, as `PartSums` finds them, of rows that stay where they are."""
+    """The counts, products and shifts of all parts, as from `PartSums`, for rows that stay on the cluster."""
     buckets = min(parts, MOST_BUCKETS)
     found = source.exchange(wanted, partial(_deal_rows, recipe, os.urandom(KEY_BYTES), parts, buckets, unit),
                             partial(_gather_parts, recipe), in_order=True, run=run)
     _require_one({content for _, key, content in found if key == DIGESTS},
-                 "rows must be the same each time they are read, and a machine was lost while they were dealt out",
-                 "start again; if that does not help, write the table to files first (df.write) and release it from there")
+                 "rows must be the same each time they are read; a machine was lost and they were not",
+                 "start again; if that does not help, write the table to files first (df.write) and release those")
     _require_one({content for _, key, content in found if key == ROUNDING},
-                 "machines that sum up parts must round alike, and those of this cluster have different processors",
-                 "use machines of one kind, or release the table from files on one machine")
+                 "the machines of a cluster must round alike; these have different processors",
+                 "use machines of the same type, or release the table from files on one machine")
     return _together(parts, recipe, ((part, content) for _, part, content in found if part >= 0))
 
 
@@ -89,7 +89,7 @@ def _require_one(found: set[bytes], rule: str, remedy: str) -> None:
 
 def _deal_rows(recipe: Recipe, key: bytes, parts: int, buckets: int, unit: str | None, piece: int,
                batches: Iterator[pa.RecordBatch]) -> Iterator[Record]:
-    """On a machine with rows: the numbers of each row, as bytes, to its part."""
+    """On a machine with rows: deal the numbers of each row, as bytes, to its part."""
     split = KeyedRowSplit(key, piece, parts) if unit is None else KeyedUnitSplit(key, parts)
     dealt = hashlib.blake2b()
     with np.errstate(all="ignore"):
@@ -105,7 +105,7 @@ def _deal_rows(recipe: Recipe, key: bytes, parts: int, buckets: int, unit: str |
 
 
 def _gather_parts(recipe: Recipe, records: Iterator[Record]) -> Iterator[Record]:
-    """On a machine that gathers: the sums of each part, and what must be the same everywhere."""
+    """On a machine that gathers: the sums of each part, and the digests that must be the same everywhere."""
     for bucket, own in groupby(records, key=itemgetter(0)):
         yield bucket, ROUNDING, _rounding(recipe)
         for part, rows in groupby(own, key=itemgetter(1)):
@@ -120,7 +120,7 @@ def _record_bytes(recipe: Recipe) -> int:
 
 
 def _by_part(values: Array, belongs: npt.NDArray[np.int64]) -> Iterator[tuple[int, bytes]]:
-    """The rows of each part one after the other, as bytes."""
+    """The rows of each part, as bytes."""
     order = np.argsort(belongs, kind="stable")
     ordered = np.ascontiguousarray(values[order], dtype=_CELL)
     parts, starts = np.unique(belongs[order], return_index=True)
@@ -143,7 +143,7 @@ def _sums_in_order(recipe: Recipe, rows: Array) -> bytes:
 
 
 def own_order(rows: Array) -> npt.NDArray[np.intp]:
-    """An order of rows by the bits of their numbers: by a mixture of all, and where that is the same, by one after the other."""
+    """An order of rows by the bits of their numbers: by a hash of all, and by one after the other where hashes are equal."""
     bits = rows.view(np.uint64)
     mixed = np.zeros(len(rows), dtype=np.uint64)
     for column in bits.T:
@@ -152,15 +152,15 @@ def own_order(rows: Array) -> npt.NDArray[np.intp]:
     order = np.argsort(mixed, kind="stable")
     later, earlier = order[1:], order[:-1]
     tied = mixed[later] == mixed[earlier]
-    if (bits[later[tied]] != bits[earlier[tied]]).any():  # a rare accident, or somebody's intention
+    if (bits[later[tied]] != bits[earlier[tied]]).any():  # a rare accident, or somebody's intent
         order = np.lexsort((*bits.T, mixed))
     return order
 
 
 def _rounding(recipe: Recipe) -> bytes:
-    """What this machine makes of rows that are the same everywhere."""
+    """A digest of this machine's sums over rows that are the same everywhere."""
     width = len(recipe.products)
-    count = 2 * LARGEST_BUFFER + 37  # full buffers and one that is not
+    count = 2 * LARGEST_BUFFER + 37  # two full buffers and a partial one
     rows = np.modf(np.arange(1.0, 1.0 + count * width).reshape(count, width) * 0.6180339887498949)[0]
     return hashlib.blake2b(_sums_in_order(recipe, rows)).digest()
 

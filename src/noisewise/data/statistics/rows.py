@@ -1,15 +1,15 @@
-"""Rows for a release of kind rows: scaled and clipped, given noise at once, and handed on.
+"""Rows for a release of kind rows: scaled, clipped, perturbed at once and handed on.
 
-A confidential cell is never written anywhere: what leaves the pass has its noise already. Rows are read twice, because the
-budget is charged before any noise is drawn: first only to see that they can be read to the end. A stream, which can be read only
-once, is read after the charge.
+A confidential cell is never written anywhere: everything that leaves the pass already has its noise. The budget is charged before
+any noise is drawn, so rows are read twice, the first time only to check that they can be read to the end. A stream can be read
+only once, and is read after the charge.
 """
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -32,8 +32,8 @@ Perturb: TypeAlias = Callable[[Grid, Grid], Grid]
 """From scaled numbers (columns, rows) and codes (columns, rows) to noisy rows."""
 
 
-def open_rows(data: Any, schema: Schema, run: Run = QUIET) -> tuple[Source, int | None]:
-    """The table and its number of rows, after all of it was read once; of a stream nothing is read, and it is not known."""
+def open_rows(data: object, schema: Schema, run: Run = QUIET) -> tuple[Source, int | None]:
+    """The table, and its number of rows after reading all of it once. A stream is not read, and its number is None."""
     source = open_source(data)
     wanted = wanted_columns(schema.columns, None)
     require_columns(source, wanted)
@@ -46,7 +46,7 @@ def open_rows(data: Any, schema: Schema, run: Run = QUIET) -> tuple[Source, int 
 
 def pass_noisy_rows(source: Source, schema: Schema, perturb: Perturb, keep: Callable[[Grid], None], *, copies: int,
                     expected: int | None, run: Run) -> int:
-    """Give noise to all rows, some thousand noisy ones at a time, and hand them to ``keep``; returns their number."""
+    """Add noise to all rows, a few thousand noisy ones at a time, and pass them to ``keep``. Return the number of rows."""
     lock = threading.Lock()
 
     def locked(rows: Grid) -> None:
@@ -62,14 +62,14 @@ def pass_noisy_rows(source: Source, schema: Schema, perturb: Perturb, keep: Call
 
 
 def cells_plan(schema: Schema) -> Plan:
-    """The declared columns as they are: numbers to be scaled, and codes of levels, of which nothing is computed."""
+    """The declared columns alone: numbers to scale, and codes of levels, with nothing computed from them."""
     numbers = tuple(ScaledNumber.of(column) for column in schema.columns if isinstance(column, Numeric))
     categories = tuple(LevelReader(column) for column in schema.columns if isinstance(column, Categorical))
     return Plan(numbers, categories, (), (), None, 1 + len(numbers), np.arange(1 + len(numbers), dtype=np.intp))
 
 
 class _NoisyWorker(RowWorker[int]):
-    """Perturbs what it reads; its result is how many rows it had."""
+    """Perturbs the rows it reads. Its result is their number."""
 
     def __init__(self, plan: Plan, perturb: Perturb, keep: Callable[[Grid], None], at_once: int) -> None:
         super().__init__(plan, None, None)

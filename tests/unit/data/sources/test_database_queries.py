@@ -119,16 +119,16 @@ REFUSED = {
     "SELECT CASE WHEN smoker THEN day ELSE '2026-05-01' END AS d FROM patients": "a text with DATE",
     "SELECT CASE WHEN smoker THEN 'x' ELSE 1 END AS d FROM patients": "a number with a text",
     "SELECT age FROM patients WHERE id = 99999999999999999999": "64 bits",
-    "SELECT age FROM patients WHERE ward": "not true or false",
+    "SELECT age FROM patients WHERE ward": "not boolean",
     # DuckDB 2.0 reads every cell of ward as true or false here.
-    "SELECT age FROM patients WHERE ward IS TRUE": "not true or false",
-    "SELECT day IS NOT FALSE AS d FROM patients": "not true or false",
+    "SELECT age FROM patients WHERE ward IS TRUE": "not boolean",
+    "SELECT day IS NOT FALSE AS d FROM patients": "not boolean",
 }
 
 
 @pytest.mark.parametrize("sql", REFUSED)
 def test_anything_else_is_refused_by_name(sql: str) -> None:
-    with pytest.raises(PrivacyError, match=f"by itself.*found: .*({REFUSED[sql]}).*trust=True"):
+    with pytest.raises(PrivacyError, match=f"separately.*found: .*({REFUSED[sql]}).*trust=True"):
         checked(sql)
 
 
@@ -151,7 +151,7 @@ def test_what_stands_before_a_point_is_the_table(sql: str, dialect: str) -> None
 
 @pytest.mark.parametrize("sql", ["SELECT age FROM patients; SELECT stay FROM patients", "SELECT age FROM", "((((", ""])
 def test_a_query_is_one_statement(sql: str) -> None:
-    with pytest.raises(DataError, match="one SELECT statement"):
+    with pytest.raises(DataError, match="one valid SELECT statement"):
         checked(sql)
 
 
