@@ -19,7 +19,7 @@ Declared: TypeAlias = Mapping[str, Mapping[str, object]]
 
 SHAPES: Final = ("normal", "uniform", "skewed")
 SHARE_OF_RANGE: Final = 1 / 6
-"""Default standard deviation of a column: its bounds are then three of them from the middle."""
+"""Default standard deviation of a column: each bound is then three of them from the middle."""
 SHARE_OF_COUNT: Final = 1 / 4
 """Default mean of a count, as a share of its upper bound."""
 

@@ -10,7 +10,7 @@ from noisewise.privacy.mechanisms.gram import LITERATURE, MECHANISMS, SymmetricM
 from noisewise.schema import Basis
 
 MEAN_SQUARE: Final = 1 / 3
-"""Of a scaled column spread evenly over its bounds: taken as a typical second moment."""
+"""The mean square of a scaled column spread evenly over its bounds, taken as a typical second moment."""
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 FEWEST_ROWS: Final = 30
-"""In a part, plus one for each coefficient: with fewer a part is hardly normal."""
+"""Per part, plus one for each coefficient: with fewer, a part is hardly normal."""
 MOST_PREDICTORS: Final = 10_000
 ONE: Final = (PosteriorProbability((("coefficient", 1.0),), (0.0,)),)
 """Planned for when no questions are given."""

@@ -166,7 +166,8 @@ def plan_power(schema: Schema, formula: str, *, rows: int | Sequence[int] | None
     check_family(family)
     if method not in METHODS:
         raise DeclarationError("the method is not known", argument="method", found=repr(method), known=METHODS)
-    sizes, budgets = _numbers("rows", rows, LARGEST_COUNT, whole=True), _numbers("epsilon", epsilon, math.inf, whole=False)
+    sizes = [int(size) for size in _numbers("rows", rows, LARGEST_COUNT, whole=True)]
+    budgets = _numbers("epsilon", epsilon, math.inf, whole=False)
     named = dict(effects or {})
     _check_question(sizes, budgets, power, named)
     if not 0 < interval < 1:
@@ -217,14 +218,16 @@ def _check_question(sizes: list[int], budgets: list[float], power: float | None,
                                remedy="for example " + option("effects", {"age": 0.1}))
 
 
-def _numbers(name: str, given: object, most: float, *, whole: bool) -> list[Any]:
+def _numbers(name: str, given: object, most: float, *, whole: bool) -> list[float]:
     """One number or several, in ascending order without duplicates."""
     many: list[object] = [] if given is None else list(given) if isinstance(given, (list, tuple, np.ndarray, range)) else [given]
+    numbers: set[float] = set()
     for value in many:
         if not is_number(value) or (whole and not isinstance(value, int | np.integer)) or not 0 < value < most:
             raise DeclarationError(f"{name} must be one or more positive {'whole ' if whole else ''}numbers", found=repr(value),
                                    remedy=f"for example {name}={1000 if whole else 1}")
-    return sorted({int(value) if whole else float(value) for value in many})
+        numbers.add(int(value) if whole else float(value))
+    return sorted(numbers)
 
 
 def _found_pairs(needed: Sequence[Needed]) -> list[tuple[int, float]]:
