@@ -290,8 +290,8 @@ def test_the_plan_suggests_what_can_be_released(nw: Any, incomes: Path, open_sch
 
 @pytest.mark.parametrize(("options", "words"), [
     (("--rows", 50, "--predictors", 3), "a part needs about 30 rows"),
-    (("--rows", 0, "--predictors", 3), "rows is a whole number"),
-    (("--rows", 5000, "--predictors", 0), "predictors is a whole number"),
+    (("--rows", 0, "--predictors", 3), "rows must be a whole number"),
+    (("--rows", 5000, "--predictors", 0), "predictors must be a whole number"),
     (("--rows", 5000, "--predictors", 3, "--parts", 1), "from 2 to 147"),
     (("--rows", 5000, "--predictors", 3, "--parts", 900), "from 2 to 147"),
     (("--rows", 5000, "--predictors", 3, "--ask", "aic"), "says of="),

@@ -1,1 +1,1 @@
-"""What a release of kind partition says: answers to its questions, and calibrated tests. Only releases come in here."""
+"""Read releases of kind partition: answers to their questions, and calibrated tests. Works from releases alone."""

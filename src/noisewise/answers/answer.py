@@ -1,4 +1,4 @@
-"""``answer``: what a release says about the questions that were asked of it."""
+"""``answer``: the answers of a release to the questions it was made for."""
 
 from __future__ import annotations
 
@@ -10,10 +10,9 @@ from noisewise.releases.release import Release
 
 
 def answer(release: Release, *, prior_probability: float = 0.5, probability: float = 0.95, seed: int = 0) -> Any:
-    """Answer the questions of a release: for kind partition a point, an interval that the noise implies, and a sentence for each.
+    """Answer the questions of a release; for kind partition each answer is a point, an interval due to the noise and a sentence.
 
-    ``prior_probability`` is that of the hypothesis that coefficients are not zero, for Bayes factors. ``probability`` is that of
-    the intervals.
+    ``prior_probability``: of the hypothesis that coefficients are not zero, for Bayes factors. ``probability``: of the intervals.
     """
     if not isinstance(release, Release) or not has_room(release.kind, "answers"):
         raise without_questions(release)

@@ -1,4 +1,4 @@
-"""What a `Partition` release asked, the noisy numbers that answer it, and their noise as the analyst sees it."""
+"""The questions of a `Partition` release, the noisy numbers that answer them, and their noise as the analyst sees it."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ if TYPE_CHECKING:
 
 NODES: Final = 120
 SHARP: Final = 0.02
-"""An error of less than this share of the noise's scale makes no difference."""
+"""Errors below this share of the noise's scale are ignored."""
 
 
 def without_questions(release: object) -> ReleaseError:
-    """The refusal of what has no questions to answer."""
+    """The error for a release without questions."""
     found = release.kind.name if isinstance(release, Release) else type(release).__name__
-    return ReleaseError("questions are answered by releases of kind partition", found=found,
+    return ReleaseError("only releases of kind partition answer questions", found=found,
                         remedy="fit a regression instead: " + function("fit"))
 
 
 @dataclass(frozen=True)
 class Asked:
-    """The kind of a release with its contents, as an analysis wants them."""
+    """The kind, schema and contents of a release."""
 
     kind: Partition
     schema: Schema
@@ -41,7 +41,7 @@ class Asked:
 
     @classmethod
     def of_release(cls, release: object) -> Asked:
-        """What is asked, or a refusal if this is no release with questions."""
+        """Unpack a release; refuse one without questions."""
         if not isinstance(release, Release) or release.kind.name != Partition.name:
             raise without_questions(release)
         return cls(cast(Partition, release.kind), release.schema, release.contents)
@@ -52,12 +52,12 @@ class Asked:
 
     @property
     def part_rows(self) -> float | None:
-        """The number of rows of a part, on average; None where it is not public."""
+        """The average number of rows in a part; None if it is not public."""
         return None if self.contents.rows is None else self.contents.rows / self.parts
 
     @property
     def coefficients(self) -> int:
-        """How many the regression has."""
+        """The number of coefficients of the regression."""
         return len(part_design(self.schema, self.kind.formula, ()).terms)
 
     def of(self, question: Question) -> tuple[Number, ...]:
@@ -67,7 +67,7 @@ class Asked:
 
 @dataclass(frozen=True)
 class MeanNoise:
-    """Noise on the mean over the parts of one number: ``k-norm`` of ``numbers`` numbers together, or ``gaussian``."""
+    """Noise on the mean of one number over the parts: ``k-norm`` of ``numbers`` numbers together, or ``gaussian``."""
 
     mechanism: str
     scale: float
@@ -84,7 +84,7 @@ class MeanNoise:
         return self.scale * float(np.sqrt((self.numbers + 1) * (self.numbers + 2) / 3.0))
 
     def density(self, distance: Array, blur: Array | float = 0.0) -> Array:
-        """Of noise plus an independent normal error of standard deviation ``blur``, at a distance from the truth."""
+        """The density of noise plus an independent normal error of standard deviation ``blur``, at a distance from the truth."""
         from scipy.special import gammaincc, ndtr
         from scipy.stats import gamma, norm
 
@@ -94,10 +94,10 @@ class MeanNoise:
         sharp = gammaincc(self.numbers, np.abs(distance) / self.scale) / (2.0 * self.numbers * self.scale)
         if not np.any(blur > SHARP * self.scale):
             return np.asarray(sharp)
-        # a uniform point of an interval of random size, blurred: an average over sizes
+        # a blurred uniform point of an interval of random size: average over sizes
         sizes = gamma.ppf((np.arange(NODES) + 0.5) / NODES, self.numbers + 1, scale=self.scale)
         wide = np.maximum(blur, 1e-300)[..., None]
-        away = np.abs(distance)[..., None]  # both terms are lower tails then, and keep their digits
+        away = np.abs(distance)[..., None]  # so both terms are lower tails, which keep their digits
         inside = ndtr((sizes - away) / wide) - ndtr((-sizes - away) / wide)
         return np.where(blur > SHARP * self.scale, np.mean(inside / (2.0 * sizes), axis=-1), sharp)
 

@@ -1,8 +1,8 @@
-"""``hypothesis_test``: p-values and critical values that are right with parts, clipping and noise (paper 004, section 3.2).
+"""``hypothesis_test``: p-values and critical values that account for parts, clipping and noise (paper 004, section 3.2).
 
-The distribution of a released mean if the null hypothesis is true is simulated, parts, clipping and noise included. R² of a part
+The distribution of a released mean under the null hypothesis is simulated, including parts, clipping and noise. The R² of a part
 of b rows is then Beta(c/2, (b − k)/2) whatever the predictors (c combinations are tested, k coefficients fitted), and a posterior
-probability at the true value is uniform. So the null law needs nothing but public numbers.
+probability at the true value is uniform. So the null law needs only public numbers.
 """
 
 from __future__ import annotations
@@ -29,29 +29,29 @@ Testable: TypeAlias = PosteriorProbability | BayesFactor | Criterion
 ALTERNATIVES: Final = ("two-sided", "less", "greater")
 MEASURES: Final = {"stouffer": "mean normal score", "rescaled-normal": "mean probability", "fisher": "mean of -2 log p"}
 MOST_VALUES, AT_ONCE = 40_000_000, 2_000_000
-"""Values of parts that are simulated in all, and at a time."""
+"""Values of parts simulated in total, and at a time."""
 FEWEST_REPEATS, MOST_REPEATS = 20_000, 200_000
 TABLE: Final = 1 << 16
 
 
 def hypothesis_test(release: object, *, levels: Sequence[float] = (0.05, 0.01), alternative: str = "two-sided",
                     rows: float | None = None, censored: bool = False, seed: int = 0, run: Run = DEFAULT) -> HypothesisTests:
-    """Test the hypotheses that a partition release asks about: for each question a p-value and critical values.
+    """Test the hypotheses that a partition release asks about, with a p-value and critical values for each question.
 
-    Bayes factors, likelihood ratios and criteria test that the coefficients are zero; posterior probabilities at b test that the
-    coefficient equals b, by default against both sides (``alternative``: ``"less"``, ``"greater"``). The null distribution is
-    simulated with all that the release did. ``rows``: about how many the table has, if the release does not tell.
-    ``censored=True`` clips the released mean to its limits first, as paper 004 does: such a test has no power at all where more
-    than the level is clipped to one value, so it is not the default. ``run``: see `Run`.
+    Bayes factors, likelihood ratios and criteria test that the coefficients are zero. Posterior probabilities at b test that the
+    coefficient equals b, two-sided by default (``alternative``: ``"less"``, ``"greater"``). The null distribution is simulated
+    with every step of the release. ``rows``: the approximate number of rows, if the release does not state it.
+    ``censored=True`` first clips the released mean to its limits, as paper 004 does. Such a test has no power if more than the
+    level is clipped to one value, so it is not the default. ``run``: see `Run`.
     """
     asked = Asked.of_release(release)
     if alternative not in ALTERNATIVES:
         raise FitError("the alternative is not known", argument="alternative", found=repr(alternative), known=ALTERNATIVES)
     if not levels or not all(is_finite_number(level) and 0.0 < level < 0.5 for level in levels):
-        raise FitError("levels of a test lie between 0 and 0.5", found=", ".join(map(repr, levels)) or "none",
+        raise FitError("levels of a test must lie strictly between 0 and 0.5", found=", ".join(map(repr, levels)) or "none",
                        remedy="for example 0.05, or several")
     if rows is not None and not (is_finite_number(rows) and rows > 0):
-        raise FitError("rows is about how many the table has: a positive number", found=repr(rows), remedy="for example 10000")
+        raise FitError("rows, the approximate number of rows, must be positive", found=repr(rows), remedy="for example 10000")
     part_rows = asked.part_rows if rows is None else rows / asked.parts
     found: list[HypothesisTest] = []
     tests = [(question, number, hypothesis) for question in asked.kind.ask if not isinstance(question, PosteriorQuantile)
@@ -68,13 +68,13 @@ def hypothesis_test(release: object, *, levels: Sequence[float] = (0.05, 0.01), 
                 uncalibrated=_uncalibrated(question, levels), hypothesis=hypothesis, measure=_measure(question)))
             tick(len(found), len(tests))
     if not found:
-        raise FitError("this release asks nothing that can be tested", found="posterior quantiles only",
+        raise FitError("this release has no question that can be tested", found="posterior quantiles only",
                        remedy="the data holder can ask for a Bayes factor or a likelihood ratio")
     return HypothesisTests(asked.kind.formula, asked.parts, tuple(found))
 
 
 def _hypotheses(question: Testable) -> list[str]:
-    """What is tested by each number of a question."""
+    """The hypothesis that each number of a question tests."""
     if isinstance(question, PosteriorProbability):
         return [f"{written(question.of)} = {point:g}" for point in question.at]
     return [" and ".join(f"{written(one)} = 0" for one in question.of)]
@@ -93,9 +93,9 @@ def _p_value(null: Array, value: float, sides: str) -> float:
 
 
 def _sides(question: Testable, alternative: str) -> str:
-    """Evidence against the null is large for Bayes factors and criteria.
+    """Large values are evidence against the null for Bayes factors and criteria.
 
-    A coefficient that is greater than b makes P(coefficient <= b) small, and -2 log of it large.
+    A coefficient greater than b makes P(coefficient <= b) small, and -2 log of it large.
     """
     if not isinstance(question, PosteriorProbability):
         return "greater"
@@ -105,22 +105,22 @@ def _sides(question: Testable, alternative: str) -> str:
 
 
 def _critical(null: Array, level: float, sides: str, limits: tuple[float, float]) -> tuple[float | None, float | None]:
-    """Reject at or below the first, or at or above the second: exactly where the p-value is at most the level.
+    """Reject at or below the first, or at or above the second: exactly if the p-value is at most the level.
 
-    Infinite where clipping puts more than the level on a limit: then nothing can be rejected on that side.
+    A value is infinite if clipping puts more than the level on a limit. Then nothing can be rejected on that side.
     """
     count = len(null)
     tail = int(np.floor((level / 2.0 if sides == "two-sided" else level) * (count + 1) * (1.0 + 1e-12))) - 1
     if tail < 0:
         return (None if sides == "greater" else -np.inf), (None if sides == "less" else np.inf)
-    inside_low, inside_high = float(null[tail]), float(null[count - 1 - tail])  # the outermost that do not reject
+    inside_low, inside_high = float(null[tail]), float(null[count - 1 - tail])  # the outermost values that do not reject
     lower = -np.inf if inside_low == null[0] == limits[0] else float(np.nextafter(inside_low, -np.inf))
     upper = np.inf if inside_high == null[-1] == limits[1] else float(np.nextafter(inside_high, np.inf))
     return (None if sides == "greater" else lower), (None if sides == "less" else upper)
 
 
 def _uncalibrated(question: Testable, levels: Sequence[float]) -> dict[float, float] | None:
-    """What an analyst would use who ignores parts, clipping and noise: quantiles of chi-squared, for a likelihood ratio."""
+    """Critical values of a likelihood ratio that ignore parts, clipping and noise: quantiles of chi-squared."""
     from scipy.stats import chi2
 
     if not isinstance(question, Criterion) or question.name != "likelihood-ratio":
@@ -130,7 +130,7 @@ def _uncalibrated(question: Testable, levels: Sequence[float]) -> dict[float, fl
 
 @dataclass(frozen=True)
 class NullRequest:
-    """All that a null law depends on."""
+    """Everything that a null law depends on."""
 
     question: Testable
     parts: int
@@ -144,8 +144,8 @@ class NullRequest:
 def null_draws(request: NullRequest, seed: int = 0) -> Array:
     """Sorted draws of the released mean under the null hypothesis.
 
-    Each part's value is drawn from a table of its quantiles; of very many parts, whose mean is normal to all intents, from that
-    normal law.
+    Each part's value is drawn from a table of its quantiles. With very many parts the mean is as good as normal and is drawn from
+    that law.
     """
     random = np.random.default_rng(seed)
     table = _values(request)
@@ -185,9 +185,9 @@ def _part_rows(request: NullRequest, question: BayesFactor | Criterion) -> float
     if rows is None and isinstance(question, Criterion) and question.name != "bic":
         return 1e9  # the limit of many rows, where the likelihood ratio is chi-squared
     if rows is None:
-        raise FitError("the test needs to know about how many rows a part has, which this release does not tell", argument="rows",
-                       found="a schema by which the number of rows is not public",
-                       remedy="give " + option("rows") + ", about how many there are")
+        raise FitError("the test needs the approximate number of rows, which this release does not state", argument="rows",
+                       found="a schema that keeps the number of rows private",
+                       remedy="give " + option("rows") + ", an approximate number")
     if rows <= request.coefficients + 1:
         raise FitError("the parts have too few rows for a test", found=f"{rows:g} rows, {request.coefficients} coefficients",
                        remedy="the data holder can release fewer parts")

@@ -1,4 +1,4 @@
-"""The distribution of one unknown number, given what was released: weights on a grid, from which everything else follows."""
+"""The distribution of one unknown number given the release, as weights on a grid."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 POINTS: Final = 2001
 AT_LIMIT, NEAR_LIMIT = 0.05, 0.25
-"""The probability of each limit, beforehand: enough for a 95 % interval to hold a limit that the noise does not exclude. Where
-there is little noise it is as much as that of so many standard deviations: more would hide a mean that is just inside."""
+"""The prior probability of each limit, enough for a 95 % interval to include a limit that the noise does not exclude. With little
+noise it is the mass of ``NEAR_LIMIT`` standard deviations instead: more would hide a mean that is just inside."""
 REACH: Final = 12.0
-"""Standard deviations of the noise, beyond which nothing is plausible."""
+"""Values further away than this many standard deviations of the noise are implausible."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,18 +33,17 @@ class GridLaw:
     points: Array
     weights: Array
     ends: tuple[float, float] | None = None
-    """Nothing lies beyond these; without them, beyond the first and the last point."""
+    """The range of the number; by default from the first to the last point."""
 
     @classmethod
     def of(cls, points: Array, density: Array, ends: tuple[float, float] | None = None) -> GridLaw:
-        """From densities, up to a factor; where all vanish, what was released is further off than noise can be, and the nearest
-        end is all that is left: the caller makes sure that densities do not vanish there."""
+        """Normalise densities. If all vanish, weights are equal; callers keep the released value near enough to avoid this."""
         total = density.sum()
         weights = density / total if total > 0.0 and np.isfinite(total) else np.full(len(points), 1.0 / len(points))
         return cls(points, weights, ends)
 
     def quantile(self, probability: Array | float) -> Array:
-        """By linear interpolation between cells of the grid."""
+        """Interpolate linearly between cells of the grid."""
         ends = np.concatenate([[0.0], np.cumsum(self.weights)])
         step = self.points[1] - self.points[0]
         edges = np.concatenate([self.points - step / 2.0, [self.points[-1] + step / 2.0]])
@@ -61,10 +60,9 @@ class GridLaw:
 
 
 def mean_law(asked: Asked, number: Number) -> GridLaw:
-    """The posterior of the parts' mean, of a log Bayes factor or of a criterion.
+    """The posterior of the parts' mean of a log Bayes factor or a criterion.
 
-    Before the release is looked at it is anywhere between its limits with equal plausibility, or, because strong effects clip all
-    parts, exactly at one of them.
+    Its prior is uniform between its limits, with additional mass at each limit, because strong effects clip all parts.
     """
     noise = MeanNoise.of(asked, number)
     reach = REACH * noise.sd
@@ -76,5 +74,5 @@ def mean_law(asked: Asked, number: Number) -> GridLaw:
     inside = noise.density(found - points) * (1.0 - 2.0 * limit_share) / number.width
     at_ends = [limit_share / step * float(noise.density(np.array([found - end]))[0]) * (end == limit)
                for end, limit in ((first, number.lower), (last, number.upper))]
-    points = np.concatenate([[first - step], points, [last + step]])  # the two cells beyond stand for the limits themselves
+    points = np.concatenate([[first - step], points, [last + step]])  # the two outer cells represent the limits themselves
     return GridLaw.of(points, np.concatenate([at_ends[:1], inside, at_ends[1:]]), (first, last))

@@ -1,4 +1,4 @@
-"""All that a `Partition` release says about its questions."""
+"""The answers of a `Partition` release to its questions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from noisewise.schema.columns import is_finite_number
 from noisewise.schema.questions import BayesFactor, PosteriorProbability, PosteriorQuantile, written
 
 DRAWS: Final = 20_000
-MISSED: Final = {False: "may have missed it", True: "have probably missed it, and little is known about it"}
+MISSED: Final = {False: "may have missed it", True: "have probably missed it, so little is known about it"}
 
 
 def answer(release: Release, *, prior_probability: float = 0.5, probability: float = 0.95, seed: int = 0) -> Answers:
@@ -27,7 +27,7 @@ def answer(release: Release, *, prior_probability: float = 0.5, probability: flo
     asked = Asked.of_release(release)
     for name, value, example in (("prior_probability", prior_probability, 0.5), ("probability", probability, 0.95)):
         if not is_finite_number(value) or not 0.0 < value < 1.0:
-            raise ReleaseError(f"{name} lies strictly between 0 and 1", found=repr(value), remedy=f"for example {example}")
+            raise ReleaseError(f"{name} must lie strictly between 0 and 1", found=repr(value), remedy=f"for example {example}")
     return Answers(asked.kind.formula, asked.parts, float(probability), tuple(_all(asked, prior_probability, probability, seed)))
 
 
@@ -70,7 +70,7 @@ def _quantile(asked: Asked, question: PosteriorQuantile, probability: float, ran
     missed = law.outside(number.lower, number.upper)
     if question.bounds is None and missed > tail:
         sentence += (f" The limits that were found, {number.lower:.4g} and {number.upper:.4g}, {MISSED[missed > 0.5]}: more "
-                     "parts, a greater epsilon or declared bounds would help.")
+                     "parts, a larger epsilon or declared bounds would help.")
     elif question.bounds is not None and not number.lower < number.mean(asked.parts) < number.upper:
         sentence += f" It may lie beyond the declared bounds, {number.lower:.4g} and {number.upper:.4g}."
     return Answer(name, "coefficient", middle, lower, upper, sentence, draws)
@@ -79,7 +79,7 @@ def _quantile(asked: Asked, question: PosteriorQuantile, probability: float, ran
 def _plain(asked: Asked, number: Number, kind: str, law: GridLaw, probability: float, random: np.random.Generator) -> Answer:
     lower, middle, upper = law.central(probability).tolist()
     sentence = (f"The {number.name} is {middle:.3g} on average over {asked.parts} parts, between {lower:.3g} and {upper:.3g} "
-                f"({100 * probability:.6g} %); that is the evidence of an average part, not of the whole table, which may even "
+                f"({100 * probability:.6g} %). That is the evidence of an average part, not of the whole table, which may even "
                 "point the other way.")
     return Answer(number.name, kind, middle, lower, upper, sentence, law.draws(DRAWS, random),
                   raw=number.mean(asked.parts), limits=(number.lower, number.upper))
@@ -91,7 +91,7 @@ def _hypothesis(question: BayesFactor, law: GridLaw, prior: float, probability: 
     of = ", ".join(map(written, question.of))
     lower, middle, upper = expit(law.central(probability) + logit(prior)).tolist()
     sentence = (f"The probability that {of} {'are not all' if len(question.of) > 1 else 'is not'} zero is about {middle:.3g}, "
-                f"between {lower:.3g} and {upper:.3g} ({100 * probability:.6g} %), if it was {prior:g} before: by the evidence "
-                "of an average part, not of the whole table, which may even point the other way.")
+                f"between {lower:.3g} and {upper:.3g} ({100 * probability:.6g} %), if it was {prior:g} before. That is the "
+                "evidence of an average part, not of the whole table, which may even point the other way.")
     return Answer(f"P({of} not zero)", "hypothesis probability", middle, lower, upper, sentence,
                   expit(law.draws(DRAWS, random) + logit(prior)))

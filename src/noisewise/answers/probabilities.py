@@ -1,22 +1,22 @@
 """From the parts' averaged probabilities to the posterior probability of the whole table, with its uncertainty.
 
-Let Z = Φ⁻¹(p(b)) be the whole table's normal score. A random part has a score x = Z/√M + e; the e of all parts have variance
-1 − 1/M and sum to zero, because the whole table's estimate is the mean of the parts'. What is averaged is t(x) (the probability
-itself, its normal score within limits, or −2 log p within limits), with the mean
+Let Z = Φ⁻¹(p(b)) be the whole table's normal score. A random part has a score x = Z/√M + e. The e of all parts have variance
+1 − 1/M and sum to zero, because the whole table's estimate is the mean of the parts'. The release averages t(x): the probability
+itself, its normal score within limits, or −2 log p within limits. Its mean is
 
     m(Z) = E t(Z/√M + √(1 − 1/M) e),   e standard normal,
 
-for probabilities Φ(Z/√(2M − 1)), and around it, given Z, the scatter (Var t − Cov(t, e)²)/M: what is linear in e cancels. (For
-few parts the higher powers of e matter too: with the Hermite coefficients h_k of t and the correlation r = −1/(M − 1) of two
-errors the scatter is (Var t + (M − 1) Σ h_k² r^k)/M.) The noise is added to that. The posterior of Z is proportional to the
-density of the released mean; Z is taken to be anywhere between −10 and 10 with equal plausibility, as a coefficient is anywhere
-under a flat prior.
+which is Φ(Z/√(2M − 1)) for probabilities. Around it, given Z, the average scatters with variance (Var t − Cov(t, e)²)/M, because
+the part that is linear in e cancels. (For few parts the higher powers of e matter too: with the Hermite coefficients h_k of t and
+the correlation r = −1/(M − 1) of two errors, the variance is (Var t + (M − 1) Σ h_k² r^k)/M.) The noise comes on top. The
+posterior of Z is proportional to the density of the released mean. Z has a uniform prior between −10 and 10, which matches a flat
+prior of the coefficient.
 
-That the estimates agree is not quite so: every part spends rows on all its coefficients. With k coefficients and b rows in a part
-the parts together know 1 − k/b of what the whole table knows (their combined score has this squared correlation with Z). With the
-loss l = k/b the score of a part is √(1 − l) Z/√M + e, the variance of e is 1 − (1 − l)/M, and r = −(1 − l)/(M − 1 + l).
-Tails that are heavier than normal cost more: with kurtosis K of a predictor and of the errors (3 if normal) it is k + (K − 3)/2
-instead of k. Nobody knows K; intervals allow for K = 7. Where the number of rows is not public, l is taken to be 0.
+The estimates do not quite agree, because every part spends rows on all its coefficients. With k coefficients and b rows in a
+part, the parts together know 1 − k/b of what the whole table knows (their combined score has this squared correlation with Z).
+With the loss l = k/b the score of a part is √(1 − l) Z/√M + e, the variance of e is 1 − (1 − l)/M, and r = −(1 − l)/(M − 1 + l).
+Tails heavier than normal cost more: with kurtosis K of a predictor and of the errors (3 if normal), k becomes k + (K − 3)/2.
+Nobody knows K; intervals allow for K = 7. If the number of rows is not public, l is taken to be 0.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ LARGEST_SCORE, POINTS = 10.0, 1001
 FARTHEST, NODES = 8.0, 401
 LARGEST_LOSS: Final = 0.9
 TAILS: Final = 2.0
-"""As many coefficients more are allowed for: see the text above."""
+"""Additional coefficients that allow for heavy tails: see above."""
 REACH: Final = 4.0
 POWERS: Final = 8
-"""Of the errors, in the scatter of the mean."""
+"""Powers of the errors in the scatter of the mean."""
 
 
 def score_law(asked: Asked, question: PosteriorProbability, number: Number) -> GridLaw:
@@ -52,18 +52,18 @@ def score_law(asked: Asked, question: PosteriorProbability, number: Number) -> G
     scores, mean, scatter = expected_mean(question, asked.parts, information_loss(asked.coefficients + TAILS, asked.part_rows))
     noise = MeanNoise.of(asked, number)
     found = number.mean(asked.parts)
-    reach = REACH * (noise.sd + scatter.max())  # further beyond what can be, doubles do not tell what is nearest
+    reach = REACH * (noise.sd + scatter.max())  # further out, doubles cannot tell which score is nearest
     found = np.clip(found, mean.min() - reach, mean.max() + reach)
     return GridLaw.of(scores, noise.density(found - mean, scatter))
 
 
 def expected_mean(question: PosteriorProbability, parts: int, loss: float = 0.0) -> tuple[Array, Array, Array]:
-    """Z on a grid, the mean of what is averaged, and its standard deviation over random splits; ``loss``: l above."""
+    """Z on a grid, the expected average, and its standard deviation over random splits; ``loss``: l above."""
     return _expected(question.combine, question.limit, parts, loss)
 
 
 def information_loss(coefficients: float, part_rows: float | None) -> float:
-    """l above: the share of what the whole table knows that its parts together do not."""
+    """l above: the share of the whole table's information that its parts together lose."""
     return 0.0 if part_rows is None else min(coefficients / max(part_rows, 1.0), LARGEST_LOSS)
 
 

@@ -1,14 +1,14 @@
-"""From the parts' averaged medians and scales to the coefficient itself, with all that stands between.
+"""From the parts' averaged medians and scales to the coefficient itself.
 
-Let m be the whole table's median and s its posterior scale. A part's median is m + τ e with τ² = s² (M/(1 − l) − 1), l being what
-the parts lose (`noisewise.answers.probabilities`), and the e of two parts have correlation −(1 − l)/(M − 1 + l). Medians are
-clipped to [L, U]; their mean has an expectation that is closed, and a scatter of which the linear part cancels. Scales are about
-s in all parts, clipped to [0, S]. Both means have noise. The posterior of (m, s) is computed on a grid, and the coefficient is
-m + s times a standard normal.
+Let m be the whole table's median and s its posterior scale. A part's median is m + τ e with τ² = s² (M/(1 − l) − 1), where l is
+the parts' loss (`noisewise.answers.probabilities`). The e of two parts have correlation −(1 − l)/(M − 1 + l). Medians are clipped
+to [L, U]. Their mean has an expectation in closed form, and the linear part of its scatter cancels. Scales are about s in all
+parts, clipped to [0, S]. Both means have noise. The posterior of (m, s) is computed on a grid, and the coefficient is m + s times
+a standard normal.
 
-Declared bounds are taken at their word: m is anywhere between them with equal plausibility. Where limits were found at a cost, m
-may have any magnitude, as the candidates for the centre have; that the search chose this centre and this distance, with the
-probability that its budget gives, is a part of the likelihood. So a search that probably missed leaves an interval that says so.
+Declared bounds are trusted: m has a uniform prior between them. If limits were searched for, m may have any magnitude, like the
+candidates for the centre. The probability, given the search's budget, that it chose this centre and this distance is then part
+of the likelihood. So a search that probably missed leaves a wide interval.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ if TYPE_CHECKING:
     from noisewise.releases.contents.partition import Number
 
 NEAR: Final = 12.0
-"""Standard deviations of the noise that the fine part of a grid reaches."""
+"""Reach of the fine part of a grid, in standard deviations of the noise."""
 FAR: Final = 1e13
 """The largest candidate for a centre."""
 WIDEST, WIDEST_DECLARED = 1e6, 3.0
-"""Times the upper limit of the scale, which may have been found too small."""
+"""Multiples of the upper limit of the scale, because the search may have found one that is too small."""
 FINE_MEDIANS, COARSE_MEDIANS, FINE_SCALES, COARSE_SCALES, SIZES, ROWS_OF_TOTALS, COLUMNS_OF_TOTALS = 141, 70, 35, 28, 28, 40, 12
 NEGLIGIBLE: Final = 15.0
-"""What has so much less log probability than the best does not matter."""
+"""Ignore points whose log probability is below the best by more than this."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,13 +48,13 @@ class CoefficientLaw:
     weights: Array
 
     def draws(self, size: int, random: np.random.Generator) -> tuple[Array, Array]:
-        """Of the median and of the scale, anywhere within their cells."""
+        """Draws of the median and the scale, uniform within their cells."""
         chosen = random.choice(self.weights.size, size, p=self.weights.ravel())
         first, second = np.unravel_index(chosen, self.weights.shape)
         return _within(self.medians, first, random), np.abs(_within(self.scales, second, random))
 
     def outside(self, lower: float, upper: float) -> float:
-        """The probability that the median is not between these."""
+        """The probability that the median is outside these limits."""
         return float(self.weights[(self.medians < lower) | (self.medians > upper)].sum())
 
 
@@ -66,7 +66,7 @@ def coefficient_law(asked: Asked, question: PosteriorQuantile) -> CoefficientLaw
     declared = question.bounds is not None
     scales = _scale_points(found[1], noises[1].sd, scale.upper, WIDEST_DECLARED if declared else WIDEST)
     medians = _median_points(found[0], noises[0].sd + min(max(found[1], 0.0) + noises[1].sd, scale.upper), location, declared)
-    cells = np.log(np.gradient(medians))[:, None] + np.log(np.gradient(scales))  # the length that each point stands for
+    cells = np.log(np.gradient(medians))[:, None] + np.log(np.gradient(scales))  # the length that each point represents
     log_weight = cells - 0.5 * np.log1p((scales / scale.upper) ** 2)
     spread = scales * np.sqrt(asked.parts / (1.0 - loss) - 1.0)
     if not declared:
@@ -80,7 +80,7 @@ def coefficient_law(asked: Asked, question: PosteriorQuantile) -> CoefficientLaw
 
 
 def _within_reach(number: Number, noise: MeanNoise, parts: int) -> float:
-    """The released mean, or what is as far from its limits as doubles can tell."""
+    """The released mean, clipped to distances from its limits that doubles can resolve."""
     reach = NEAR / 2.0 * noise.sd
     return float(np.clip(number.mean(parts), number.lower - reach, number.upper + reach))
 
@@ -118,7 +118,7 @@ def _clipped(median: Array, spread: Array, lower: float, upper: float, parts: in
     below, above = ndtr(low), ndtr(-high)
     inside = np.maximum(1.0 - below - above, 0.0)
     height_low, height_high = (np.exp(-0.5 * end**2) / np.sqrt(2.0 * np.pi) for end in (low, high))
-    reach_low, reach_high = np.maximum(low, -40.0), np.minimum(high, 40.0)  # infinite times nothing is nothing
+    reach_low, reach_high = np.maximum(low, -40.0), np.minimum(high, 40.0)  # infinity times 0 must be 0
     mean = reach_low * below + reach_high * above + height_low - height_high
     square = (reach_low**2 * below + reach_high**2 * above + inside + reach_low * height_low - reach_high * height_high)
     variance = np.maximum(square - mean**2, 0.0) + (parts - 1) * correlation * inside**2
@@ -128,8 +128,8 @@ def _clipped(median: Array, spread: Array, lower: float, upper: float, parts: in
 def _search(asked: Asked, question: PosteriorQuantile, location: Number, median: Array, spread: Array) -> Array:
     """The log probability that the search chose this centre and this distance (P5 of partition.md).
 
-    Scores are counts of parts. Given the whole table's median they scatter: the counts up to a point with what is not linear.
-    What one candidate has is divided by what all have together: where many candidates crowd, one of them is chosen more easily.
+    Scores are counts of parts. They scatter given the whole table's median; of the counts up to a point, only the nonlinear part
+    does. The weight of a candidate is divided by the total of all: where many candidates crowd, each is less likely.
     """
     centre, distance = sought(location.lower, location.upper)
     before, nearer = previous_candidates(centre, distance)
@@ -148,7 +148,7 @@ def _search(asked: Asked, question: PosteriorQuantile, location: Number, median:
 
 
 def _of_all(one: Array, median: Array, spread: Array, centre: float, parts: int, rates: tuple[float, float]) -> Array:
-    """log of the sum over all candidates, at some of the points where it matters and interpolated between these."""
+    """Log of the sum over all candidates, computed at some of the points where it matters and interpolated between them."""
     matters = one > one.max() - NEGLIGIBLE
     rows, columns = _spaced(matters.any(axis=1), ROWS_OF_TOTALS), _spaced(matters.any(axis=0), COLUMNS_OF_TOTALS)
     medians, spreads = (found.ravel() for found in np.meshgrid(median[rows], spread[columns], indexing="ij"))
@@ -164,7 +164,7 @@ def _spaced(flags: Flags, count: int) -> npt.NDArray[np.intp]:
 
 
 def _all_centres(median: Array, spread: Array, parts: int, rate: float) -> Array:
-    """Candidates that are as good as zero, or far beyond all parts, count together."""
+    """Sum over centres, grouping candidates that are nearly zero and those far beyond all parts."""
     from scipy.special import logsumexp
 
     candidates = centre_candidates()
@@ -177,7 +177,7 @@ def _all_centres(median: Array, spread: Array, parts: int, rate: float) -> Array
     times[kept == 0.0] = 1.0 + np.count_nonzero(inner & (candidates != 0.0))
     with np.errstate(over="ignore", divide="ignore"):
         share, variance = _up_to((kept[:, None] - median) / spread)
-        crowd = (kept == 0.0) | (np.arange(len(kept)) == len(kept) - 1)  # their own predecessors are like themselves
+        crowd = (kept == 0.0) | (np.arange(len(kept)) == len(kept) - 1)  # the predecessors in a group equal its members
         before = np.where(crowd, np.arange(len(kept)), np.arange(-1, len(kept) - 1))
         last = share[before], variance[before]
         last[0][0] = last[1][0] = 0.0
@@ -196,7 +196,7 @@ def _all_widths(distance: Array, spread: Array, parts: int, rate: float) -> Arra
 
 
 def _up_to(away: Array) -> tuple[Array, Array]:
-    """The share of the parts up to a point that is so far from their median, and its variance times their number."""
+    """The share of the parts up to a point ``away`` from their median, and its variance times their number."""
     from scipy.special import ndtr
 
     share = np.asarray(ndtr(away), dtype=np.float64)
@@ -204,13 +204,13 @@ def _up_to(away: Array) -> tuple[Array, Array]:
 
 
 def _chosen(now: tuple[Array, Array], last: tuple[Array, Array], parts: int, rate: float) -> Array:
-    """Zero is lost if the candidate has half of the parts up to it and the one before has not."""
+    """The loss is zero if half of the parts lie up to this candidate but not up to the one before."""
     return (_log_kept(parts * (0.5 - now[0]), parts * now[1], rate)
             + _log_kept(parts * (last[0] - 0.5), parts * last[1], rate))
 
 
 def _log_kept(mean: Array, variance: Array, rate: float) -> Array:
-    """log E exp(−rate max(X, 0)) of a normal X."""
+    """log E exp(−rate max(X, 0)) for a normal X."""
     from scipy.special import log_ndtr
 
     variance, rate = np.maximum(variance, 1e-6), min(rate, 1e6)  # a file may state any epsilon
@@ -220,10 +220,10 @@ def _log_kept(mean: Array, variance: Array, rate: float) -> Array:
 
 
 def _log_density(noises: tuple[MeanNoise, MeanNoise], first: Array, second: Array, blur: Array) -> Array:
-    """Of the noise of each number, that of the first with a normal error of standard deviation ``blur``.
+    """The log density of the noise of both numbers, the first with a normal error of standard deviation ``blur``.
 
-    As if they were independent: that the second number's noise tells how large the cube is would be worth something only to one
-    who knew the scale beforehand.
+    They are treated as independent. The second number's noise does reveal the size of the cube, but that would help only if the
+    scale were known beforehand.
     """
     from scipy.special import gammaincc, gammainccinv, log_ndtr, ndtr
 
@@ -236,6 +236,6 @@ def _log_density(noises: tuple[MeanNoise, MeanNoise], first: Array, second: Arra
     away = np.abs(first)[..., None]
     wide = np.maximum(blur, SHARP * one.scale)[..., None]
     inside = np.mean(ndtr((sizes - away) / wide) - ndtr((-sizes - away) / wide), axis=-1)
-    tail = log_ndtr((sizes[0] - away[..., 0]) / wide[..., 0])  # where doubles are too small: that of the largest cube
+    tail = log_ndtr((sizes[0] - away[..., 0]) / wide[..., 0])  # where doubles underflow: the tail of the largest cube
     location = np.where(inside > 1e-290, np.log(np.maximum(inside, 1e-300)), np.minimum(tail, -660.0))
     return np.asarray(location + np.log(np.maximum(gammaincc(two.numbers, np.abs(second) / two.scale), 1e-300)))

@@ -1,4 +1,4 @@
-"""How a release of kind adassp is audited: the sums of one regression, and the smallest eigenvalue of its predictors."""
+"""Audit a release of kind adassp: the sums of one regression, and the smallest eigenvalue of its predictors."""
 
 from __future__ import annotations
 

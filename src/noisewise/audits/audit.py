@@ -1,7 +1,7 @@
-"""Does a release keep its promise? The audit of one release that a holder plans, or of every mechanism and every kind.
+"""Test whether a release keeps its promise: one that a holder plans, or every mechanism and every kind.
 
     report = nw.audit(schema, epsilon=1, delta=1e-6)      # the release that nw.release would make
-    report = nw.audit()                                   # all of them, on small tables; takes some minutes
+    report = nw.audit()                                   # all of them, on small tables; takes a few minutes
     print(report)
 
 Tables are made up from the public declarations: no confidential row is read and no budget is spent.
@@ -30,10 +30,10 @@ from noisewise.words import option
 
 DRAWS: Final = 8000
 SECONDS: Final = 60.0
-"""For each release, unless it needs longer for the fewest draws that say enough."""
+"""For each release, unless the minimum number of draws takes longer."""
 FEWEST: Final = 1200
 LONGEST: Final = 600.0
-"""What would take longer is left out, and the report says so, unless it is asked for by itself."""
+"""Releases that would take longer are left out and listed in the report, unless audited by themselves."""
 EPSILONS: Final = (0.1, 1.0, 4.0)
 DELTA: Final = 1e-6
 
@@ -51,17 +51,17 @@ def audit(
 ) -> AuditReport:
     """Measure epsilon from outside: draw a release many times from two tables, and see how well they can be told apart.
 
-    With a ``schema`` the release that `noisewise.release` would make with the same arguments is audited; without one, every
+    With a ``schema``, audit the release that `noisewise.release` would make with the same arguments. Without one, audit every
     mechanism and every kind of release at epsilon 0.1, 1 and 4. The two tables are made up: a search finds the rows that the
-    mechanism hides worst. Two lower bounds on epsilon are reported: one that holds for any mechanism, and a sharper one for noise
-    of the kind that is claimed. All of them hold together with the given ``confidence``.
+    mechanism hides worst. The report has two lower bounds on epsilon: one that holds for any mechanism, and a sharper one for
+    noise of the claimed kind. All bounds hold together with the given ``confidence``.
 
-    An audit can prove that a promise is broken; it cannot prove that it is kept.
+    An audit can prove that a promise is broken. It cannot prove that it is kept.
 
     Limits that a release of kind partition would select are audited as `Bounds`.
 
-    ``end_to_end`` draws every release with `noisewise.release`, rows and all, which takes longer. ``draws`` is how many releases
-    are drawn of each.
+    ``end_to_end`` draws every release with `noisewise.release`, rows and all, which takes longer. ``draws`` is the number of
+    draws of each release.
 
     >>> schema = Schema.from_dict({"adjacency": "add-remove", "columns": {"age": {"bounds": [18, 98]}}})
     >>> report = audit(schema, epsilon=1.0, draws=200)
@@ -69,7 +69,8 @@ def audit(
     ()
     """
     if not (0 < confidence < 1 and draws >= 100):
-        raise PrivacyError("an audit has a confidence below 1 and at least 100 draws", found=f"{confidence!r}, {draws!r}")
+        raise PrivacyError("an audit needs a confidence between 0 and 1 and at least 100 draws",
+                           found=f"{confidence!r}, {draws!r}")
     if schema is None:
         return audit_requests(list(standard_requests()), draws=draws, confidence=confidence, end_to_end=end_to_end,
                               longest=LONGEST, run=run)
@@ -101,13 +102,13 @@ def audit_requests(requests: Sequence[Request], *, draws: int = DRAWS, confidenc
 
 
 def audit_one_run(*, epsilon: float, delta: float, columns: int = 255, confidence: float = 0.99) -> AuditReport:
-    """An audit from one single release: of a Gram matrix of so many columns (one less than a power of two), add-remove.
+    """Audit from a single release, under add-remove, of a Gram matrix of ``columns`` columns (one less than a power of two).
 
     >>> audit_one_run(epsilon=8.0, delta=1e-6, columns=15).flagged
     ()
     """
     if columns < 3 or (columns + 1) & columns:
-        raise PrivacyError("the columns of an audit by one release are one less than a power of two, at least 3",
+        raise PrivacyError("columns must be one less than a power of two, and at least 3",
                            found=repr(columns), remedy="for example 255")
     names = [f"c{place}" for place in range(1, columns + 1)]
     declared = {"adjacency": "add-remove", "columns": {name: {"bounds": [-1, 1]} for name in names}}
@@ -123,7 +124,7 @@ def audit_one_run(*, epsilon: float, delta: float, columns: int = 255, confidenc
 
 
 def _drawn(subject: Subject, draws: int, longest: float | None) -> Drawn | None:
-    """The draws, or none if they would take too long. Their number depends on the time of a draw only, not on what is drawn."""
+    """The draws, or None if they would take too long. Their number depends only on the time of a draw, not on what is drawn."""
     if longest is None:
         return draw_many(subject, draws)
     each = seconds_of_a_draw(subject)
@@ -136,7 +137,7 @@ def standard_requests(epsilons: Sequence[float] = EPSILONS, delta: float = DELTA
     for epsilon in epsilons:
         for adjacency in ("replace-one", "add-remove"):
             one, two = (_schema(adjacency, columns) for columns in (1, 2))
-            for name in MECHANISMS:  # on one column: fewer entries are drawn sooner, and the bounds are attained
+            for name in MECHANISMS:  # one column: fewer entries to draw, and the bounds are attained
                 yield Request(one, epsilon, None if name == "laplace" else delta, Gram(mechanism=name))
             people = _schema(adjacency, 1, {"column": "person", "max_rows": 3})
             yield Request(people, epsilon, delta)
@@ -160,7 +161,7 @@ def standard_requests(epsilons: Sequence[float] = EPSILONS, delta: float = DELTA
 
 def partition_request(adjacency: str, epsilon: float, delta: float | None, points: Sequence[float] = (-0.2, 0.0, 0.2),
                       unit: object = "row") -> Request:
-    """A slope's posterior probability at some points, of columns of which no bounds are known, in 40 parts."""
+    """Request a slope's posterior probability at some points, from columns with unknown bounds, in 40 parts."""
     schema = Schema.from_dict({"adjacency": adjacency, "unit": unit, "columns": {name: {"bounds": "unknown"} for name in "ab"}})
     question = {"ask": "posterior-probability", "of": "a", "at": list(points)}
     return Request(schema, epsilon, delta, Partition("b ~ a", parts=40, ask=[question]))

@@ -1,4 +1,4 @@
-"""How private bounds are audited: the selection behind them, of one of two candidates."""
+"""Audit private bounds: the selection behind them, of one of two candidates."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from noisewise.privacy.sensitivity.bounds import BoundSensitivity
 def subject(request: Request, end_to_end: bool) -> Subject:
     """The selection behind a `Bounds` release: one of two candidates, whose scores a unit changes in opposite directions.
 
-    The wrong one is drawn with the probability ½exp(−gap/scale), as by Laplace noise and a threshold in the middle. Rows move
-    the scores of real candidates by less, so that no table could show as much: none is drawn from beginning to end.
+    The wrong one is drawn with probability ½exp(−gap/scale), as with Laplace noise and a threshold in the middle. Rows move the
+    scores of real candidates by less, so no table would show this much, and none is drawn from end to end.
     """
     unit = request.schema.unit
     sensitivity = BoundSensitivity(adjacency=request.schema.adjacency, unit_is_row=unit.is_row, max_rows=unit.max_rows)

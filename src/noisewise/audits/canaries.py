@@ -1,8 +1,8 @@
-"""A search for the two rows whose exchange a mechanism hides worst, and two made-up tables that differ in them.
+"""Search for the two rows whose exchange a mechanism hides worst, and make up two tables that differ in them.
 
-The search knows nothing of the proofs of the sensitivities: rows are drawn at random within the declarations, with a liking for
-bounds and middles; the pair with the largest change is kept, and rows near it are tried, ever nearer. All pairs of a pool are
-looked at together.
+The search does not use the proofs of the sensitivities. It draws rows at random within the declarations, with a preference for
+bounds and middles, keeps the pair with the largest change, and tries rows nearer and nearer to it. All pairs of a pool are
+compared at once.
 """
 
 from __future__ import annotations
@@ -22,13 +22,14 @@ from noisewise.run import ALONE
 from noisewise.schema import Basis, Schema
 from noisewise.schema.columns import Categorical, Numeric
 
-Rows: TypeAlias = Mapping[str, npt.NDArray[Any]]
-"""A column of values in the user's units for each declared column."""
+Values: TypeAlias = npt.NDArray[Any]
+"""A column of numbers or levels, in the user's units."""
+Rows: TypeAlias = Mapping[str, Values]
+"""The values of each declared column."""
 Change: TypeAlias = Callable[[Array, Array], Array]
 """From scaled rows (N, q) and (M, q) to the size of the change when one of the first is replaced by one of the second, (N, M)."""
-
 Tables: TypeAlias = Callable[[int], tuple[Rows, Rows]]
-"""Two tables that differ in so many units."""
+"""Make two tables that differ in this many units."""
 
 POOL: Final = 96
 ROUNDS: Final = 40
@@ -38,7 +39,7 @@ LARGEST_GROUP: Final = 20_000
 
 @dataclass(frozen=True)
 class Pair:
-    """A row that leaves and one that comes; none comes (None) if it is only removed. ``size`` is that of the change."""
+    """A row that leaves and the one that replaces it, or None if it is only removed; ``size`` is the size of the change."""
 
     leaves: Rows
     comes: Rows | None
@@ -46,7 +47,7 @@ class Pair:
 
 
 def worst_pair(basis: Basis, change: Change, *, removed: bool, seed: int = 8, pool: int = POOL, rounds: int = ROUNDS) -> Pair:
-    """The worst pair that is found. The seed is that of the search: there is no privacy noise here."""
+    """Find a worst pair. The seed is for the search; there is no privacy noise here."""
     random = np.random.default_rng(seed)
     leaves, comes = any_rows(basis.schema, pool, random), any_rows(basis.schema, pool, random)
     best: Pair | None = None
@@ -64,8 +65,8 @@ def worst_pair(basis: Basis, change: Change, *, removed: bool, seed: int = 8, po
 
 
 def any_rows(schema: Schema, count: int, random: np.random.Generator) -> Rows:
-    """Rows anywhere within the declarations."""
-    rows: dict[str, npt.NDArray[Any]] = {}
+    """Random rows anywhere within the declarations."""
+    rows: dict[str, Values] = {}
     for column in schema.columns:
         if isinstance(column, Numeric):
             marks = column.centre + column.half_width * random.choice([-1.0, 0.0, 1.0], count)
@@ -77,17 +78,17 @@ def any_rows(schema: Schema, count: int, random: np.random.Generator) -> Rows:
 
 
 def repeated(rows: Rows, times: int) -> Rows:
-    """All rows, so many times over."""
+    """All rows, repeated ``times`` times."""
     return {name: np.tile(values, times) for name, values in rows.items()}
 
 
 def joined(*tables: Rows) -> Rows:
-    """One table below the other."""
+    """Stack tables on top of one another."""
     return {name: np.concatenate([table[name] for table in tables]) for name in tables[0]}
 
 
 def scaled(basis: Basis, rows: Rows) -> Array:
-    """The released columns of rows, as the data pass makes them, but for its rounding."""
+    """The released columns of rows as the data pass computes them, without its rounding."""
     values = basis.evaluate(rows)
     if basis.norm_clipped:
         length = np.linalg.norm(values[:, 1:], axis=1, keepdims=True)
@@ -98,7 +99,7 @@ def scaled(basis: Basis, rows: Rows) -> Array:
 def _near(schema: Schema, row: Rows, count: int, step: float, random: np.random.Generator) -> Rows:
     """The row itself, and others like it."""
     fresh = any_rows(schema, count, random)
-    rows: dict[str, npt.NDArray[Any]] = {}
+    rows: dict[str, Values] = {}
     for column in schema.columns:
         own = np.repeat(row[column.name], count)
         if isinstance(column, Numeric):
@@ -117,11 +118,11 @@ def _row(rows: Rows, place: int) -> Rows:
     return {name: values[place : place + 1] for name, values in rows.items()}
 
 
-def _levels(levels: tuple[Any, ...]) -> npt.NDArray[Any]:
+def _levels(levels: tuple[object, ...]) -> Values:
     return np.array(levels) if len({type(level) for level in levels}) == 1 else np.array([str(level) for level in levels])
 
 
-# How large a change is, in the norm of each mechanism.
+# The size of a change, in the norm of each mechanism.
 
 
 def frobenius(leaves: Array, comes: Array) -> Array:
@@ -145,18 +146,18 @@ def spectral(leaves: Array, comes: Array) -> Array:
 
 
 def along_row(leaves: Array, comes: Array) -> Array:
-    """How much smaller xᵀGx becomes along the row that leaves: x = a/‖a‖."""
+    """The decrease of xᵀGx along the row that leaves: x = a/‖a‖."""
     gone, _, both = _products(leaves, comes)
     return np.asarray(gone - both**2 / np.maximum(gone, 1e-300))
 
 
 def along_row_without_corner(leaves: Array, comes: Array) -> Array:
-    """The same with an x that is zero in its first place, where a public number is."""
+    """The same with an x that is zero in its first place, which holds a public number."""
     return along_row(leaves[:, 1:], comes[:, 1:])
 
 
 def averaged(group: int) -> Change:
-    """‖·‖_F of the change of a group whose other rows are all like the one that leaves."""
+    """‖·‖_F of the change of a group whose other rows all equal the one that leaves."""
     def change(leaves: Array, comes: Array) -> Array:
         gone, new, both = _products(leaves, comes)
         k = group
@@ -169,8 +170,11 @@ def averaged(group: int) -> Change:
 
 
 def regression_sums(sums_sd: float, eigenvalue_sd: float) -> Change:
-    """Of an adassp release: the change of (S, z), and of the smallest eigenvalue of S where all other rows are like the one that
-    comes (or, if none does, at right angles to it), each in units of its noise; the response is the last column."""
+    """The change of an adassp release: of (S, z), and of the smallest eigenvalue of S, each in units of its noise.
+
+    For the eigenvalue, all other rows equal the row that comes or, if none does, are orthogonal to the one that leaves. The
+    response is the last column.
+    """
     def change(leaves: Array, comes: Array) -> Array:
         response = leaves[:, -1:] ** 2 - (comes[:, -1:] ** 2).T
         sums = np.maximum(frobenius(leaves, comes) ** 2 - response**2, 0.0)
@@ -182,8 +186,11 @@ def regression_sums(sums_sd: float, eigenvalue_sd: float) -> Change:
 
 
 def weighted_monomials(alone: Sequence[float], with_response: Sequence[float]) -> Change:
-    """Of a moments release: sums of all monomials of degree k of the predictors, with weight alone[k], and times the response,
-    which is the last column. A row that is not there has no constant."""
+    """The change of a moments release.
+
+    Its sums are those of all monomials of degree k of the predictors with weight alone[k], and of these times the response, which
+    is the last column. An absent row has no constant.
+    """
     def product(one: Array, other: Array) -> Array:
         inner = one[:, 1:-1] @ other[:, 1:-1].T
         responses = np.outer(one[:, -1], other[:, -1])
@@ -199,7 +206,7 @@ def weighted_monomials(alone: Sequence[float], with_response: Sequence[float]) -
 
 
 def at_right_angles(basis: Basis, row: Rows, count: int, seed: int = 9) -> Rows:
-    """Rows whose predictors are as nearly at right angles to those of the given row as can be found; the response is last."""
+    """Rows whose predictors are as nearly orthogonal to those of the given row as the search finds; the response is last."""
     def straight(leaves: Array, comes: Array) -> Array:
         gone, new, both = _products(leaves[:, :-1], comes[:, :-1])
         return np.asarray(-np.abs(both) / np.sqrt(np.maximum(gone * new, 1e-300)))
@@ -211,17 +218,17 @@ def at_right_angles(basis: Basis, row: Rows, count: int, seed: int = 9) -> Rows:
 
 
 def _products(leaves: Array, comes: Array) -> tuple[Array, Array, Array]:
-    """‖a‖², ‖b‖² and aᵀb of all pairs."""
+    """‖a‖², ‖b‖² and aᵀb for all pairs."""
     return (leaves**2).sum(axis=1)[:, None], (comes**2).sum(axis=1)[None, :], leaves @ comes.T
 
 
-# Two tables that the worst neighbours make, how far apart their statistics are, and how far they may be.
+# Two tables made of the worst neighbours, the distance of their statistics, and the distance allowed.
 
 
 def promised_distance(cost: Cost, *budgets: tuple[float, float]) -> float:
-    """How far apart neighbours may be at most, in units of the noise.
+    """The largest allowed distance of neighbours, in units of the noise.
 
-    By the (epsilon, delta) of all parts, whatever their noise is, and by the cost that the ledger reckons with: the smaller.
+    The smaller of two: by the (epsilon, delta) of all pieces, whatever their noise, and by the cost that the ledger charges.
     """
     allowed = [1 / analytic_gaussian_sigma(epsilon, delta, 1.0) if delta > 0 else epsilon for epsilon, delta in budgets]
     return min(math.hypot(*allowed), math.hypot(*(1 / piece.numbers[0] for piece in cost.pieces)))
@@ -229,7 +236,7 @@ def promised_distance(cost: Cost, *budgets: tuple[float, float]) -> float:
 
 def far_apart(tables: Tables, numbers: Callable[[Rows], Array], distance: Callable[[Array], float], wanted: float,
                ) -> tuple[int, tuple[Array, Array]]:
-    """In how many units tables must differ so that errors can be counted, and their exact statistics."""
+    """The number of units in which tables must differ for errors to be frequent enough, and their exact statistics."""
     one, other = map(numbers, tables(1))
     group = min(max(1, round(wanted / max(distance(other - one), 1e-12))), LARGEST_GROUP)
     first, second = map(numbers, tables(group))
@@ -237,14 +244,14 @@ def far_apart(tables: Tables, numbers: Callable[[Rows], Array], distance: Callab
 
 
 def linear(change: Array, sd: Array) -> tuple[Array, float]:
-    """The best score for Gaussian noise."""
+    """Weights of the best score for Gaussian noise, and the distance it shows."""
     relative = np.divide(change, sd, out=np.zeros_like(change), where=sd > 0)
     distance = float(np.linalg.norm(relative))
     return np.divide(relative, sd * distance, out=np.zeros_like(change), where=sd > 0), distance
 
 
 def worst_neighbours(basis: Basis, change: Change) -> Pair:
-    """The worst pair of rows: replaced or, where neighbours may have more or fewer rows, removed."""
+    """The worst pair of rows: replaced or, if neighbours may differ in their number of rows, removed."""
     schema = basis.schema
     found = [] if schema.adjacency == "add-remove" else [worst_pair(basis, change, removed=False)]
     if not schema.rows_are_public:
@@ -253,7 +260,7 @@ def worst_neighbours(basis: Basis, change: Change) -> Pair:
 
 
 def two_tables(basis: Basis, pair: Pair, group: int, others: Rows | None = None) -> tuple[Rows, Rows]:
-    """The pair's rows in so many units, and other rows which both tables share: many more if they are given, else a few."""
+    """Tables with the pair's rows in ``group`` units, and rows that both share: many copies of ``others`` if given, or a few."""
     schema = basis.schema
     each = schema.unit.max_rows
     if others is None:
@@ -274,7 +281,7 @@ def two_tables(basis: Basis, pair: Pair, group: int, others: Rows | None = None)
 def grid_of(schema: Schema, basis: Basis, rows: Rows, average: int = 1) -> npt.NDArray[np.int64]:
     from noisewise.data import averaged_gram_sum, gram_sum
 
-    if average > 1:  # groups as they may come, the same for both tables
+    if average > 1:  # any groups will do, the same for both tables
         groups = np.arange(len(next(iter(rows.values())))) // average
         return averaged_gram_sum(rows, schema, basis, average, run=ALONE, groups=groups).to_grid()
     return gram_sum(rows, schema, basis, run=ALONE).to_grid()

@@ -1,4 +1,4 @@
-"""How a release of kind gram is audited, with Gaussian, Laplace or Wishart noise, of single rows or of averaged ones."""
+"""Audit a release of kind gram, with Gaussian, Laplace or Wishart noise, of single or averaged rows."""
 
 from __future__ import annotations
 
@@ -55,8 +55,8 @@ def subject(request: Request, end_to_end: bool) -> Subject:
 
 
 def _score(mechanism: SymmetricMechanism, change: Array, sd: Array) -> tuple[Array, float]:
-    """Weights that make a score of one unit of noise, and the distance of the tables in it."""
-    if isinstance(mechanism, SymmetricLaplace):  # one entry: a sum of several would not be of the law
+    """Weights of a score with one unit of noise, and the distance of the tables in that score."""
+    if isinstance(mechanism, SymmetricLaplace):  # one entry: a sum of several would not follow the law
         place = int(np.argmax(np.where(sd > 0, np.abs(change), 0.0)))
         weights = np.zeros_like(change)
         weights[place] = math.copysign(1 / mechanism.scale, change[place])
@@ -67,13 +67,13 @@ def _score(mechanism: SymmetricMechanism, change: Array, sd: Array) -> tuple[Arr
 
 
 def _laplace_evidence(exact: tuple[Array, Array], scale: float, numbers: Array) -> Array:
-    """The logarithm of the likelihood ratio. It has few values, which are made equal where rounding makes them differ."""
+    """The log likelihood ratio, rounded so that its few distinct values compare as equal."""
     first, second = (np.abs(numbers - own).sum(axis=1) for own in exact)
     return np.asarray(np.round((first - second) / scale, 9))
 
 
 def _along(mechanism: SymmetricWishart, change: Array) -> tuple[Array, float]:
-    """xᵀGx along the largest eigenvector of the change; x is zero where a public number is."""
+    """xᵀGx along the eigenvector of the largest change; x is zero in the place of a public number."""
     size = mechanism.sensitivity.size
     upper = np.triu_indices(size)
     matrix = np.zeros((size, size))
@@ -95,7 +95,7 @@ def _law(mechanism: SymmetricMechanism) -> laws.Law:
 
 
 def _direction(mechanism: SymmetricMechanism) -> search.Change:
-    """What is made large by the choice of the canaries."""
+    """The norm of the change that the canaries should maximise."""
     if isinstance(mechanism, SymmetricLaplace):
         return search.upper_l1
     if isinstance(mechanism, SymmetricWishart):
@@ -104,7 +104,7 @@ def _direction(mechanism: SymmetricMechanism) -> search.Change:
 
 
 def _averaged_tables(pair: Pair, average: int, group: int) -> tuple[Rows, Rows]:
-    """All rows are alike, but that in the second table one row in each of so many groups is another."""
+    """Two tables of equal rows; in the second, one row in each of ``group`` groups is replaced."""
     assert pair.comes is not None
     alike = search.repeated(pair.leaves, average * (group + 1))
     changed = {name: values.copy() for name, values in alike.items()}

@@ -1,4 +1,4 @@
-"""The noise that mechanisms promise, as the law of one number: its quantiles, and the epsilon of a distance in its unit."""
+"""The noise that mechanisms promise, as the law of one number: its quantiles, and the epsilon of a distance in its units."""
 
 from __future__ import annotations
 
@@ -11,29 +11,29 @@ from noisewise.privacy.accounting import gaussian_epsilon
 
 
 class Law(ABC):
-    """Noise of one unit, by default as likely above zero as below it, and what a distance of so many units costs."""
+    """Noise of one unit, symmetric by default, and the epsilon of a distance in that unit."""
 
     @property
     def clearest(self) -> float:
-        """The distance between two tables at which errors are rare enough to say much, and frequent enough to be counted."""
+        """The distance between two tables at which errors are rare enough to be informative and frequent enough to count."""
         return 3.0
 
     @abstractmethod
     def isf(self, probability: float) -> float:
-        """The quantile above which the noise is with this probability."""
+        """The value that the noise exceeds with this probability."""
 
     def ppf(self, probability: float) -> float:
-        """The quantile below which it is with this probability."""
+        """The value that the noise falls below with this probability."""
         return -self.isf(probability)
 
     @abstractmethod
     def epsilon(self, distance: float, delta: float) -> float:
-        """The epsilon, at this delta, of a mechanism whose neighbours can be so far apart."""
+        """The epsilon, at this delta, of a mechanism whose neighbours can be this far apart."""
 
 
 @dataclass(frozen=True)
 class Gaussian(Law):
-    """The unit is the standard deviation, so that distances are the μ of Gaussian differential privacy."""
+    """The unit is the standard deviation, so distances are the μ of Gaussian differential privacy."""
 
     def isf(self, probability: float) -> float:
         from scipy.special import ndtri
@@ -46,7 +46,7 @@ class Gaussian(Law):
 
 @dataclass(frozen=True)
 class Laplace(Law):
-    """The unit is the scale, so that distances in the L1 norm are epsilons; delta is not used."""
+    """The unit is the scale, so distances in the L1 norm are epsilons. Delta is not used."""
 
     def isf(self, probability: float) -> float:
         return -math.log(2 * probability) if probability < 0.5 else math.log(2 * (1 - probability))
@@ -59,13 +59,13 @@ class Laplace(Law):
 class LaplaceSum(Laplace):
     """The sum of several independent Laplace variables; the unit is the scale of one of them.
 
-    On each side it is a mixture of gamma variables: of shape k − j with the weight C(k − 1 + j, j)/2^(k + j), j = 0 … k − 1.
+    On each side it is a mixture of gamma variables of shape k − j with weight C(k − 1 + j, j)/2^(k + j), j = 0 … k − 1.
     """
 
     terms: int
 
     def isf(self, probability: float) -> float:
-        """By bisection: the distribution falls."""
+        """Bisect: the tail probability is decreasing."""
         if probability > 0.5:
             return -self.isf(1 - probability)
         low, high = 0.0, 1.0
@@ -86,12 +86,12 @@ class LaplaceSum(Laplace):
 
 @dataclass(frozen=True)
 class Wishart(Law):
-    """xᵀ(N − E N)x of a Wishart matrix, x of length 1; the unit is its scale, which a row that is added moves by at most one.
+    """xᵀ(N − E N)x of a Wishart matrix, for x of length 1. The unit is its scale; an added row moves it by at most one unit.
 
     Attributes:
-        degrees: of the Wishart matrix: a chi-square variable of so many degrees, less its mean.
+        degrees: degrees of freedom of the Wishart matrix; the noise is a chi-square variable of these, minus its mean.
         size: columns of the matrix.
-        replaced: whether neighbours differ by a replaced row. There is no simple law then: epsilon is that of one number only.
+        replaced: True if neighbours differ by a replaced row. Then there is no simple law; epsilon is that of one number only.
         share: how far a replaced row can move such a number, as a share of the unit.
     """
 
@@ -115,7 +115,7 @@ class Wishart(Law):
         return 3.0 * math.sqrt(2 * self.degrees)
 
     def epsilon(self, distance: float, delta: float) -> float:
-        """Of an added row exactly (V2 of wishart.md), of a replaced one from below."""
+        """Exact for an added row (V2 of wishart.md), a lower bound for a replaced one."""
         import numpy as np
 
         from noisewise.privacy.mechanisms.wishart import shifted_down, shifted_up

@@ -1,7 +1,7 @@
-"""From counts to bounds that hold with a stated confidence. `level` is always the probability that a bound may be wrong.
+"""From counts to bounds that hold with a stated confidence. `level` is always the probability that a bound is wrong.
 
-Nothing is assumed about a mechanism in `epsilon_from_guesses` and `epsilon_of_one_run`. `smallest_shift` refutes a promised
-trade-off between false alarms and misses: that of noise of a known law.
+`epsilon_from_guesses` and `epsilon_of_one_run` assume nothing about the mechanism. `smallest_shift` refutes the promised
+trade-off between false alarms and misses of noise with a known law.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from noisewise.audits.laws import Law
 
 SPARED: float = 0.125
-"""The share of the level that is spent on the events that a delta allows."""
+"""The share of the level spent on the events that delta allows."""
 
 
 def rate_at_most(count: int, trials: int, level: float) -> float:
@@ -42,9 +42,9 @@ def rate_at_least(count: int, trials: int, level: float) -> float:
 def smallest_shift(law: Law, false_alarms: int, quiet: int, misses: int, shifted: int, level: float) -> float:
     """A lower bound on the distance between two tables, in units of the noise, from the errors of one fixed threshold.
 
-    Of noise that is moved by d, a threshold with the probability α of a false alarm misses with the probability F(isf(α) − d),
-    F being the law. For log-concave noise no other rule does better. So two tables whose errors are smaller are further apart
-    than d (for Gaussian noise: Dong, Roth and Su 2022, definition 2.6).
+    If noise with law F is shifted by d, a threshold with false alarm probability α misses with probability F(isf(α) − d). For
+    log-concave noise no other rule does better. So two tables with fewer errors are further apart than d (for Gaussian noise:
+    Dong, Roth and Su 2022, definition 2.6).
     """
     alarm = rate_at_most(false_alarms, quiet, level / 2)
     miss = rate_at_most(misses, shifted, level / 2)
@@ -54,10 +54,10 @@ def smallest_shift(law: Law, false_alarms: int, quiet: int, misses: int, shifted
 def epsilon_from_guesses(correct: int, wrong: int, draws: int, *, delta: float, level: float, group: int = 1) -> float:
     """A lower bound on epsilon at this delta, whatever the mechanism.
 
-    Each draw is from one of two tables, by a fair coin; who sees it may guess which, or pass. Neighbours at (ε, δ) have
-    P(correct) ≤ e^ε P(wrong) + δ. So but for draws of total probability δ, of which there are few, a guess is correct with
-    probability at most e^ε/(1 + e^ε) (Kairouz, Oh and Viswanath 2015; as guesses, Steinke, Nasr and Jagielski 2023). Tables that
-    differ in a ``group`` of k units are at (kε, δ(e^kε − 1)/(e^ε − 1)).
+    Each draw is from one of two tables, chosen by a fair coin; the observer may guess which, or pass. Neighbours at (ε, δ) have
+    P(correct) ≤ e^ε P(wrong) + δ. So, except for the few draws of total probability δ, a guess is correct with probability at
+    most e^ε/(1 + e^ε) (Kairouz, Oh and Viswanath 2015; as guesses, Steinke, Nasr and Jagielski 2023). Tables that differ in a
+    ``group`` of k units are at (kε, δ(e^kε − 1)/(e^ε − 1)).
 
     >>> round(epsilon_from_guesses(900, 100, 1000, delta=0.0, level=0.005), 2)
     1.92
@@ -75,7 +75,7 @@ def epsilon_from_guesses(correct: int, wrong: int, draws: int, *, delta: float, 
 
 
 def delta_of_group(epsilon: float, delta: float, group: int) -> float:
-    """The delta of tables that differ in so many units (Dwork and Roth 2014, theorem 2.2; exact sum)."""
+    """The delta of tables that differ in ``group`` units (Dwork and Roth 2014, theorem 2.2; exact sum)."""
     if delta == 0 or group * epsilon > 700:
         return 0.0 if delta == 0 else 1.0
     return min(1.0, delta * (group if epsilon == 0 else math.expm1(group * epsilon) / math.expm1(epsilon)))
@@ -84,7 +84,7 @@ def delta_of_group(epsilon: float, delta: float, group: int) -> float:
 def epsilon_of_one_run(correct: int, guesses: int, canaries: int, *, delta: float, level: float, group: int = 1) -> float:
     """The bound for guesses about the canaries of a single release (Steinke, Nasr and Jagielski 2023, theorem 5.2).
 
-    Each canary, a ``group`` of units, is in the table by a coin of its own.
+    A coin decides for each canary, a ``group`` of units, whether it is in the table.
 
     >>> round(epsilon_of_one_run(100, 100, 100, delta=0.0, level=0.01), 2)
     3.05
@@ -97,19 +97,19 @@ def epsilon_of_one_run(correct: int, guesses: int, canaries: int, *, delta: floa
 
 
 def one_run_probability(correct: int, guesses: int, canaries: int, epsilon: float, delta: float) -> float:
-    """How probable so many correct guesses are at most, if each canary is (epsilon, delta) private."""
+    """The largest probability of this many correct guesses if each canary is (epsilon, delta) private."""
     import numpy as np
     from scipy.stats import binom
 
     share = 1 / (1 + math.exp(-epsilon))
     tail = float(binom.sf(correct - 1, guesses, share))
-    below = binom.pmf(np.arange(correct - 1, -1, -1), guesses, share)  # of correct − 1, correct − 2, …
+    below = binom.pmf(np.arange(correct - 1, -1, -1), guesses, share)  # at correct − 1, correct − 2, …
     worst = float(np.max(np.cumsum(below) / np.arange(1, correct + 1))) if correct else 0.0
     return min(1.0, tail + 2 * canaries * delta * worst)
 
 
 def _spared(draws: int, probability: float, level: float) -> int:
-    """More draws than this have an event of this probability only with the probability `level`."""
+    """The number of draws that an event of this probability exceeds only with probability `level`."""
     from scipy.stats import binom
 
     if probability <= 0:
@@ -118,7 +118,7 @@ def _spared(draws: int, probability: float, level: float) -> int:
 
 
 def largest(refuted: Callable[[float], bool], precision: float = 1e-6) -> float:
-    """The largest epsilon that is refuted, rounded down; 0 if none is. What is refuted is so for every smaller one."""
+    """The largest refuted epsilon, rounded down; 0 if there is none. If one is refuted, so are all smaller ones."""
     if not refuted(0.0):
         return 0.0
     low, high = 0.0, 1.0

@@ -1,4 +1,4 @@
-"""How a release of kind moments is audited: sums of monomials, each block with its own weight."""
+"""Audit a release of kind moments: sums of monomials, each block with its own weight."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""An audit from a single release: many canaries in one table, each there or not by a coin of its own.
+"""Audit from a single release: many canaries in one table, each present or absent by its own coin.
 
-Steinke, Nasr and Jagielski, "Privacy auditing with one (1) training run", NeurIPS 2023. In a Gram matrix the canaries are rows at
-right angles (the rows of a Hadamard matrix): each moves a direction of its own by as much as any row can, and none of the others.
+Steinke, Nasr and Jagielski, "Privacy auditing with one (1) training run", NeurIPS 2023. In a Gram matrix the canaries are
+orthogonal rows (those of a Hadamard matrix): each moves its own direction by as much as any row can, and no other direction.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from noisewise.audits.report import Finding, Released
 from noisewise.audits.trial import BOUNDS, LESS_NOISE, shift_between
 
 GUESSED: Final = 0.4
-"""About this share of the canaries is guessed, half from above and half from below."""
+"""Guess about this share of the canaries, half from the top and half from the bottom."""
 CLEAREST: Final = 2.0
 """How far a canary should move its direction, in standard deviations: a compromise between the two bounds."""
 
@@ -30,8 +30,8 @@ class OneRun:
     """Canaries for a release of a symmetric matrix with Gaussian noise.
 
     Attributes:
-        rows: the scaled rows (1, ±1, …), at right angles to one another.
-        group: how often each is in the table if it is there at all.
+        rows: the scaled rows (1, ±1, …), orthogonal to one another.
+        group: how often each row is in the table if it is present.
         there: the coins.
     """
 
@@ -41,7 +41,7 @@ class OneRun:
 
     @classmethod
     def of(cls, size: int, promised: float) -> OneRun:
-        """For a matrix of so many columns, a power of two; ``promised`` is the distance of one row in units of the noise."""
+        """For a matrix of ``size`` columns, a power of two; ``promised`` is the distance of one row in units of the noise."""
         group = max(1, round(CLEAREST / promised))
         return cls(hadamard(size), group, np.random.default_rng().integers(0, 2, size))  # coins, not noise
 
@@ -50,7 +50,7 @@ class OneRun:
         return np.repeat(self.rows[self.there == 1], self.group, axis=0)
 
     def judge(self, noisy: Array, sd: float, released: Released, promised: float, level: float) -> Finding:
-        """What the noisy matrix says, ``sd`` being the standard deviation that a diagonal entry's noise should have."""
+        """Judge the noisy matrix; ``sd`` is the standard deviation that the noise of a diagonal entry should have."""
         size = len(self.rows)
         scores = np.einsum("ci,ij,cj->c", self.rows, noisy, self.rows, optimize=True) / (sd * size)
         shift = self.group * size / sd
@@ -75,7 +75,7 @@ class OneRun:
 
 
 def hadamard(size: int) -> Array:
-    """Sylvester's matrix of ones and minus ones: its rows are at right angles, and begin with one.
+    """Sylvester's matrix of ones and minus ones: its rows are orthogonal and start with one.
 
     >>> hadamard(2).tolist()
     [[1.0, 1.0], [1.0, -1.0]]

@@ -1,8 +1,8 @@
-"""How a release of kind partition is audited: parts that are certain of one answer, and rows that make theirs certain of another.
+"""Audit a release of kind partition: parts that are certain of one answer, and rows that make their part certain of another.
 
-All parts have the same rows. A search over single rows finds the one that changes the numbers of its part most; the two tables
-differ in so many such rows, each in a part of its own, as under the coupling of P1 (partition.md). From beginning to end parts
-are random, and two of them may meet in one: then the tables are a little nearer to each other than is reckoned with.
+All parts have the same rows. A search over single rows finds the one that changes the numbers of its part most. The two tables
+differ in several such rows, each in its own part, as under the coupling of P1 (partition.md). From end to end the parts are
+random, and two such rows may fall into one part. The tables are then a little nearer to each other than assumed.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from noisewise.arrays import Array
 from noisewise.audits import laws
-from noisewise.audits.canaries import linear, promised_distance
+from noisewise.audits.canaries import Values, linear, promised_distance
 from noisewise.audits.request import Request
 from noisewise.audits.trial import Subject
 from noisewise.data.parts.answers import PartAnswers
@@ -32,12 +32,12 @@ from noisewise.schema.partition import part_design
 from noisewise.schema.schema import Schema
 
 Grid: TypeAlias = npt.NDArray[np.int64]
-Rows: TypeAlias = dict[str, npt.NDArray[Any]]
+Rows: TypeAlias = dict[str, Values]
 
 CANARIES: Final = 200
-"""Rows that the search tries, with each of two slopes of the others."""
+"""Rows that the search tries, half with each of two slopes of the other rows."""
 MORE_ROWS: Final = 20
-"""Of a part than it has coefficients."""
+"""The rows of a part in excess of its coefficients."""
 FAR: Final = 1e6
 SCATTER: Final = 1e-3
 
@@ -47,7 +47,7 @@ def subject(request: Request, end_to_end: bool) -> Subject:
     plan: PartitionPlan = request.plan()
     mechanism = plan.mechanism
     if mechanism.selections:
-        raise DeclarationError("an audit of a partition release is of its noise: limits that are selected are audited as bounds",
+        raise DeclarationError("only the noise of a partition release is audited here: selected limits are audited as bounds",
                                found="a posterior-quantile without bounds", remedy="declare bounds, or audit the kind bounds")
     world = _worst_world(plan)
     gaussian = mechanism.name == "gaussian"
@@ -81,25 +81,25 @@ def subject(request: Request, end_to_end: bool) -> Subject:
 
 
 def _with_midrange(noisy: Array, first: Array, change: Array) -> Array:
-    """K-norm noise, and the middle between its largest and its smallest number.
+    """K-norm noise, and the midpoint of its largest and its smallest number.
 
-    Given the half side R of the cube the middle of K uniform numbers has the density K/2R (1 − |m|/R)^(K−1), and R the density
-    R^K e^(−R)/K!, in units of the scale: the middle has Laplace noise, whatever K is. No other number says more about a change
-    that is the same in all numbers.
+    Given the half side R of the cube, the midpoint of K uniform numbers has the density K/2R (1 − |m|/R)^(K−1). R has the density
+    R^K e^(−R)/K!, in units of the scale. So the midpoint has Laplace noise, whatever K is. No other number says more about a
+    change that is the same in all numbers.
     """
     along = (noisy - first) * np.where(change < 0, -1.0, 1.0)
     return np.append(noisy, (along.max() + along.min()) / 2.0)
 
 
 def _evidence(first: Array, second: Array, scale: float, numbers: Array) -> Array:
-    """The logarithm of the likelihood ratio of k-norm noise, where not all numbers change alike."""
+    """The log likelihood ratio of k-norm noise, for numbers that change by different amounts."""
     noisy = numbers[:, :-1]
     return np.asarray(np.round((np.abs(noisy - first).max(axis=1) - np.abs(noisy - second).max(axis=1)) / scale, 9))
 
 
 @dataclass(frozen=True)
 class _World:
-    """Parts with the same rows, and a row that is somebody else's in some of them."""
+    """Parts with the same rows, and a canary that replaces a row in some of them."""
 
     plan: PartitionPlan
     design: Design
@@ -107,7 +107,7 @@ class _World:
     canary: Rows
 
     def table(self, group: int) -> tuple[Rows, Grid]:
-        """All parts; in the first few of them the last unit has the canary's values, or is there at all."""
+        """All parts; in the first ``group`` the last unit has the canary's values, or (add-remove) is present."""
         schema, parts, count = self.plan.blank.schema, self.plan.asked.parts, len(next(iter(self.rows.values())))
         each = schema.unit.max_rows
         owned = np.arange(count) >= count - each  # the rows of the unit that changes
@@ -125,7 +125,7 @@ class _World:
         return table, belongs
 
     def values(self, rows: Rows, belongs: Grid) -> Grid:
-        """What the parts say, (numbers, parts)."""
+        """The numbers of the parts, shaped (numbers, parts)."""
         from noisewise.data.splitting.parts import GivenSplit
         from noisewise.data.statistics.partition import part_moments
 
@@ -143,7 +143,7 @@ class _World:
 
 
 def _worst_world(plan: PartitionPlan) -> _World:
-    """The seed is that of the search: there is no privacy noise here."""
+    """Search for the canary with the largest change. The seed is for the search; there is no privacy noise here."""
     schema, mechanism = plan.blank.schema, plan.mechanism
     design = part_design(schema, plan.asked.formula, ())
     small = replace(plan, blank=replace(plan.blank, kind=replace(plan.asked, parts=2)))
@@ -165,19 +165,19 @@ def _largest_possible(change: float, mechanism: PartitionMechanism) -> bool:
 
 
 def _rows(schema: Schema, design: Design, count: int, random: np.random.Generator, slope: float) -> Rows:
-    """Rows that hardly scatter about a plane: every part is certain of its slopes."""
+    """Rows with little scatter about a plane, so every part is certain of its slopes."""
     rows, total = _predictors(schema, design, count, random, 1.0)
     return {**rows, **_response(schema, design, slope * total + SCATTER * random.normal(size=count))}
 
 
 def _canary(schema: Schema, design: Design, random: np.random.Generator, slope: float) -> Rows:
-    """A row far out where that is possible, on a plane of the opposite slope."""
+    """A row on a plane of the opposite slope, far out if possible."""
     rows, total = _predictors(schema, design, 1, random, FAR * 10.0 ** random.integers(-6, 3))
     return {**rows, **_response(schema, design, -slope * total * random.choice([1.0, 1.0, 100.0]))}
 
 
 def _predictors(schema: Schema, design: Design, count: int, random: np.random.Generator, reach: float) -> tuple[Rows, Array]:
-    """Cells of the columns that the formula names, and the sum of their scaled values."""
+    """Values of the columns in the formula, and the sum of their scaled values."""
     rows: Rows = {}
     total = np.zeros(count)
     for column in schema.columns:

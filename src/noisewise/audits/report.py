@@ -1,4 +1,4 @@
-"""What was claimed and what was measured, in a table."""
+"""The table of claims and measurements."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ HEADINGS: Final = ("release", "noise", "neighbours", "claimed", "any mechanism",
 
 @dataclass(frozen=True)
 class Released:
-    """What a release claims to be."""
+    """The claim of a release."""
 
     kind: str
     mechanism: str
@@ -28,13 +28,13 @@ class Finding:
 
     Attributes:
         released: the claim.
-        draws: how many releases were drawn.
-        group: in how many units the two tables differ.
-        epsilon_any: epsilon is at least this at the claimed delta, whatever the mechanism is.
-        epsilon_law: epsilon is at least this if the noise is of the kind that is claimed, of whatever size.
-        noise_at_most: the noise is at most so many times the noise that was promised.
-        flagged: one of the bounds contradicts the claim.
-        notices_less: whether the same audit would have flagged 0.7 times the noise.
+        draws: the number of draws.
+        group: the number of units in which the two tables differ.
+        epsilon_any: a lower bound on epsilon at the claimed delta, for any mechanism.
+        epsilon_law: a lower bound on epsilon if the noise is of the claimed kind, whatever its size.
+        noise_at_most: an upper bound on the noise, as a multiple of the promised noise.
+        flagged: True if one of the bounds contradicts the claim.
+        notices_less: True if the same audit would have flagged 0.7 times the noise.
     """
 
     released: Released
@@ -52,7 +52,7 @@ class Finding:
                 "draws": self.draws, "group": self.group}
 
     def cells(self) -> list[str]:
-        """The line of the table."""
+        """The row of the table."""
         claim = self.released
         return [claim.kind, claim.mechanism, f"{claim.adjacency}, {claim.unit}", f"{claim.epsilon:g}, {claim.delta:g}",
                 number(self.epsilon_any), number(self.epsilon_law), share(self.noise_at_most),
@@ -61,7 +61,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class AuditReport:
-    """The findings of an audit. With probability `confidence` all bounds in it hold together.
+    """The findings of an audit. With probability `confidence` all its bounds hold together.
 
     >>> claim = Released("gram", "gaussian", "replace-one", "row", 1.0, 1e-6)
     >>> report = AuditReport((Finding(claim, 4000, 12, 0.4, 0.9, 1.1, False, True),), confidence=0.99)
@@ -75,11 +75,11 @@ class AuditReport:
 
     @property
     def flagged(self) -> tuple[Finding, ...]:
-        """The releases that do not keep their promise."""
+        """The releases that break their promise."""
         return tuple(finding for finding in self.findings if finding.flagged)
 
     def rows(self) -> list[dict[str, Any]]:
-        """One dictionary for each release; ``pandas.DataFrame(report.rows())`` is a table."""
+        """One dictionary for each release; ``pandas.DataFrame(report.rows())`` makes a table."""
         return [finding.as_dict() for finding in self.findings]
 
     def __str__(self) -> str:
@@ -97,7 +97,7 @@ class AuditReport:
 
 
 def number(value: float) -> str:
-    """Three digits, rounded down: a lower bound stays one.
+    """Format with three digits, rounded down, so that a lower bound stays one.
 
     >>> number(0.98765), number(12.3456), number(float("inf"))
     ('0.987', '12.3', '∞')
@@ -111,7 +111,7 @@ def number(value: float) -> str:
 
 
 def share(value: float) -> str:
-    """Rounded up: an upper bound stays one."""
+    """Format rounded up, so that an upper bound stays one."""
     return f"{math.ceil(100 * value) / 100:.2f}" if math.isfinite(value) else "–"
 
 

@@ -1,8 +1,8 @@
-"""What would be asked of `noisewise.release`, what such a release claims, and how it is audited.
+"""The arguments of `noisewise.release`, what such a release claims, and how it is audited.
 
-A kind has a file here with one function, ``subject``, from a request to a `Subject`: tables that the release should be unable to
-tell apart, and the noise that it promises. Tables are made up from the declarations; releases are drawn by the mechanism itself,
-from exact statistics that the data pass has made of these tables, or by `release` from beginning to end.
+Each kind has a file here with one function, ``subject``, from a request to a `Subject`: tables that the release should not tell
+apart, and the noise that it promises. Tables are made up from the declarations. Releases are drawn by the mechanism itself, from
+exact statistics that the data pass computes from these tables, or by `release` from end to end.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from noisewise.schema import Schema
 
 @dataclass(frozen=True)
 class Request:
-    """What would be asked of `noisewise.release`; its arguments have the same names."""
+    """The arguments of `noisewise.release`, under the same names."""
 
     schema: Schema
     epsilon: float
@@ -38,7 +38,7 @@ class Request:
         return plan_of(self.kind, self.schema, self.epsilon, self.delta)
 
     def release(self, rows: Rows, to: Path | None = None) -> Release:
-        """A real release of a table, from beginning to end."""
+        """Release a table for real, from end to end."""
         return release(rows, self.schema, self.kind, epsilon=self.epsilon, delta=self.delta, to=to, run=ALONE)
 
     def claim(self, mechanism: str, delta: float) -> Released:
@@ -48,7 +48,7 @@ class Request:
 
 
 def subject_of(request: Request, *, end_to_end: bool = False) -> Subject:
-    """The audit of a request, ready to be drawn."""
+    """The subject of the audit, ready to be drawn."""
     if not has_room(request.kind, "audit"):
         raise DeclarationError("this kind of release cannot be audited", argument="kind", found=request.kind.name,
                                known=[kind.name for kind in kinds() if has_room(kind, "audit")])

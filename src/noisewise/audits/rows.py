@@ -1,4 +1,4 @@
-"""How a release of kind rows is audited: tables of equal rows at opposite corners of the declared bounds."""
+"""Audit a release of kind rows: tables of equal rows at opposite corners of the declared bounds."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -19,17 +19,17 @@ from noisewise.audits.trial import LESS_NOISE, Subject
 from noisewise.privacy.calibration import analytic_gaussian_sigma
 from noisewise.privacy.mechanisms.rows import RowsMechanism, calibrate
 from noisewise.privacy.sensitivity.rows import CELL_GRID, CELL_RANGE, response_ratio
-from noisewise.schema.columns import Categorical, Column
+from noisewise.schema.columns import Categorical, Column, Numeric
 
 MOST_ROWS: Final = 100
-"""Drawing more would take longer than it is worth."""
+"""Drawing more is not worth the time."""
 CORNER: Final = round(1 / CELL_GRID)
 
 
 def subject(request: Request, end_to_end: bool) -> Subject:
-    """Rows are perturbed independently, so all rows of the two tables differ, as many as it takes to see a difference.
+    """Rows are perturbed independently, so the two tables differ in all rows, and have enough rows to show a difference.
 
-    The score adds up all noisy numbers, each in units of its own noise. Categories are seen by the bound for any mechanism only.
+    The score adds up all noisy numbers, each in units of its own noise. Only the bound for any mechanism sees categories.
     """
     mechanism = request.plan().mechanism
     gaussian, count = mechanism.distribution == "gaussian", len(mechanism.scales)
@@ -59,7 +59,7 @@ def subject(request: Request, end_to_end: bool) -> Subject:
 
 
 def noisy_rows(request: Request, rows: Rows) -> Array:
-    """What a real release of a table publishes, in scaled units and codes: (rows, copies, columns), in one line."""
+    """The contents of a real release in scaled units and codes: (rows, copies, columns), flattened."""
     with tempfile.TemporaryDirectory() as folder:
         scaled = request.release(rows, Path(folder) / "audit.nwr").contents.scaled()
         codes = [levels[:, :, None].astype(np.float64) for levels in scaled.codes.values()]
@@ -67,7 +67,7 @@ def noisy_rows(request: Request, rows: Rows) -> Array:
 
 
 def _rows_needed(distance: float, numbers: int, gaussian: bool) -> int:
-    """So that the tables are about two standard deviations of the score apart; of categories alone one row."""
+    """The rows that put the tables about two standard deviations of the score apart; one row for categories alone."""
     if numbers == 0:
         return 1
     in_sds = distance if gaussian else distance / math.sqrt(2 * numbers)
@@ -89,14 +89,17 @@ def _perturbed(mechanism: RowsMechanism, rows: int, which: int) -> Array:
 
 
 def _table(columns: tuple[Column, ...], rows: int, corner: int) -> Rows:
-    def cell(column: Any) -> Any:
-        return column.levels[corner] if isinstance(column, Categorical) else (column.lower, column.upper)[corner]
+    def cell(column: Column) -> object:
+        if isinstance(column, Categorical):
+            return column.levels[corner]
+        assert isinstance(column, Numeric)  # a rows release has no other kinds of column
+        return (column.lower, column.upper)[corner]
 
     return {column.name: np.array([cell(column)] * rows) for column in columns}
 
 
 def _evidence(mechanism: RowsMechanism, rows: int) -> Callable[[Array], Array]:
-    """The logarithm of the likelihood ratio, made equal where rounding makes it differ."""
+    """The log likelihood ratio, rounded so that equal values compare as equal."""
     scales = np.array(list(mechanism.scales.values()))
     losses = np.array([math.log(response_ratio(mechanism.keep[name], levels)) for name, levels in mechanism.levels.items()])
 
@@ -114,7 +117,7 @@ def _evidence(mechanism: RowsMechanism, rows: int) -> Callable[[Array], Array]:
 
 
 def _less_noise(mechanism: RowsMechanism) -> RowsMechanism:
-    """0.7 times the noise on numbers, and levels kept as if epsilon were larger by as much."""
+    """0.7 times the noise on numbers; levels are kept as often as if epsilon were 1/0.7 times as large."""
     columns: dict[str, int | None] = {name: mechanism.levels.get(name) for name in mechanism.shares}
     weaker = calibrate(columns, epsilon=mechanism.epsilon / LESS_NOISE, delta=None, mechanism=None, copies=mechanism.copies,
                        weights=mechanism.shares)

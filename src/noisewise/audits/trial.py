@@ -1,4 +1,4 @@
-"""One audit: a release is drawn many times from two tables, and what is seen of it is turned into bounds."""
+"""One audit: draw a release many times from two tables, and turn the draws into bounds."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ Tables: TypeAlias = npt.NDArray[np.int64]
 """Which of the two tables (0 or 1) each draw is from."""
 
 LESS_NOISE: Final = 0.7
-"""Would the audit notice this share of the noise? It is asked of every audit, with the same draws."""
+"""Every audit also tests, with the same draws, if it would notice this share of the noise."""
 PILOT: Final = 0.2
-"""The share of the draws that choose when to guess; the bound of any mechanism comes from the others."""
+"""The share of draws used to choose when to guess; the bound for any mechanism comes from the rest."""
 BOUNDS: Final = 2
-"""For each release: one of any mechanism and one of its law. The level is shared between them."""
+"""Bounds per release: one for any mechanism and one for its law. They share the level."""
 
 
 @dataclass(frozen=True)
@@ -32,17 +32,17 @@ class Subject:
     """A release to be audited, and two tables for it.
 
     Attributes:
-        released: what it claims to be.
+        released: its claim.
         exact: the numbers of the release without noise, for both tables.
-        draw: a new release of the first (0) or second (1) table.
-        noiseless: which of the numbers have no noise.
-        weights: a score is their product with the numbers; if the promise is true, its noise is of the law.
-        law: of the noise in the score, or None if nothing is known of it.
-        group: in how many units the tables differ.
-        distance: how far apart, in units of the promised noise, the worst neighbours are that were found.
-        promised: how far apart neighbours can be at most, by the promise.
-        evidence: what speaks for the second table, for each of several releases: where the score is not the best that can be had.
-        draw_less: a release with less noise, where that is not just its numbers with a share of their noise.
+        draw: draw a new release of the first (0) or second (1) table.
+        noiseless: True for each number that has no noise.
+        weights: weights of the numbers in the score; if the promise is true, the noise of the score has the law.
+        law: the law of the noise in the score, or None if it is unknown.
+        group: the number of units in which the tables differ.
+        distance: the distance of the worst neighbours found, in units of the promised noise.
+        promised: the largest distance of neighbours that the promise allows.
+        evidence: the evidence for the second table in each of several releases, if there is better evidence than the score.
+        draw_less: draw a release with less noise, if scaling the noise of its numbers does not do that.
     """
 
     released: Released
@@ -60,7 +60,7 @@ class Subject:
 
 @dataclass(frozen=True)
 class Drawn:
-    """What was seen: which table each draw was from, its numbers, and what they would be with less noise."""
+    """The draws: the table each came from, its numbers, and the numbers with less noise."""
 
     table: Tables
     numbers: Array
@@ -68,7 +68,7 @@ class Drawn:
 
 
 def draw_many(subject: Subject, draws: int, coins: np.random.Generator | None = None) -> Drawn:
-    """Draw, each time from a table that a coin chooses; the coins are not noise."""
+    """Draw releases, each from a table chosen by a coin; the coins are not noise."""
     table = (coins or np.random.default_rng()).integers(0, 2, draws)
     numbers = np.stack([subject.draw(int(which)) for which in table])
     if subject.draw_less is not None:
@@ -78,7 +78,7 @@ def draw_many(subject: Subject, draws: int, coins: np.random.Generator | None = 
 
 
 def seconds_of_a_draw(subject: Subject, draws: int = 3) -> float:
-    """About how long one takes; these draws are thrown away, and the first, which may load a library, is not timed."""
+    """The approximate time of a draw. The first draw is not timed, as it may load a library; all are discarded."""
     subject.draw(0)
     started = time.perf_counter()
     for which in range(draws):
@@ -87,10 +87,10 @@ def seconds_of_a_draw(subject: Subject, draws: int = 3) -> float:
 
 
 def judge(subject: Subject, drawn: Drawn, level: float) -> Finding:
-    """What the draws say, and whether less noise would have been noticed."""
+    """Judge the draws, and test if less noise would have been noticed."""
     epsilon, distance = _bounds(subject, drawn.table, drawn.numbers, level)
     if np.any(subject.exact[1][subject.noiseless] != subject.exact[0][subject.noiseless]):
-        epsilon = distance = math.inf  # what has no noise tells the tables apart
+        epsilon = distance = math.inf  # a number without noise tells the tables apart
     return Finding(released=subject.released, draws=len(drawn.table), group=subject.group, epsilon_any=epsilon,
                    epsilon_law=_epsilon(subject, distance),
                    noise_at_most=subject.distance / distance if distance > 0 else math.inf,
@@ -110,7 +110,7 @@ def _broken(subject: Subject, epsilon: float, distance: float) -> bool:
 
 
 def _bounds(subject: Subject, table: Tables, numbers: Array, level: float) -> tuple[float, float]:
-    """The epsilon of any mechanism, and the distance of the worst neighbours in units of the noise; both from below."""
+    """Lower bounds on epsilon for any mechanism, and on the distance of the worst neighbours in units of the noise."""
     scores = numbers @ subject.weights
     evidence = scores if subject.evidence is None else subject.evidence(numbers)
     epsilon = guessed(table, evidence, delta=subject.released.delta, level=level / BOUNDS, group=subject.group)
@@ -122,14 +122,14 @@ def _bounds(subject: Subject, table: Tables, numbers: Array, level: float) -> tu
 
 
 def shift_between(table: Tables, scores: Array, threshold: float, law: Law, level: float) -> float:
-    """The distance of the tables in units of the noise, from below, by a threshold that was fixed before."""
+    """A lower bound on the distance of the tables in units of the noise, by a threshold fixed beforehand."""
     one = table == 1
     alarms, misses = int(np.sum(scores[~one] > threshold)), int(np.sum(scores[one] <= threshold))
     return smallest_shift(law, alarms, int(np.sum(~one)), misses, int(np.sum(one)), level)
 
 
 def guessed(table: Tables, evidence: Array, *, delta: float, level: float, group: int = 1) -> float:
-    """The bound of any mechanism: a first share of the draws chooses when to guess, the rest counts."""
+    """The bound for any mechanism: the first share of draws chooses when to guess, the rest count."""
     first = int(PILOT * len(table))
     low, high = _when_to_guess(table[:first], evidence[:first], delta, level, group)
     correct, wrong = _counts(table[first:], evidence[first:], low, high)
@@ -137,7 +137,7 @@ def guessed(table: Tables, evidence: Array, *, delta: float, level: float, group
 
 
 def _when_to_guess(table: Tables, evidence: Array, delta: float, level: float, group: int) -> tuple[float, float]:
-    """Guess the first table up to one threshold and the second from another: those that would give most, were all draws alike."""
+    """Thresholds up to which to guess the first table, and from which the second, that would give the largest bound."""
     quantiles = np.quantile(evidence, np.linspace(0.02, 0.98, 25), method="nearest")
     times = round((1 - PILOT) / PILOT)
     best, chosen = -1.0, (float(quantiles[0]), float(quantiles[-1]))

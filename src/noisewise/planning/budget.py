@@ -1,7 +1,7 @@
-"""Releases that are intended: what they would cost together, and how large they may be. From public numbers alone.
+"""Planned releases: what they would cost together, and how large they may be. Uses public numbers alone.
 
-An intended release is written ``[COUNT*]KIND:EPSILON[:DELTA][@NAME=VALUE,…]``: ``3*gaussian:0.5:1e-7`` are three releases with
-Gaussian noise, ``laplace:0.2@year=2024`` is one about a stratum of the population. An epsilon of ``?`` is to be found.
+A planned release is written ``[COUNT*]KIND:EPSILON[:DELTA][@NAME=VALUE,…]``. ``3*gaussian:0.5:1e-7`` is three releases with
+Gaussian noise; ``laplace:0.2@year=2024`` is one about a stratum of the population. An epsilon of ``?`` is solved for.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ WRITTEN: Final = re.compile(
 
 @dataclass(frozen=True)
 class Intended:
-    """So many releases of one kind; an epsilon of None is to be found."""
+    """A number of equal releases of one kind; an epsilon of None is solved for."""
 
     kind: str
     epsilon: float | None
@@ -37,10 +37,10 @@ class Intended:
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
-            raise PrivacyError("the kind of an intended release is not known", argument="kind", found=repr(self.kind),
+            raise PrivacyError("the kind of a planned release is not known", argument="kind", found=repr(self.kind),
                                known=KINDS)
         if not 1 <= self.count <= MOST:
-            raise PrivacyError(f"1 to {MOST} releases can be planned at once", found=str(self.count))
+            raise PrivacyError(f"a plan may have 1 to {MOST} equal releases", found=str(self.count))
         if (self.delta is None) != (self.kind in PURE):
             raise PrivacyError(f"a {self.kind} release has {'no delta' if self.kind in PURE else 'a delta'}",
                                found=str(self.delta), remedy="write for example gaussian:0.5:1e-7 or laplace:0.5")
@@ -51,7 +51,7 @@ class Intended:
 
     @classmethod
     def parse(cls, text: str) -> Intended:
-        """Read one as it is written on the command line.
+        """Read the notation of the command line.
 
         >>> Intended.parse("3*gaussian:?:1e-7@year=2024")
         Intended(kind='gaussian', epsilon=None, delta=1e-07, count=3, stratum=(('year', '2024'),))
@@ -66,17 +66,17 @@ class Intended:
             delta = None if found["delta"] is None else float(found["delta"])
             return cls(found["kind"], epsilon, delta, int(found["count"] or 1), stratum)
         except ValueError:
-            raise PrivacyError("an intended release is written [COUNT*]KIND:EPSILON[:DELTA][@NAME=VALUE]", found=repr(text),
+            raise PrivacyError("a planned release must be written [COUNT*]KIND:EPSILON[:DELTA][@NAME=VALUE]", found=repr(text),
                                remedy="for example 3*gaussian:0.5:1e-7 or laplace:?@year=2024") from None
 
     def charges(self) -> list[Charge]:
-        """What it would be charged."""
+        """The charges that these releases would make."""
         assert self.epsilon is not None
         return [(dict(self.stratum), _cost(self.kind, self.epsilon, self.delta))] * self.count
 
 
 def _cost(kind: str, epsilon: float, delta: float | None) -> Cost:
-    """The cost of a release that is calibrated as tightly as the mechanisms do it, but for the grid (C5, C6)."""
+    """The cost of a release calibrated as tightly as the mechanisms do, except for the grid (C5, C6)."""
     if kind == "laplace":
         return Cost.laplace(laplace_scale(epsilon, 1.0), epsilon)
     if kind in ("pure", "wishart"):
@@ -91,7 +91,7 @@ def _cost(kind: str, epsilon: float, delta: float | None) -> Cost:
 
 
 def together(intended: Sequence[Intended], delta: float, rule: Rule, spent: Sequence[Charge] = ()) -> Composition:
-    """What all of them cost together, beside what was spent before, for whoever they cost most."""
+    """The cost of all of them and of what was spent before, for the person whom they cost most."""
     found = (compose(costs, delta, rule) for costs in per_person([*spent, *_charges(intended)]))
     return max(found, key=lambda composition: composition.epsilon)
 
@@ -99,7 +99,7 @@ def together(intended: Sequence[Intended], delta: float, rule: Rule, spent: Sequ
 def solved(
     intended: Sequence[Intended], epsilon: float, delta: float, rule: Rule, spent: Sequence[Charge] = ()
 ) -> list[Intended]:
-    """The same with the largest epsilon that fits in the place of every one that is open: the same for all."""
+    """Fill in every open epsilon with the largest one that fits, the same for all."""
     if all(one.epsilon is not None for one in intended):
         return list(intended)
 
@@ -111,7 +111,7 @@ def solved(
 
     found = largest_epsilon(affordable, epsilon)
     if found == 0:
-        raise PrivacyError("these releases do not fit into the budget, however small the open ones are",
+        raise PrivacyError("these releases do not fit into the budget, however small the open epsilons",
                            found=f"epsilon {epsilon}, delta {delta}, rule {rule}", remedy="plan fewer or smaller ones")
     return filled(found)
 

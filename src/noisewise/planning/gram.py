@@ -10,12 +10,12 @@ from noisewise.privacy.mechanisms.gram import LITERATURE, MECHANISMS, SymmetricM
 from noisewise.schema import Basis
 
 MEAN_SQUARE: Final = 1 / 3
-"""Of a scaled column that is evenly spread over its bounds: what a typical second moment is taken to be."""
+"""The mean square of a scaled column spread evenly over its bounds, taken as a typical second moment."""
 
 
 @dataclass(frozen=True)
 class PlannedMechanism:
-    """One mechanism: its noise, or why it cannot be had."""
+    """One mechanism: its noise, or why it was refused."""
 
     name: str
     mechanism: SymmetricMechanism | None
@@ -23,7 +23,7 @@ class PlannedMechanism:
 
     @property
     def literature(self) -> bool:
-        """Whether it is there to be compared with."""
+        """True if it is offered only for comparison."""
         return self.name in LITERATURE
 
     @property
@@ -31,7 +31,7 @@ class PlannedMechanism:
         return getattr(self.mechanism, "degrees", None)
 
     def to_dict(self, gaussian: SymmetricMechanism, rows: int | None) -> dict[str, Any]:
-        """For machines; standard deviations in scaled units."""
+        """Plain data; standard deviations in scaled units."""
         if self.mechanism is None:
             assert self.refusal is not None
             return {"mechanism": self.name, "literature": self.literature,

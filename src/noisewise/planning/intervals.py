@@ -1,12 +1,12 @@
-"""Intervals of many simulated releases by a fast method: those of the posterior that the default method samples.
+"""Fast intervals for many simulated releases: those of the posterior that the default method samples.
 
-The default's own model is used for each release: with the predictors' moments as unknowns where the noise hides them, and the
-models of the other families. Its mode and draws around it, thousands of densities at a few milliseconds each, take a fraction
-of what a sampler takes, and next to no compiling.
+Each release gets the default method's own model: with the predictors' moments as unknowns where the noise hides them, or the
+model of another family. Finding its mode and drawing around it takes thousands of densities at a few milliseconds each. That
+is a fraction of what a sampler takes, and needs next to no compiling.
 
-A normal approximation at the mode is too narrow where noise makes a posterior skewed (``studies.power --methods``). So draws of
-a heavy-tailed proposal, Student's t with that mode and scale, are weighted by the density; where the weights are uneven the
-proposal takes on the weighted draws' mean and covariance and there is another round. All rounds' draws count, weighted by the
+A normal approximation at the mode is too narrow where noise makes a posterior skewed (``studies.power --methods``). So draws
+from a heavy-tailed proposal, Student's t with that mode and scale, are weighted by the density. If the weights are uneven, the
+proposal takes on the weighted draws' mean and covariance for another round. The draws of all rounds count, weighted by the
 mixture of their proposals (adaptive multiple importance sampling: Cornuet, Marin, Mira and Robert 2012).
 """
 
@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache, cached_property
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -22,8 +22,8 @@ import numpy.typing as npt
 from noisewise.arrays import Array
 from noisewise.posterior.glm.families import FAMILIES
 from noisewise.posterior.glm.fit import GlmModel
-from noisewise.posterior.kernels.jax_setup import double_precision
-from noisewise.posterior.kernels.mode import Mode, find_mode, jax_density
+from noisewise.posterior.kernels.jax_setup import Program, double_precision
+from noisewise.posterior.kernels.mode import LogDensity, Mode, find_mode, jax_density
 from noisewise.posterior.linear.conditional import ConditionalModel
 from noisewise.posterior.linear.coordinates import Coordinates
 from noisewise.posterior.linear.latent import LatentModel
@@ -34,16 +34,16 @@ from noisewise.schema import Design
 
 DEGREES: Final = 5.0
 DRAWS: Final = 768
-"""Of a round, and of the result."""
+"""In a round, and in the result."""
 ROUNDS: Final = 4
 ENOUGH: Final = 0.5
-"""Of a round's draws: with so many effective ones there is no further round."""
+"""Stop when this share of a round's draws is effective."""
 WIDER: Final = 1.1
-"""The first proposal is so much wider than the curvature at the mode says."""
+"""The first proposal is wider than the curvature at the mode by this factor."""
 
 
 class Ends(NamedTuple):
-    """Lower end, mean and upper end for each term, of one fit or of several below one another."""
+    """Lower end, mean and upper end for each term; several fits are stacked as rows."""
 
     lower: Array
     mean: Array
@@ -66,7 +66,7 @@ class FastFit:
     interval: float
 
     def __call__(self, release: Release, seed: int) -> tuple[Ends, bool]:
-        """The intervals, and whether the noise hides the predictors' moments."""
+        """The intervals, and True if the noise hides the predictors' moments."""
         model = self._model(release)
         mode = find_mode(jax_density(model.log_density, model.data), *model.start())
         draws = importance_draws(model, mode, seed)
@@ -78,7 +78,7 @@ class FastFit:
         return Ends.of(user[:, :len(self.design.terms)], self.interval), isinstance(model, LatentModel)
 
     def hides(self, release: Release) -> bool:
-        """Whether the noise hides the predictors' moments."""
+        """True if the noise hides the predictors' moments."""
         return isinstance(self._model(release), LatentModel)
 
     def _model(self, release: Release) -> ConditionalModel | LatentModel | GlmModel:
@@ -91,11 +91,11 @@ class FastFit:
         return Coordinates.of(self.design), ResolvedPrior.of(self.design, self.prior)
 
 
-def importance_draws(model: Any, mode: Mode, seed: int) -> Array:
-    """So many draws of the model's parameters that may be taken for draws from its posterior."""
+def importance_draws(model: ConditionalModel | LatentModel | GlmModel, mode: Mode, seed: int) -> Array:
+    """``DRAWS`` draws of the model's parameters, resampled to be draws from its posterior."""
     random = np.random.default_rng(seed)
     data = dict(model.data)
-    if "copies" in data:  # so many matrices are factorised side by side
+    if "copies" in data:  # one per matrix factorised side by side
         data["copies"] = np.zeros(DRAWS)
     proposals = [(mode.point, WIDER * mode.scale)]
     points, logs = np.empty((0, len(mode.point))), np.empty(0)
@@ -112,7 +112,7 @@ def importance_draws(model: Any, mode: Mode, seed: int) -> Array:
 
 
 @cache
-def _densities(log_density: Any) -> Any:
+def _densities(log_density: LogDensity) -> Program:
     import jax
     import jax.numpy as jnp
 
@@ -126,7 +126,7 @@ def _draw(random: np.random.Generator, point: Array, scale: Array) -> Array:
 
 
 def _weights(points: Array, logs: Array, proposals: list[tuple[Array, Array]]) -> Array:
-    """Density over the mixture of proposals, summing to 1; the largest are cut off, as Ionides (2008) does."""
+    """Density over the mixture of proposals, summing to 1; the largest are truncated, as in Ionides (2008)."""
     mixture = np.logaddexp.reduce([_log_proposal(points, *proposal) for proposal in proposals], axis=0)
     raw = logs - mixture
     weights = np.exp(raw - np.max(raw))
@@ -136,7 +136,7 @@ def _weights(points: Array, logs: Array, proposals: list[tuple[Array, Array]]) -
 
 
 def _log_proposal(points: Array, point: Array, scale: Array) -> Array:
-    """Up to a constant that all proposals share."""
+    """Log density, up to a constant that all proposals share."""
     standard = np.linalg.solve(scale, (points - point).T)
     value: Array = (-0.5 * (DEGREES + len(point)) * np.log1p(np.sum(standard**2, axis=0) / DEGREES)
                     - np.linalg.slogdet(scale)[1])
@@ -151,6 +151,6 @@ def _moments(points: Array, weights: Array) -> tuple[Array, Array]:
 
 
 def _systematic(random: np.random.Generator, weights: Array) -> npt.NDArray[np.intp]:
-    """Places of ``DRAWS`` draws, each as often as its weight says, give or take one."""
+    """Indices of ``DRAWS`` draws, each as often as its weight says, give or take one."""
     steps = (np.arange(DRAWS) + random.random()) / DRAWS
     return np.minimum(np.searchsorted(np.cumsum(weights), steps), len(weights) - 1)

@@ -1,4 +1,4 @@
-"""How much noise each block of a release of kind moments would have, beside that of kind gram."""
+"""How much noise each block of a release of kind moments would have, compared with kind gram."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from noisewise.schema.moment_blocks import MomentBlock
 
 
 def block_noise(mechanism: MomentsMechanism, gram: SymmetricMechanism) -> list[dict[str, Any]]:
-    """One line for each block; standard deviations in scaled units."""
-    diagonal, off_diagonal, corner = gram.entry_sd()  # with these columns, on the same sums; its count is public where ours is
+    """One entry for each block; standard deviations in scaled units."""
+    diagonal, off_diagonal, corner = gram.entry_sd()  # same columns, same sums; its count is public where ours is
     of_gram = {"n": corner, "x": off_diagonal, "xx": diagonal, "y": off_diagonal, "yx": off_diagonal}
     lines, sds = [], mechanism.block_sds()
     for name, weight in mechanism.sensitivity.weights.items():

@@ -1,4 +1,4 @@
-"""The law of a mechanism's noise from a seeded generator: for tables that do not exist. Real releases never use it."""
+"""Draw a mechanism's noise from a seeded generator, for simulated tables. Real releases never use it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def simulated_noise(random: np.random.Generator, noise: EntryNoise, size: int) -> Array:
-    """One symmetric matrix of noise with the distribution that a release states."""
+    """A symmetric matrix of noise with the distribution that a release states."""
     if noise.distribution == "wishart":
         return _wishart(random, noise, size)
     standard = random.normal(size=(size, size)) if noise.distribution == "gaussian" else \

@@ -1,4 +1,4 @@
-"""How many parts a partition release should have, and which clipping limits: before anything is spent, without any data."""
+"""Suggest how many parts a partition release should have, and which clipping limits, without any data."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 FEWEST_ROWS: Final = 30
-"""Of a part, beside one for each coefficient: with fewer a part is hardly normal."""
+"""Per part, plus one for each coefficient: with fewer, a part is hardly normal."""
 MOST_PREDICTORS: Final = 10_000
 ONE: Final = (PosteriorProbability((("coefficient", 1.0),), (0.0,)),)
-"""What is planned for where nothing is asked."""
+"""Planned for when no questions are given."""
 _ANYTHING: Final = Schema.from_dict({"adjacency": "replace-one", "columns": {"any": {"bounds": "unknown"}}})
 
 
 @dataclass(frozen=True)
 class PartitionPlan:
-    """Numbers of parts, what each would give, and the best of them."""
+    """Numbers of parts, the answers expected of each, and the best of them."""
 
     rows: int
     predictors: int
@@ -66,13 +66,13 @@ class PartitionPlan:
         return pd.DataFrame(rows).set_index(["parts", "question"])
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
-        """What is expected against the number of parts, one panel for each question."""
+        """Plot what to expect against the number of parts, one panel for each question."""
         from noisewise.planning.pictures import draw_parts
 
         return draw_parts(self, path)
 
     def to_dict(self) -> dict[str, Any]:
-        """For machines."""
+        """Plain data."""
         return {
             "rows": self.rows, "predictors": self.predictors, "epsilon": self.epsilon, "delta": self.delta,
             "mechanism": self.mechanism, "parts": self.parts,
@@ -94,22 +94,22 @@ def suggest_parts(*, rows: int, predictors: int, epsilon: float, delta: float | 
                   mechanism: str | None = None, parts: Sequence[int] | None = None, run: Run = DEFAULT) -> PartitionPlan:
     """Plan a release of kind partition: the expected error of its answers for several numbers of parts, and the best of them.
 
-    No data are read and nothing is spent. ``rows`` is about how many the table has, ``predictors`` how many columns the formula
-    has beside the intercept (a category has one less than levels). Without ``questions`` one posterior probability is planned
-    for. Limits that a question leaves at their default are chosen too; the plan's ``questions`` have them. ``parts``: compare
-    these numbers instead. ``run``: see `Run`.
+    No data are read and nothing is spent. ``rows`` is the approximate number of rows. ``predictors`` is the number of columns
+    of the formula besides the intercept (a category has one fewer than its levels). Without ``questions``, one posterior
+    probability is planned for. Limits that a question leaves at their default are chosen too, and returned in the plan's
+    ``questions``. ``parts``: compare these numbers instead. ``run``: see `Run`.
 
     >>> suggest_parts(rows=100_000, predictors=3, epsilon=1.0, parts=[10, 500])
     <PartitionPlan: 500 parts of 200 rows, epsilon 1>
     """
     from noisewise.holder.partition import plan_partition
 
-    coefficients = whole_number("predictors", predictors, 1, MOST_PREDICTORS, "give about how many there are") + 1
-    count = whole_number("rows", rows, 1, LARGEST_COUNT, "give about how many there are")
+    coefficients = whole_number("predictors", predictors, 1, MOST_PREDICTORS, "an approximate number will do") + 1
+    count = whole_number("rows", rows, 1, LARGEST_COUNT, "an approximate number will do")
     asked = ONE if questions is None else questions_from(questions)
     if not asked:
-        raise DeclarationError("a plan is for questions", found=repr(questions)[:200],
-                               remedy="leave them out to plan for one posterior probability")
+        raise DeclarationError("a plan needs at least one question", found=repr(questions)[:200],
+                               remedy="leave questions out to plan for one posterior probability")
     chosen = plan_partition(_ANYTHING, asked, epsilon, delta, mechanism)
     sizes, lines = _sizes(count, coefficients, parts), []
     with run.bar("Simulating releases", "numbers of parts") as tick:
@@ -124,15 +124,15 @@ def suggest_parts(*, rows: int, predictors: int, epsilon: float, delta: float | 
 
 
 def _sizes(rows: int, coefficients: int, given: Sequence[int] | None) -> list[int]:
-    """Numbers of parts to compare: 2, 5, 10, 20, 50 and so on, while parts have rows enough."""
+    """Numbers of parts to compare: 2, 5, 10, 20, 50 and so on, while parts have enough rows."""
     most = min(rows // (FEWEST_ROWS + coefficients), MOST_PARTS)
     if most < 2:
-        raise DeclarationError(f"a part needs about {FEWEST_ROWS} rows and one for each coefficient, and there are at least two",
+        raise DeclarationError(f"a part needs about {FEWEST_ROWS} rows plus one for each coefficient, for at least two parts",
                                found=f"{rows} rows, {coefficients} coefficients",
-                               remedy="a release of kind gram serves small tables, if bounds are known")
+                               remedy="for small tables use a release of kind gram, if bounds are known")
     if given is None:
         return [size * 10**power for power in range(6) for size in (1, 2, 5) if 2 <= size * 10**power <= most]
     if not given or not all(is_whole(size, 2, most) for size in given):
-        raise DeclarationError(f"numbers of parts to compare are whole numbers from 2 to {most}, so that a part has about "
-                               f"{FEWEST_ROWS} rows and one for each coefficient", found=repr(given), remedy="leave them out")
+        raise DeclarationError(f"numbers of parts to compare must be whole numbers from 2 to {most}, so that a part has about "
+                               f"{FEWEST_ROWS} rows plus one for each coefficient", found=repr(given), remedy="leave them out")
     return sorted(set(given))

@@ -1,7 +1,7 @@
-"""How good the answers of a partition release would be: from the numbers of rows, coefficients and parts and the noise alone.
+"""How good the answers of a partition release would be, from the numbers of rows, coefficients and parts and the noise alone.
 
-Nothing here sees data. Probabilities are measured by quadrature with the same laws that read a release; tests and quantiles by
-simulation with a fixed seed. ``loss`` is what the best number of parts has least of.
+Nothing here sees data. The error of probabilities is found by quadrature with the same laws that read a release, that of tests
+and quantiles by simulation with a fixed seed. The best number of parts is the one with the least ``loss``.
 """
 
 from __future__ import annotations
@@ -23,23 +23,23 @@ from noisewise.schema.questions import BayesFactor, Criterion, PosteriorProbabil
 from noisewise.schema.search_grid import centre_candidates, limits_about, width_candidates
 
 MEASURES: Final[Mapping[str, str]] = {
-    "error": "expected absolute error of the posterior probability, where b is so many standard deviations from the estimate",
-    "power": "power of the calibrated test at level 0.05, where the effect is so many standard errors of the whole table",
-    "width": "how far an answer may be off, by noise and clipping, as a multiple of the posterior's width without privacy",
+    "error": "expected absolute error of the posterior probability, with b at this many standard deviations from the estimate",
+    "power": "power of the calibrated test at level 0.05, for an effect of this many standard errors of the whole table",
+    "width": "how far noise and clipping may move an answer, as a multiple of the posterior's width without privacy",
     "noise": "standard deviation of the noise on the coefficient, as a share of the distance between its declared bounds",
 }
 SCORE_LIMITS: Final = (0.75, 1.0, 1.5, 2.0, 3.0)
 PROBABILITY_LIMITS: Final = (0.2, 0.1, 0.05, 0.01, 0.001)
 BAYES_LIMITS: Final = tuple(round(math.log(odds), 2) for odds in (3.0, 9.0, 19.0, 99.0, 999.0))
 TAILS: Final = (0.2, 0.05, 0.01, 0.001, 0.0001)
-"""Of a likelihood ratio under the null hypothesis, beyond its upper limit."""
+"""Probability of a likelihood ratio beyond its upper limit, under the null hypothesis."""
 LOCATION: Final = 10.0
-"""A coefficient that is planned for, in standard deviations of its posterior."""
+"""The coefficient planned for, in standard deviations of its posterior."""
 SEARCHES, RARELY = 200, 0.95
 SCORES: Final = (-1.5, 0.0, 1.5)
-"""Where a probability's error is measured: b is so many standard deviations from the estimate."""
+"""Where a probability's error is measured: b in standard deviations from the estimate."""
 EFFECTS: Final = (3.0, 5.0, 8.0)
-"""Where a test's power is measured: the effect is so many standard errors of the whole table's estimate."""
+"""Where a test's power is measured: the effect in standard errors of the whole table's estimate."""
 LEVEL: Final = 0.05
 CELLS, POINTS, REACH = 1024, 201, 6.0
 POOL, REPEATS, MOST_SUMMED = 1 << 14, 10_000, 200
@@ -49,7 +49,7 @@ POOL, REPEATS, MOST_SUMMED = 1 << 14, 10_000, 200
 class Expected:
     """How good the answer to one question would be.
 
-    ``measure`` is what is measured, one of ``MEASURES``; ``values`` are its values; ``question`` has the best limits.
+    ``measure`` is one of ``MEASURES``, ``values`` are its values, and ``question`` has the best limits.
     """
 
     name: str
@@ -59,7 +59,7 @@ class Expected:
     loss: float
 
     def limits(self) -> str:
-        """The clipping limits in words; empty where there are none to choose."""
+        """The clipping limits as text; empty if there are none to choose."""
         declared = self.question.to_dict()
         if "limit" in declared:
             return f"{declared['limit']:g}"
@@ -67,7 +67,7 @@ class Expected:
 
 
 class PlanLine(NamedTuple):
-    """One number of parts. ``loss`` is the mean over the questions of the loss relative to the least one: 1 is best for all."""
+    """One number of parts. ``loss`` is the mean over the questions of the loss relative to the least: 1 is best for all."""
 
     parts: int
     part_rows: float
@@ -76,7 +76,7 @@ class PlanLine(NamedTuple):
 
 
 class PlannedParts(NamedTuple):
-    """A table of so many rows in so many parts, and a regression with so many coefficients."""
+    """The size of a table, its number of parts, and the number of coefficients of a regression."""
 
     rows: float
     parts: int
@@ -92,12 +92,12 @@ class PlannedParts(NamedTuple):
 
 
 def best_answer(question: Question, plan: PlannedParts, mechanism: PartitionMechanism) -> Expected:
-    """What is expected of a question, with the least loss among the limits to choose from."""
+    """The expected answer to a question, with the limits that give the least loss."""
     return min((_expected(one, plan, mechanism) for one in _candidates(question, plan)), key=lambda one: one.loss)
 
 
 def _candidates(question: Question, plan: PlannedParts) -> Iterator[Question]:
-    """The question with each limit that it may have; with its own if that was chosen."""
+    """The question with each limit worth trying; only its own if one was given."""
     from scipy.stats import chi2
 
     if isinstance(question, PosteriorProbability) and question == replace(question, limit=None) and question.limit is not None:
@@ -132,7 +132,7 @@ def _noise(mechanism: PartitionMechanism, parts: int, width: float = 1.0) -> Mea
 
 
 def _width(question: PosteriorQuantile, plan: PlannedParts, mechanism: PartitionMechanism) -> Expected:
-    """Of a coefficient's interval, by simulation; with declared bounds, the noise as a share of their distance."""
+    """The width of a coefficient's interval, by simulation; with declared bounds, the noise as a share of their distance."""
     noise, name = _noise(mechanism, plan.parts).sd, written(question.of)
     if question.bounds is not None:
         return Expected(name, "noise", question, {"share": noise}, noise)
@@ -148,7 +148,7 @@ def _width(question: PosteriorQuantile, plan: PlannedParts, mechanism: Partition
         clipped = np.clip(medians, lower, upper)
         variances.append(1.0 / (1.0 - plan.loss) + ((upper - lower) * noise) ** 2)
         misses.append(clipped.mean() - LOCATION)
-    # An interval must allow for a search that misses, unless that is rare.
+    # An interval must allow for a search that misses, unless misses are rare.
     width = math.sqrt(np.median(variances) + np.quantile(np.abs(misses), RARELY) ** 2)
     return Expected(name, "width", question, {"width": width}, width)
 
@@ -163,13 +163,13 @@ def _selected(values: Array, grid: Array, epsilon: float, random: np.random.Gene
 def probability_errors(question: PosteriorProbability, plan: PlannedParts, noise: MeanNoise) -> dict[float, float]:
     """The expected absolute error of p(b), for each of `SCORES`.
 
-    A released mean falls into cells; each cell has its answer, the median of the law of the score; each score its probabilities
-    of the cells.
+    Released means are divided into cells. Each cell has an answer, the median of the law of the score, and each score has
+    probabilities of the cells.
     """
     from scipy.special import ndtr
 
     finer, *laws = expected_mean(question, plan.parts, plan.loss)
-    scores = np.linspace(finer[0], finer[-1], POINTS)  # a grid that has all of SCORES
+    scores = np.linspace(finer[0], finer[-1], POINTS)  # a grid that includes all of SCORES
     mean, scatter = (np.interp(scores, finer, law) for law in laws)
     start, end = mean.min() - REACH * noise.sd, mean.max() + REACH * noise.sd
     edges = np.linspace(start, end, CELLS + 1)
@@ -190,7 +190,7 @@ def powers(question: BayesFactor | Criterion, plan: PlannedParts, noise: MeanNoi
 
 
 def _medians(scores: Array, chances: Array) -> Array:
-    """Of the laws in the columns of ``chances``, between the points of the grid as well."""
+    """The medians of the laws in the columns of ``chances``, interpolated between grid points."""
     reached = np.cumsum(chances, axis=0)
     half = 0.5 * reached[-1]
     places = np.argmax(reached >= half, axis=0)
@@ -200,7 +200,7 @@ def _medians(scores: Array, chances: Array) -> Array:
 
 
 def _blurred(cells: Array, noise: MeanNoise, width: float) -> Array:
-    """Probabilities of cells after noise was added."""
+    """Probabilities of the cells after noise is added."""
     from scipy.fft import irfft, rfft
 
     size = 2 * cells.shape[1]
@@ -216,7 +216,7 @@ def _mean_of(values: Array, weights: Array) -> float:
 
 @dataclass(frozen=True, eq=False)
 class _Pool:
-    """Many parts, without an effect: the same for all effects, so that chance does not tell them apart."""
+    """Many parts without an effect, shared by all effects so that they do not differ by chance."""
 
     question: BayesFactor | Criterion
     plan: PlannedParts
@@ -226,7 +226,7 @@ class _Pool:
 
     @classmethod
     def drawn(cls, question: BayesFactor | Criterion, plan: PlannedParts, random: np.random.Generator) -> _Pool:
-        """The coefficient that has the effect, the others that are tested with it, and what is left unexplained."""
+        """Draw the coefficient with the effect, the others tested with it, and the residuals."""
         from scipy.special import ndtri
 
         along = np.asarray(ndtri((np.arange(POOL) + 0.5) / POOL))
@@ -235,11 +235,11 @@ class _Pool:
         return cls(question, plan, along, across, random.chisquare(np.rint(plan.part_rows) - plan.coefficients, POOL))
 
     def released_means(self, effect: float, random: np.random.Generator) -> Array:
-        """Draws of the mean over the parts, without noise, where the whole table's effect is so many standard errors."""
+        """Draws of the mean over the parts, without noise, for an effect in standard errors of the whole table."""
         question, parts, rows = self.question, self.plan.parts, float(np.rint(self.plan.part_rows))
         gain = (self.along + effect * np.sqrt((1.0 - self.plan.loss) / parts)) ** 2 + self.across
         values = hypothesis_statistic(question, self.rest / (self.rest + gain), np.full(POOL, rows), self.plan.coefficients)[0]
         values = np.clip(values, *question.limits)
-        if parts > MOST_SUMMED:  # their mean is normal to all intents
+        if parts > MOST_SUMMED:  # their mean is as good as normal
             return np.asarray(random.normal(values.mean(), values.std() / np.sqrt(parts), REPEATS))
         return np.asarray(values[random.integers(POOL, size=(REPEATS, parts))].mean(axis=1))

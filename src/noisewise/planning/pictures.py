@@ -1,11 +1,11 @@
-"""Pictures of plans: of a regression against epsilon, and of a partition release against the number of parts."""
+"""Plots of plans: of a regression against epsilon, and of a partition release against the number of parts."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from noisewise.errors import ResultError
 from noisewise.plots.line_panels import ABOVE, BELOW, frame_curves
@@ -14,6 +14,7 @@ from noisewise.plots.sheet import FAINT, INK, POSTERIOR, PRIOR, REFERENCE_STYLES
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
     from matplotlib.figure import Figure
 
     from noisewise.planning.partition import PartitionPlan
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     Curves: TypeAlias = dict[float, list[PowerCell]]
 
 HEIGHT, LEFT, BETWEEN, RIGHT = 1.9, 0.75, 0.75, 0.3
-"""Of a panel of a regression, the room beside it, and that between it and the next."""
+"""Height of a regression's panel, its left margin, the gap to the next panel, and the right margin."""
 PARTS_HEIGHT, PARTS_LEFT, PARTS_RIGHT = 1.7, 0.62, 1.25
 STYLES: Final = ((POSTERIOR, "o"), *REFERENCE_STYLES)
 MARKS: Final = ("-o", "-D", "--^")
@@ -30,13 +31,15 @@ DOTTED, DASHED = (0, (1, 1.5)), (0, (2, 2))
 MOST_TERMS: Final = 20
 LABEL_HEIGHT: Final = 0.1
 MOST_SHOWN: Final = 100.0
-"""Multiples of the least width or noise, beyond which an axis does not reach."""
+"""An axis ends at this multiple of the least width or noise."""
 LABELS: Final = {"error": "expected error", "power": "power", "width": "width", "noise": "noise"}
 
 
 def draw_power(plan: PowerPlan, path: str | os.PathLike[str] | None, terms: list[str] | None) -> Figure:
-    """Interval width, and power where effects are given, one row of panels for each term: curves for each number of rows against
-    epsilon; against the rows where there is one epsilon only."""
+    """Plot interval width, and power if effects are given, with one row of panels for each term.
+
+    There is a curve against epsilon for each number of rows, or a curve against rows if there is only one epsilon.
+    """
     shown = _terms(plan, terms)
     across = "epsilon" if len({cell.epsilon for cell in plan.cells}) > 1 or len(plan.cells) == 1 else "rows"
     curves: Curves = {}
@@ -51,10 +54,10 @@ def draw_power(plan: PowerPlan, path: str | os.PathLike[str] | None, terms: list
 
 
 def _terms(plan: PowerPlan, terms: list[str] | None) -> list[str]:
-    """What is drawn: what was asked for, or the terms with effects, or all but the intercept."""
+    """The terms to draw: those asked for, or those with effects, or all but the intercept."""
     for term in terms or []:
         if term not in plan.terms:
-            raise ResultError("a picture shows terms of the plan", argument="term", found=repr(term), known=plan.terms)
+            raise ResultError("a plot can only show terms of the plan", argument="term", found=repr(term), known=plan.terms)
     named = [line.term for line in plan.cells[0].lines if line.effect is not None]
     return list(terms or named or [term for term in plan.terms if term != "Intercept"] or plan.terms)[:MOST_TERMS]
 
@@ -139,7 +142,7 @@ def _draw_powers(panel: Axes, curves: Curves, term: str, across: str) -> None:
 
 
 def _without_privacy(panel: Axes, x: list[float], values: list[float], colour: str) -> None:
-    """A reference line; that of a single point goes over the whole panel."""
+    """A reference line; for a single point it spans the whole panel."""
     single = len(x) == 1
     panel.plot(list(panel.get_xlim()) if single else x, values * 2 if single else values, color=colour, linestyle=DOTTED,
                linewidth=1.4, zorder=2)
@@ -161,7 +164,7 @@ def _log_axis(panel: Axes, x: Sequence[float], room: float, labels: list[str]) -
         _plain_numbers(panel.xaxis)
 
 
-def _plain_numbers(axis: Any) -> None:
+def _plain_numbers(axis: Axis) -> None:
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
     axis.set_major_locator(LogLocator(subs=(1.0, 3.0), numticks=9))
@@ -220,7 +223,7 @@ def _frame_parts(panel: Axes, parts: list[int], measure: str, smallest: float, l
 
 
 def _apart(heights: list[float]) -> list[float]:
-    """The same heights, from the bottom (0) to the top (1) of a panel, moved so that labels do not cover one another."""
+    """Move heights in a panel (bottom 0, top 1) apart so that labels do not overlap."""
     order = sorted(range(len(heights)), key=heights.__getitem__)
     moved = list(heights)
     for below, above in pairwise(order):

@@ -1,10 +1,10 @@
-"""Sums of products of tables that could be: from assumptions about the columns, whatever the number of rows.
+"""Sums of products of hypothetical tables, from assumptions about the columns, for any number of rows.
 
-Predictors are a fixed pool of well-spread rows (quasi-random normal variables, put through each column's shape), from which a
-table's rows are drawn; their responses are random. The Gram matrix of a table of n rows is simulated from m of them, m being n
-or `MOST_DRAWN`, if that is less: n·M + √(n/m)·(G − m·M), where G is the matrix of the m rows and M the population's mean. That
-has the mean and the covariance of n rows, is exact up to m rows and indistinguishable from it above, where both are normal, and
-costs the same for ten million rows as for ten thousand.
+Predictors are drawn from a fixed pool of well-spread rows (quasi-random normal variables, put through each column's shape).
+Their responses are random. The Gram matrix of a table of n rows is simulated from m = min(n, `MOST_DRAWN`) of them as
+n·M + √(n/m)·(G − m·M), where G is the matrix of the m rows and M the population's mean. It has the mean and the covariance of
+n rows. It is exact up to m rows and indistinguishable above, where both are normal. It costs the same for ten million rows as
+for ten thousand.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ CLIPPED_SHARE: Final = 0.01
 
 
 class NormalResponse(NamedTuple):
-    """A number with normal errors, clipped to its bounds."""
+    """A numeric response with normal errors, clipped to its bounds."""
 
     sigma: float
     lower: float
@@ -54,7 +54,7 @@ class NormalResponse(NamedTuple):
 
 
 class TwoLevels(NamedTuple):
-    """Two levels, by the logistic or the probit link."""
+    """A response with two levels, by the logistic or the probit link."""
 
     link: str
 
@@ -79,7 +79,7 @@ class TwoLevels(NamedTuple):
 
 
 class Count(NamedTuple):
-    """A Poisson count with mean exp(η), cut off at the largest declared one."""
+    """A Poisson count with mean exp(η), cut off at the largest declared count."""
 
     largest: float
 
@@ -108,58 +108,60 @@ class Count(NamedTuple):
 
 
 ResponseLaw: TypeAlias = NormalResponse | TwoLevels | Count
-"""How a response depends on its linear predictor η. A table holds it within its bounds: a number is clipped, a count is cut off,
-and two levels are −1 and +1. ``mean`` is that of the response before it is clipped, coded as the family codes it, ``moments`` are
-mean and mean square of what the table holds, of which ``draw`` has one for each η; ``information`` is Fisher's about η, of a row
-that was not clipped, and ``clipped`` the probability that a response lies beyond the bounds."""
+"""How a response depends on its linear predictor η.
+
+A table holds the response within its bounds: a number is clipped, a count is cut off, and two levels are −1 and +1. ``mean`` is
+the mean before clipping, coded as the family codes it. ``moments`` are mean and mean square of the value in the table, and
+``draw`` draws such a value for each η. ``information`` is Fisher's information about η in a row that was not clipped.
+``clipped`` is the probability that a response lies beyond the bounds."""
 
 
 def response_law(family: str, assumed: Shape | Shares, sigma: float | None) -> tuple[ResponseLaw, float]:
-    """The law of the response, and its mean (the share of the second level) in all rows together."""
+    """The law of the response, and its mean (the share of the second level) over all rows."""
     if family != "gaussian" and sigma is not None:
         raise DeclarationError("only a linear regression has a residual standard deviation", argument="sigma",
                                found=option("sigma", sigma), remedy=leave_out("sigma"))
     if isinstance(assumed, Shares):
         if family in ("gaussian", "poisson") or len(assumed.shares) != 2:
-            raise DeclarationError(f"the response of a {family} regression is planned as a number", argument="family",
+            raise DeclarationError(f"the response of a {family} regression must be a number", argument="family",
                                    found=f"'{assumed.column.name}', a category",
                                    remedy="give " + option("family", "logistic") + " for a response with two levels")
         return TwoLevels(family), assumed.shares[1]
     if family in ("logistic", "probit"):
-        raise DeclarationError(f"the response of a {family} regression has two levels",
+        raise DeclarationError(f"the response of a {family} regression must have two levels",
                                found=f"'{assumed.column.name}', a number")
     if family == "poisson":
         return Count(float(assumed.column.upper)), assumed.mean
     spread = assumed.sd if sigma is None else sigma
     if isinstance(spread, bool) or not isinstance(spread, (int, float)) or not 0 < spread < float("inf"):
-        raise DeclarationError("sigma, the residual standard deviation, is a positive number", found=repr(sigma))
+        raise DeclarationError("sigma, the residual standard deviation, must be positive and finite", found=repr(sigma))
     return NormalResponse(float(spread), float(assumed.column.lower), float(assumed.column.upper)), assumed.mean
 
 
 @dataclass(frozen=True)
 class Population:
-    """Rows that could be, in scaled units, and their responses' law."""
+    """Hypothetical rows in scaled units, and the law of their responses."""
 
     design: Design
     law: ResponseLaw
     columns: tuple[Shape | Shares, ...]
     response: Shape | Shares
     effects: Mapping[str, float]
-    """Of every term, the intercept included, in the user's units."""
+    """The coefficient of every term, including the intercept, in the user's units."""
     rows: Array
-    """The pool: (rows, used columns but the response), the constant first."""
+    """The pool, shaped (rows, used columns except the response), with the constant first."""
     eta: Array
     used: tuple[int, ...]
     position: int
-    """Of the response among the released columns."""
+    """The index of the response among the released columns."""
 
     @classmethod
     def of(cls, formula: str, basis: Basis, terms: str | None, family: str, effects: Mapping[str, float], sigma: float | None,
            declared: Declared, correlations: Mapping[tuple[str, str], float]) -> Population:
         design = Design.of(formula, basis, terms)
         if basis.norm_clipped:
-            raise DeclarationError("a plan knows no bound on the norm of a row", found=f"norm_bound {basis.schema.norm_bound}",
-                                   remedy="leave norm_bound out of the schema that is planned with")
+            raise DeclarationError("a plan cannot simulate a bound on the norm of a row",
+                                   found=f"norm_bound {basis.schema.norm_bound}", remedy="plan with a schema without norm_bound")
         *columns, response = assumed(design, declared, count=family == "poisson")
         law, centre = response_law(family, response, sigma)
         root = correlation_root(design.columns_needed, correlations)
@@ -175,7 +177,7 @@ class Population:
 
     @cached_property
     def mean(self) -> Array:
-        """E aaᵀ over the pool and the response, for all released columns; 0 for columns that the formula does not use."""
+        """E aaᵀ over the pool and the response, for all released columns; 0 for columns the formula does not use."""
         first, second = self.law.moments(self.eta)
         centre, half = self._scaling
         scaled = (first - centre) / half
@@ -183,7 +185,7 @@ class Population:
         return self._full(self.rows.T @ self.rows / POOL, self.rows.T @ scaled / POOL, float(square.mean()))
 
     def _full(self, gram: Array, cross: Array, total: float) -> Array:
-        """The matrix of all released columns from that of the used ones."""
+        """Expand the matrix of the used columns to all released columns."""
         size = self.design.basis.size
         matrix = np.zeros((size, size))
         matrix[np.ix_(self.used, self.used)] = gram
@@ -197,7 +199,7 @@ class Population:
         return (self.response.column.centre, self.response.column.half_width) if isinstance(self.response, Shape) else (0.0, 1.0)
 
     def gram(self, rows: int, random: np.random.Generator) -> Array:
-        """The Gram matrix of one table."""
+        """The Gram matrix of one simulated table."""
         drawn = min(rows, MOST_DRAWN)
         chosen = random.integers(0, POOL, drawn)
         a = self.rows[chosen]
@@ -210,13 +212,13 @@ class Population:
         return (matrix + matrix.T) / 2
 
     def standard_errors(self, rows: int) -> Array:
-        """Of each coefficient without privacy: from Fisher's information of so many rows that are not clipped."""
+        """Standard errors of the coefficients without privacy, from Fisher's information in rows that are not clipped."""
         features = self.rows @ self.design.features[list(self.used)]
         information = features.T @ (features * self.law.information(self.eta)[:, None]) * (rows / POOL)
         return np.sqrt(np.diag(np.linalg.inv(information)))
 
     def words(self, *, sigma_declared: bool, level_declared: bool) -> tuple[str, ...]:
-        """All that is taken for true about the columns, one line each. ``level_declared``: the intercept was given."""
+        """All assumptions about the columns, one line each. ``level_declared``: the intercept was given."""
         lines = [str(column) for column in self.columns]
         response, name = self.response, self.design.response
         mean, sure = float(self.law.mean(self.eta).mean()), level_declared or response.declared
@@ -247,15 +249,15 @@ def _normal_points(count: int) -> Array:
 
 def _with_intercept(design: Design, effects: Mapping[str, float], features: Array, law: ResponseLaw,
                     centre: float) -> dict[str, float]:
-    """The coefficients of all terms; an intercept that is not given makes the mean of the response what is assumed."""
+    """The coefficients of all terms; an intercept not given is chosen to give the response its assumed mean."""
     from scipy.optimize import brentq
 
     for name, value in effects.items():
         if name not in design.terms:
-            raise DeclarationError("effects are coefficients of terms of the formula", argument="effects", found=repr(name),
+            raise DeclarationError("effects must be coefficients of terms of the formula", argument="effects", found=repr(name),
                                    known=design.terms)
         if not is_number(value) or not np.isfinite(value):
-            raise DeclarationError(f"the effect of {name} is a finite number", found=repr(value))
+            raise DeclarationError(f"the effect of {name} must be a finite number", found=repr(value))
     found = {term: float(effects.get(term, 0.0)) for term in design.terms}
     if INTERCEPT not in found or INTERCEPT in effects:
         return found

@@ -33,7 +33,7 @@ USUAL_POWER, FEWEST_REPEATS, MOST_HOLDERS = 0.8, 20, 10_000
 
 @dataclass(frozen=True)
 class PowerLine:
-    """What is expected of one coefficient. ``power`` and ``wrong`` are None where no effect was given."""
+    """What to expect for one coefficient. ``power`` and ``wrong`` are None if no effect was given."""
 
     term: str
     effect: float | None
@@ -50,7 +50,7 @@ class PowerLine:
 
 @dataclass(frozen=True)
 class PowerCell:
-    """One number of rows and one epsilon. ``hidden`` is how often the noise was as large as the predictors' smallest moment."""
+    """One number of rows and one epsilon. ``hidden``: how often the noise was as large as the predictors' smallest moment."""
 
     rows: int
     epsilon: float
@@ -65,7 +65,7 @@ class PowerCell:
 
 @dataclass(frozen=True)
 class PowerPlan:
-    """What a regression would show, before anything is spent: one cell for each number of rows and each epsilon."""
+    """What to expect of a regression: one cell for each number of rows and each epsilon."""
 
     formula: str
     family: str
@@ -85,15 +85,16 @@ class PowerPlan:
         return tuple(line.term for line in self.cells[0].lines)
 
     def cell(self, rows: int, epsilon: float) -> PowerCell:
-        """The cell of one number of rows and one epsilon."""
+        """The cell for this number of rows and this epsilon."""
         return next(cell for cell in self.cells if (cell.rows, cell.epsilon) == (rows, epsilon))
 
     def table(self) -> pd.DataFrame:
         """One row for each number of rows, epsilon and term.
 
-        ``width`` is the median width of the interval, ``power`` and ``wrong`` how often it excludes 0 in the right and in the
-        wrong direction (± Monte Carlo error), ``error`` the root mean squared error of the posterior mean, and ``detectable`` the
-        effect that would be found with the stated power, by normal theory from the width; none where that is nearly the prior's.
+        ``width`` is the median width of the interval. ``power`` and ``wrong`` are how often it excludes 0 in the right and in
+        the wrong direction (± Monte Carlo error). ``error`` is the root mean squared error of the posterior mean. ``detectable``
+        is the effect that would be found with the stated power, by normal theory from the width; missing if the width is nearly
+        the prior's.
         """
         import pandas as pd
 
@@ -105,13 +106,13 @@ class PowerPlan:
         return pd.DataFrame(rows).set_index(["rows", "epsilon", "term"]).astype(float)
 
     def plot(self, path: str | os.PathLike[str] | None = None, terms: list[str] | None = None) -> Figure:
-        """Width against epsilon for each term, one curve for each number of rows; beside it the power to find a given effect."""
+        """Plot width against epsilon for each term, one curve per number of rows, next to the power to find a given effect."""
         from noisewise.planning.pictures import draw_power
 
         return draw_power(self, path, terms)
 
     def to_dict(self) -> dict[str, Any]:
-        """For machines."""
+        """Plain data."""
         return asdict(self)
 
     def __repr__(self) -> str:
@@ -135,20 +136,25 @@ def plan_power(schema: Schema, formula: str, *, rows: int | Sequence[int] | None
                interval: float = 0.95, repeats: int = 200, method: str = "auto", seed: int = 0, run: Run = DEFAULT) -> PowerPlan:
     """Plan a regression on a release of kind gram: interval widths, power and error to expect. No rows are read.
 
-    Tables are simulated from public quantities: ``rows`` (of each of ``holders``), ``epsilon`` (one or several), ``delta``, what
-    the schema declares, and what is assumed about the columns: ``columns={"age": {"mean": 60, "sd": 12, "shape": "skewed"},
-    "ward": {"shares": [0.5, 0.3, 0.2]}}`` (shapes: normal, uniform, skewed; by default normal in the middle of the bounds, with a
-    sixth of their distance as standard deviation, and levels equally often), ``correlations={("age", "bmi"): 0.4}``, ``sigma``
-    (the residual standard deviation) and ``effects``: coefficients in the user's units, 0 where none is given. The response's
-    mean, or the share of its second level, is declared among ``columns`` too. The plan's ``assumptions`` say all of it.
+    Tables are simulated from public quantities: ``rows`` (for each of ``holders``), ``epsilon`` (one or several), ``delta``, the
+    schema, and these assumptions:
 
-    ``power=0.8`` asks the other way round, with ``epsilon`` or ``rows`` left out: the smallest with which each of the ``effects``
-    is found that often, in ``needed``.
+    - ``columns={"age": {"mean": 60, "sd": 12, "shape": "skewed"}, "ward": {"shares": [0.5, 0.3, 0.2]}}``. Shapes are normal,
+      uniform and skewed. By default a number is normal in the middle of its bounds, with a sixth of their distance as standard
+      deviation, and levels are equally frequent. The response's mean, or the share of its second level, is declared here too.
+    - ``correlations={("age", "bmi"): 0.4}``.
+    - ``sigma``: the residual standard deviation.
+    - ``effects``: coefficients in the user's units, 0 if not given.
+
+    The plan's ``assumptions`` list them all.
+
+    ``power=0.8``, with ``epsilon`` or ``rows`` left out, asks the reverse: ``needed`` has the smallest value with which each of
+    the ``effects`` is found that often.
 
     ``mechanism``, ``terms``: as in `release`; ``prior``, ``family``: as in `fit`. ``method="fast"`` finds the intervals of the
-    default method by importance sampling, which can come out too narrow where the noise hides the predictors' moments;
-    ``method="auto"`` samples these releases of a linear regression as `fit` does, during a search too, and
-    ``method="conditional"`` samples all of them: minutes, not seconds.
+    default method by importance sampling. They can be too narrow where the noise hides the predictors' moments.
+    ``method="auto"`` samples those releases of a linear regression as `fit` does, also during a search.
+    ``method="conditional"`` samples all releases, which takes minutes, not seconds.
 
     >>> schema = Schema.from_dict({"adjacency": "replace-one", "columns": {
     ...     "stay": {"bounds": [0, 40]}, "age": {"bounds": [18, 98]}}})
@@ -159,12 +165,13 @@ def plan_power(schema: Schema, formula: str, *, rows: int | Sequence[int] | None
         raise DeclarationError("a plan needs a Schema", found=type(schema).__name__, remedy="use Schema.load(path)")
     check_family(family)
     if method not in METHODS:
-        raise DeclarationError("a plan is not simulated by this method", argument="method", found=repr(method), known=METHODS)
-    sizes, budgets = _numbers("rows", rows, LARGEST_COUNT, whole=True), _numbers("epsilon", epsilon, math.inf, whole=False)
+        raise DeclarationError("the method is not known", argument="method", found=repr(method), known=METHODS)
+    sizes = [int(size) for size in _numbers("rows", rows, LARGEST_COUNT, whole=True)]
+    budgets = _numbers("epsilon", epsilon, math.inf, whole=False)
     named = dict(effects or {})
     _check_question(sizes, budgets, power, named)
     if not 0 < interval < 1:
-        raise DeclarationError("an interval holds a probability between 0 and 1", found=repr(interval))
+        raise DeclarationError("interval must be a probability between 0 and 1", found=repr(interval))
     simulation = Simulation(
         Population.of(formula, Basis.of(schema, terms), terms, family, named, sigma, columns or {}, correlations or {}),
         family, delta, mechanism, whole_number("holders", holders, 1, MOST_HOLDERS), prior, interval,
@@ -172,13 +179,13 @@ def plan_power(schema: Schema, formula: str, *, rows: int | Sequence[int] | None
     coefficients = len(simulation.population.effects)
     for size in sizes:
         if size * simulation.holders <= coefficients:
-            raise DeclarationError("a regression needs more rows than it has coefficients",
+            raise DeclarationError("a regression needs more rows than coefficients",
                                    found=f"{size} rows for {coefficients}", remedy="plan for more rows, or a shorter formula")
     for value in budgets:
-        simulation.blank(value)  # what cannot be had is refused before any work
+        simulation.blank(value)  # refuse impossible releases before any work
     effect_of = {term: value for term, value in named.items() if value}
     with run.bar("Simulating", "fits") as tick, warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # about fits that nobody will see
+        warnings.simplefilter("ignore", ConvergenceWarning)  # about fits that nobody sees
         needed: tuple[Needed, ...] = ()
         pairs = [(size, budget) for size in sizes for budget in budgets]
         if power is not None:
@@ -197,32 +204,34 @@ def plan_power(schema: Schema, formula: str, *, rows: int | Sequence[int] | None
 def _check_question(sizes: list[int], budgets: list[float], power: float | None, effects: Mapping[str, float]) -> None:
     if power is None:
         if not sizes or not budgets:
-            raise DeclarationError("a plan is for a number of rows and an epsilon",
+            raise DeclarationError("a plan needs a number of rows and an epsilon",
                                    found="one of them" if sizes or budgets else "neither", remedy="for example " + option(
                                        "rows", 10000) + " and " + option("epsilon", 1) + ", or one with " + option("power", 0.8))
         return
     if not is_number(power) or not 0.05 < power < 1:
-        raise DeclarationError("power is a probability above 0.05 and below 1", found=repr(power), remedy="for example 0.8")
+        raise DeclarationError("power must be a probability above 0.05 and below 1", found=repr(power), remedy="for example 0.8")
     if bool(sizes) == bool(budgets):
-        raise DeclarationError("with a power, either rows or epsilon is given and the other one is found",
+        raise DeclarationError("with power, give either rows or epsilon, and the other is found",
                                found="both" if sizes else "neither", remedy="leave one of them out")
     if not any(effects.values()):
-        raise DeclarationError("the power to find an effect needs one", argument="effects", found="no effects",
+        raise DeclarationError("power needs an effect to find", argument="effects", found="no effects",
                                remedy="for example " + option("effects", {"age": 0.1}))
 
 
-def _numbers(name: str, given: Any, most: float, *, whole: bool) -> list[Any]:
-    """One number or several, each once, in ascending order."""
-    many = [] if given is None else list(given) if isinstance(given, (list, tuple, np.ndarray, range)) else [given]
+def _numbers(name: str, given: object, most: float, *, whole: bool) -> list[float]:
+    """One number or several, in ascending order without duplicates."""
+    many: list[object] = [] if given is None else list(given) if isinstance(given, (list, tuple, np.ndarray, range)) else [given]
+    numbers: set[float] = set()
     for value in many:
         if not is_number(value) or (whole and not isinstance(value, int | np.integer)) or not 0 < value < most:
-            raise DeclarationError(f"{name} is a positive {'whole ' if whole else ''}number, or several", found=repr(value),
+            raise DeclarationError(f"{name} must be one or more positive {'whole ' if whole else ''}numbers", found=repr(value),
                                    remedy=f"for example {name}={1000 if whole else 1}")
-    return sorted({int(value) if whole else float(value) for value in many})
+        numbers.add(int(value) if whole else float(value))
+    return sorted(numbers)
 
 
 def _found_pairs(needed: Sequence[Needed]) -> list[tuple[int, float]]:
-    """The cells to show: at what was found, and for what cannot be had, at the end of the search."""
+    """The cells to show: at each value found, or at the end of the search if there is none."""
     pairs = set()
     for one in needed:
         value = one.value if one.value is not None else one.upper
@@ -249,12 +258,12 @@ def _cell(simulation: Simulation, effects: Mapping[str, float], power: float, pa
         right = wrong = error = without = None
         if effect is not None:
             right, wrong = (float(np.mean(side)) for side in ((lower > 0, upper < 0) if effect > 0 else (upper < 0, lower > 0)))
-            # The error of a share that came out as 0 or 1 is not 0: one more of either kind is counted.
+            # The error of a share of 0 or 1 is not 0, so count one more of either kind.
             share = (right * len(lower) + 1) / (len(lower) + 2)
             error = math.sqrt(share * (1 - share) / len(lower))
             without = float(norm.cdf(abs(effect) / standard_errors[index] - without_reach))
         prior = priors.get(term)
-        # Where the interval is nearly the prior's, its width says nothing about effects that would be found.
+        # If the interval is nearly the prior's, its width says nothing about detectable effects.
         informed = prior is None or width < prior / 2
         lines.append(PowerLine(
             term=term, effect=effect, width=width, width_without_privacy=2 * without_reach * float(standard_errors[index]),
@@ -272,9 +281,9 @@ def _assumptions(simulation: Simulation, sigma: float | None, named: Mapping[str
     lines += ["coefficients: " + ", ".join(f"{term} {value:.4g}{'' if term in named else ' (assumed)'}"
                                            for term, value in population.effects.items())]
     if any("(assumed)" in line for line in lines):
-        lines.append("what is marked as assumed was not declared: numbers are normal in the middle of their bounds, with a sixth "
-                     "of their distance as standard deviation, levels are equally often, coefficients are 0, and the intercept "
-                     "is such that the response has its mean")
+        lines.append("(assumed) marks defaults that were not declared: numbers are normal in the middle of their bounds, with a "
+                     "sixth of their distance as standard deviation, levels are equally frequent, coefficients are 0, and the "
+                     "intercept gives the response its mean")
     return tuple(lines)
 
 
@@ -283,16 +292,16 @@ def _notes(simulation: Simulation, cells: Sequence[PowerCell], found: Sequence[F
     notes = []
     clipped = simulation.population.clipped_share
     if clipped > CLIPPED_SHARE:
-        notes.append(f"{clipped:.0%} of the responses lie beyond their bounds and are clipped, which moves the coefficients: "
-                     "widen the bounds, or look at the mean and sigma that are assumed")
+        notes.append(f"{clipped:.0%} of the responses lie beyond their bounds and are clipped, which biases the coefficients: "
+                     "widen the bounds, or check the assumed mean and sigma")
     hidden = [f"{cell.rows:,} rows at epsilon {cell.epsilon:g}" + (f" ({len(one.ends.mean)} simulations)" if one.sampled else "")
               for cell, one in zip(cells, found, strict=True) if cell.hidden > HIDDEN_SHARE]
     if not hidden:
         return tuple(notes)
-    large = "the noise can be as large as the predictors' smallest moment, so that it hides them: " + ", ".join(hidden)
+    large = "the noise can be as large as the predictors' smallest moment and hide it: " + ", ".join(hidden)
     if simulation.method != "fast":
-        notes.append(large + "; fits of such releases were sampled, and lean on the prior")
+        notes.append(large + "; fits of such releases were sampled and lean on the prior")
     else:
         notes.append(large + "; the fast method can make intervals too narrow there"
-                     + (", so that what is needed may be more" if needed else "") + "; the method auto samples")
+                     + (", so more may be needed" if needed else "") + "; the method auto samples such releases")
     return tuple(notes)

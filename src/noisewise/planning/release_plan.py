@@ -1,4 +1,4 @@
-"""``plan``: what a release would be, before anything is spent: its noise, its price, what it promises."""
+"""``plan``: the noise, cost and guarantee of a release, before anything is spent."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from noisewise.schema import Numeric, Schema
 
 @dataclass(frozen=True)
 class ReleasePlan:
-    """A release that could be made. ``kind`` has every default filled in; ``noise`` is what a machine wants to know of it.
+    """A planned release. ``kind`` has every default filled in; ``noise`` describes the noise as plain data.
 
-    ``means`` is the standard deviation of the noise in the mean of each numeric column, in its own units, if ``rows`` is known
-    and the release has such sums.
+    ``means`` is the standard deviation of the noise in the mean of each numeric column, in its own units. It is empty if
+    ``rows`` is unknown or the release has no such sums.
     """
 
     kind: Kind
@@ -35,7 +35,7 @@ class ReleasePlan:
     words: tuple[tuple[str, str], ...]
 
     def describe(self) -> str:
-        """The plan in words."""
+        """The plan as text."""
         lines = [*wrapped("for", self.kind.purpose), *wrapped("promise", self.statement)]
         for label, text in self.words:
             lines += wrapped(label, text)
@@ -56,16 +56,16 @@ class ReleasePlan:
         return described(self.describe())
 
     def to_dict(self) -> dict[str, Any]:
-        """For machines."""
+        """Plain data."""
         return {"kind": self.kind.to_dict(), "epsilon": self.epsilon, "delta": self.delta, "cost": self.cost.as_dict(),
                 "statement": self.statement, "noise": self.noise, "means": self.means}
 
 
 def plan(schema: Schema, kind: Kind = GRAM, *, epsilon: float, delta: float | None = None,
          rows: int | None = None) -> ReleasePlan:
-    """What `release` would make of the same request: how much noise, at what price. No data are read and nothing is spent.
+    """Plan a release: how much noise `release` would add for the same request, and at what cost. No data are read.
 
-    ``rows``, about how many the table has, also gives the noise in the mean of each column.
+    With ``rows``, an approximate number, the plan also has the noise in the mean of each column.
 
     >>> schema = Schema.from_dict({"adjacency": "replace-one", "columns": {
     ...     "stay": {"bounds": [0, 60]}, "age": {"bounds": [18, 98]}}})
@@ -75,8 +75,8 @@ def plan(schema: Schema, kind: Kind = GRAM, *, epsilon: float, delta: float | No
     """
     check_request(kind, schema, delta, "")
     if rows is not None and not is_whole(rows, 1):
-        raise DeclarationError("rows is about how many the table has: a whole number, 1 or more", found=repr(rows),
-                               remedy="leave it out if it is not known")
+        raise DeclarationError("rows, the approximate number of rows, must be a whole number, 1 or more", found=repr(rows),
+                               remedy="leave rows out if it is unknown")
     made = plan_of(kind, schema, epsilon, delta)
     one = made.blank.contents
     return ReleasePlan(made.kind, schema, made.epsilon, made.delta, one.own_facts(), _means(made.blank, rows), made.cost(),
@@ -84,7 +84,7 @@ def plan(schema: Schema, kind: Kind = GRAM, *, epsilon: float, delta: float | No
 
 
 def _means(blank: Release, rows: int | None) -> dict[str, float]:
-    """In the units of each numeric column that is released by itself."""
+    """Noise in the mean of each numeric column that is released by itself, in its units."""
     if rows is None:
         return {}
     found = {}

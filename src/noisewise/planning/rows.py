@@ -1,4 +1,4 @@
-"""How much noise each column of published rows would have, beside that of kind gram."""
+"""How much noise each column of published rows would have, compared with kind gram."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from noisewise.schema import Numeric, Schema
 
 
 def column_noise(schema: Schema, mechanism: RowsMechanism, gram: SymmetricMechanism, rows: int) -> list[dict[str, Any]]:
-    """One line for each column: noise of a cell and of a mean, in the column's units."""
+    """One entry for each column: noise of a cell and of a mean, in the column's units."""
     of_gram = gram.entry_sd()[1]
     return [_line(schema, mechanism, name, rows, of_gram) for name in schema.names]
 
@@ -27,7 +27,7 @@ def _line(schema: Schema, mechanism: RowsMechanism, name: str, rows: int, gram_s
                 "noise_sd": sd}
     assert not isinstance(noise, NumberNoise)
     other = (1 - noise.keep) / (mechanism.levels[name] - 1)
-    variance = (noise.keep * (1 - noise.keep) + other * (1 - other)) / 2  # of a level that half of the rows have
+    variance = (noise.keep * (1 - noise.keep) + other * (1 - other)) / 2  # for a level that half of the rows have
     mean = math.sqrt(variance / (rows * mechanism.copies)) / (noise.keep - other)
     scaled = 2 if mechanism.levels[name] == 2 else 1  # two levels are coded -1 and 1, more by indicators
     return {**shared, "levels": mechanism.levels[name], **_compared(mean, gram_sd / scaled / rows), "keep": noise.keep}

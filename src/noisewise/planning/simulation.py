@@ -1,4 +1,4 @@
-"""Many simulated releases of one regression, and the intervals of fits to them."""
+"""Many simulated releases for one regression, and the intervals of fits to them."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ Near: TypeAlias = Callable[[Ends], bool]
 METHODS: Final = ("auto", "fast", "conditional")
 DRAWS: Final = 500
 HIDDEN_SHARE: Final = 0.05
-"""Of a cell's simulations: where the noise hides the predictors' moments more often, ``auto`` samples."""
+"""``auto`` samples if the noise hides the predictors' moments in more than this share of a cell's simulations."""
 HIDDEN_REPEATS: Final = 48
-"""At most so many of them: a sampler takes its time."""
+"""Sample at most this many of them, because sampling is slow."""
 LOT: Final = 16
-"""So many are sampled side by side, always: another number would be compiled anew."""
+"""Always sample this many side by side. Another number would need a new compilation."""
 
 
 @dataclass
 class Fits:
-    """How many fits are done, and of how many if that is known; more are expected where the noise hides the moments."""
+    """Count of finished fits, and their total if known; it grows where the noise hides the moments."""
 
     tick: Tick
     expected: int | None = None
@@ -47,7 +47,7 @@ class Fits:
 
 
 class Found(NamedTuple):
-    """Intervals of a cell's simulations, the share of them in which the noise hid the moments, and whether those were sampled."""
+    """Intervals of a cell's simulations; the share in which the noise hid the moments, and True if those were sampled."""
 
     ends: Ends
     hidden: float
@@ -71,7 +71,7 @@ class Simulation:
     _blanks: dict[float, Release] = field(default_factory=dict, repr=False)
 
     def blank(self, epsilon: float) -> Release:
-        """The release as it would be, without numbers; refuses what `release` would refuse."""
+        """The planned release without numbers; refuses what `release` would refuse."""
         from noisewise.holder.gram import blank_gram, plan_gram
 
         if epsilon not in self._blanks:
@@ -81,7 +81,7 @@ class Simulation:
         return self._blanks[epsilon]
 
     def release(self, rows: int, epsilon: float, number: int) -> Release:
-        """Simulation ``number`` of one cell. Cells share their random numbers, which makes curves smooth."""
+        """Simulation ``number`` of one cell. Cells share random numbers, which makes curves smooth."""
         random = np.random.default_rng([self.seed, number])
         blank = self.blank(epsilon)
         part, size = blank.contributions[0], blank.basis.size
@@ -90,7 +90,7 @@ class Simulation:
             matrix = self.population.gram(rows, random) + simulated_noise(random, part.noise, size)
             parts.append(replace(part, matrix=matrix, rows=rows if blank.schema.rows_are_public else None,
                                  statement="A simulation: no table was read, and the noise has a seed. It protects nobody.",
-                                 library="a plan, no release"))
+                                 library="a plan, not a release"))
         return blank.with_contributions(tuple(parts))
 
     @cached_property
@@ -98,9 +98,9 @@ class Simulation:
         return FastFit(self.population.design, self.family, self.prior, self.interval)
 
     def found(self, rows: int, epsilon: float, fits: Fits, near: Near | None = None) -> Found:
-        """Intervals of one cell by the method that was asked for.
+        """Intervals of one cell by the chosen method.
 
-        ``near``: says of the fast method's intervals whether they are worth sampling.
+        ``near`` returns True if the fast method's intervals are worth sampling.
         """
         releases = [self.release(rows, epsilon, number) for number in range(self.repeats)]
         if self.method == "conditional":
@@ -124,14 +124,14 @@ class Simulation:
         return Found(stacked(ends[:kept]), fast.hidden, sampled=True)
 
     def _sampled_by_kind(self, releases: Sequence[Release], hidden: Sequence[bool], fits: Fits) -> list[Ends]:
-        """Of releases whose predictors' moments are hidden, and of others: what is sampled side by side, has the same model."""
+        """Sample releases with hidden moments apart from the others: releases sampled side by side need the same model."""
         places = sorted(range(len(releases)), key=lambda number: hidden[number])
         clear = len(places) - sum(hidden)
         ends = [one for kind in (places[:clear], places[clear:]) for one in self._sampled([releases[at] for at in kind], fits)]
         return [one for _, one in sorted(zip(places, ends, strict=True), key=lambda pair: pair[0])]
 
     def _sampled(self, releases: Sequence[Release], fits: Fits) -> list[Ends]:
-        """By the default method; the last lot is filled up with one release again and again."""
+        """Sample by the default method; the last lot is padded by repeating one release."""
         from noisewise.posterior.fit_many import fit_many
 
         terms, ends = len(self.population.effects), []
@@ -144,7 +144,7 @@ class Simulation:
         return ends
 
     def prior_widths(self) -> dict[str, float]:
-        """The widths of the prior's intervals, by term; none where they depend on the release."""
+        """The widths of the prior's intervals by term; empty if they depend on the release."""
         if self.family != "gaussian":
             return {}
         from scipy.stats import norm

@@ -1,10 +1,10 @@
-"""The least epsilon, or the fewest rows, with which an effect is found as often as wished.
+"""The least epsilon, or the fewest rows, with which an effect is found with the wanted power.
 
-Power grows with both. On the logarithmic scale the answer is put between two values by halving, each time with the same
-simulated tables and noise, so that power hardly jumps; then a probit curve through what was seen near the answer is solved.
-The simulation's error follows from that of a share (√(p(1 − p)/repeats)) and the curve's slope.
+Power grows with both. Bisection on the logarithmic scale brackets the answer. It reuses the same simulated tables and noise, so
+that power hardly jumps. Then a probit curve is fitted to the powers near the answer and solved. The simulation's error follows
+from that of a share (√(p(1 − p)/repeats)) and the curve's slope.
 
-Where the noise hides the predictors' moments and the answer may be near, the method ``auto`` samples during the search too: by
+Where the noise hides the predictors' moments and the answer may be near, the method ``auto`` samples during the search too. By
 the fast method alone the answer could be too small.
 """
 
@@ -28,17 +28,17 @@ ROWS: Final = (50, 10**9)
 FACTOR: Final = 4.0
 HALVINGS: Final = 4
 NEAR: Final = (0.25, 0.99)
-"""Shares between which the curve is fitted; beyond, a share says little about where the answer is."""
+"""The curve is fitted to shares in this range; others say little about where the answer is."""
 LEAST_SLOPE: Final = 0.2
 FAR: Final = 0.5
-"""A hidden cell with less than this share of the wanted power by the fast method is too far from the answer to be sampled."""
+"""A hidden cell with less than this share of the wanted power by the fast method is too far from the answer to sample."""
 
 
 @dataclass(frozen=True)
 class Needed:
-    """The least ``quantity`` (epsilon or rows) with which an effect is found as often as wished; None if there is none.
+    """The least ``quantity`` (epsilon or rows) with which an effect is found with the wanted power; None if there is none.
 
-    ``lower`` and ``upper`` are the ends of a 95 % interval of the simulation's own error; ``given`` is the other quantity.
+    ``lower`` and ``upper`` are the ends of a 95 % interval of the simulation's own error. ``given`` is the other quantity.
     """
 
     term: str
@@ -65,7 +65,7 @@ class Needed:
 
 
 class Seen(NamedTuple):
-    """Powers at one value, by term, and of how many simulations."""
+    """Powers at one value, by term, and the number of simulations behind them."""
 
     powers: Mapping[str, float]
     simulations: int
@@ -73,12 +73,12 @@ class Seen(NamedTuple):
 
 @dataclass
 class _Search:
-    """Powers of all effects at the values that were looked at, with the other quantity fixed."""
+    """Powers of all effects at the values tried so far, with the other quantity fixed."""
 
     simulation: Simulation
     effects: Mapping[str, float]
     power: float
-    """How often the effects, by term, are to be found."""
+    """How often each effect should be found."""
     quantity: str
     given: float
     fits: Fits
@@ -103,10 +103,10 @@ class _Search:
         low, high = EPSILONS if self.quantity == "epsilon" else ROWS
         if self.quantity == "epsilon" and (without := self._without_privacy(term)) < self.power:
             return self._answer(term, None, None, high,
-                                f"not to be had at any epsilon: without privacy the power is {without:.2f}")
+                                f"impossible at any epsilon: without privacy the power is {without:.2f}")
         below, above = self._bracket(term, float(low), float(high))
         if below is None:
-            return self._answer(term, above, above, above, "the least that was looked at is enough")
+            return self._answer(term, above, above, above, "the least value tried is enough")
         if above is None:
             return self._answer(term, None, None, below, f"not found up to {self.quantity} {below:,.6g}")
         for _ in range(HALVINGS):
@@ -118,7 +118,7 @@ class _Search:
         return self._solved(term, below, above)
 
     def _bracket(self, term: str, low: float, high: float) -> tuple[float | None, float | None]:
-        """A value with too little power and one with enough, a step apart; None where the range ends first."""
+        """A value with too little power and one with enough, a step apart; None if the range ends first."""
         value = 1.0 if self.quantity == "epsilon" else 10_000.0
         enough = self._enough(value, term)
         while True:
@@ -131,7 +131,7 @@ class _Search:
             value = following
 
     def _enough(self, value: float, term: str) -> bool:
-        """Whether the power is enough; an epsilon that no mechanism can have, for its noise would be too large, is not."""
+        """True if the power is enough. An epsilon too small for any mechanism is not."""
         try:
             return self.powers(value)[term] >= self.power
         except PrivacyError:
@@ -140,7 +140,7 @@ class _Search:
             return False
 
     def _solved(self, term: str, below: float, above: float) -> Needed:
-        """Where the probit curve through the shares near the answer has the power that is wanted."""
+        """Where the probit curve through the shares near the answer reaches the wanted power."""
         from scipy.optimize import minimize
         from scipy.stats import norm
 
@@ -171,7 +171,7 @@ class _Search:
         return float(norm.cdf(abs(self.effects[term]) / error - norm.ppf((1 + simulation.interval) / 2)))
 
     def _tidy(self, value: float) -> float:
-        """Three digits: the simulation does not know more."""
+        """Round to three digits: the simulation is no more precise."""
         rounded = float(f"{value:.3g}")
         return rounded if self.quantity == "epsilon" else float(math.ceil(rounded))
 
@@ -181,7 +181,7 @@ class _Search:
 
 def needed_for(simulation: Simulation, effects: Mapping[str, float], power: float, sizes: Sequence[int], budgets: Sequence[float],
                tick: Tick) -> tuple[Needed, ...]:
-    """For each number of rows the least epsilon, or for each epsilon the fewest rows; one answer for each effect."""
+    """The least epsilon for each number of rows, or the fewest rows for each epsilon; one answer per effect."""
     quantity, given = ("epsilon", sizes) if sizes else ("rows", budgets)
     fits = Fits(tick)
     searches = [_Search(simulation, effects, power, quantity, float(value), fits) for value in given]

@@ -1,7 +1,7 @@
 """Coefficients averaged over models: draws of the model, of g, and of the coefficients given both.
 
-Given model and g the coefficients are normal with the precision (A + S/g) / σ² (see ``evidence``); σ² is known as from m
-residuals.
+Given the model and g, the coefficients are normal with precision (A + S/g) / σ² (see ``evidence``). σ² is known as well as from
+m residuals.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from noisewise.selection.evidence import LOT, Effective, Evidence
 
 @dataclass(frozen=True)
 class AveragedDraws:
-    """Which models were drawn, and (coefficients, σ) of each draw in working units: zeros for what is not in the model."""
+    """The models drawn, and (coefficients, σ) of each draw in working units; coefficients not in the model are zero."""
 
     members: Flags
     working: Array
 
 
 def averaged_draws(evidence: Evidence, members: Flags, probabilities: Array, draws: int, seed: int) -> AveragedDraws:
-    """Draws from the mixture over these models."""
+    """Draw from the mixture over these models."""
     rng = np.random.default_rng(seed)
     chosen = np.sort(rng.choice(len(members), size=draws, p=probabilities / probabilities.sum()))
     models, place = np.unique(chosen, return_inverse=True)
@@ -34,12 +34,12 @@ def averaged_draws(evidence: Evidence, members: Flags, probabilities: Array, dra
         lot = np.arange(start, min(start + LOT, len(models)))
         mine = np.flatnonzero((place >= lot[0]) & (place <= lot[-1]))
         working[mine] = _within(evidence, evidence.effective(members[models[lot]]), place[mine] - start, rng)
-    order = rng.permutation(draws)  # successive draws are independent, as a reader of draws expects
+    order = rng.permutation(draws)  # readers of draws expect successive draws to be independent
     return AveragedDraws(members[chosen][order], working[order])
 
 
 def _within(evidence: Evidence, effective: Effective, model: npt.NDArray[np.int64], rng: np.random.Generator) -> Array:
-    """(Kept coefficients, slopes, σ) for each entry of ``model``, which is a place in ``effective``."""
+    """(Kept coefficients, slopes, σ) for each entry of ``model``, an index into ``effective``."""
     inverse_g = _inverse_g(evidence, effective, model, rng)
     precision = effective.values[model] + inverse_g[:, None]
     known = precision > 1e-12 * np.maximum(precision.max(axis=1, keepdims=True, initial=0.0), 1e-300)
@@ -51,7 +51,7 @@ def _within(evidence: Evidence, effective: Effective, model: npt.NDArray[np.int6
     standard = mean + spread * rng.normal(size=mean.shape)
     slopes = np.einsum("dij,dj->di", effective.back[model], standard)
     sigma = np.sqrt(scale2)
-    if not evidence.moments.exact:  # then the scale of the noise in h and σ are two different things
+    if not evidence.moments.exact:  # then σ differs from the scale of the noise in h
         free = 2.0 * evidence.variance**2 / evidence.variance_spread
         sigma = np.sqrt(evidence.variance * free / rng.chisquare(free, size=len(model)))
     if not evidence.kept:

@@ -1,20 +1,19 @@
 """What an analysis without privacy noise may have said: its inclusion probabilities for draws of the table's own moments.
 
-*The table's own moments, given the release.* A draw of model, coefficients and σ says what h = Ŵ_av − Ŵ_aa β and the noisy sum
-of squared residuals consist of: residuals and noise. The noise E of the release is drawn as it was made and then corrected so
-that both come out as they were seen; all being normal, that gives exactly its distribution given the release. Ŵ − E is a draw of
-the table's moments, and its inclusion probabilities are a draw of those of the analysis without privacy. Their mean is the
-inclusion probability given the release.
+*The table's own moments, given the release.* Given a draw of model, coefficients and σ, h = Ŵ_av − Ŵ_aa β and the noisy sum of
+squared residuals consist of residuals and noise. The noise E of the release is drawn from its distribution and then corrected so
+that both take their observed values. As all are normal, this gives exactly the distribution of E given the release. Ŵ − E is a
+draw of the table's moments, and its inclusion probabilities are a draw of those of the analysis without privacy. Their mean is
+the inclusion probability given the release.
 
-*Positive definite ones.* Where the noise hides the predictors' moments S, a draw of all moments has negative eigenvalues. To
-raise them alone would make predictors that explain the response completely. What is known of a draw is more: its coefficients β,
+*Making them positive definite.* Where the noise hides the predictors' moments S, a draw of all moments has negative eigenvalues.
+Raising only these would make predictors that explain the response completely. But more is known of a draw: its coefficients β,
 σ, the residuals' sums of products with the predictors r = W_av − S β, of which S^(−½) r / σ is standard normal, and the sum of
-squared residuals q. So S is made positive definite, r is carried over to the new S, and the response's moments are put together
-again:
+squared residuals q. So S is made positive definite, r is carried over to the new S, and the response's moments are rebuilt:
 
     W_av = S β + r,      W_vv = q + 2 βᵀr + βᵀS β.
 
-Where S is positive definite, and the same as that of the residuals' covariance, this changes nothing.
+If S is positive definite and equals that of the residuals' covariance, this changes nothing.
 """
 
 from __future__ import annotations
@@ -36,17 +35,17 @@ from noisewise.selection.subsets import all_subsets, sizes
 MOST_DRAWS: Final = 400
 FEWEST_DRAWS: Final = 50
 WORK: Final = 2**22
-"""About so many models are weighed for a band in all: it takes a few seconds."""
+"""Weigh about this many models in total for a band, which takes a few seconds."""
 LOT: Final = 2**20
-"""So many are weighed together: what they share, the integrals over g, is then done once."""
+"""Weigh this many together, so that the shared integrals over g are computed once."""
 MOST_FOUND: Final = 2**13
-"""Of the models that a walk has found, so many of the most probable are weighed again."""
+"""Weigh again this many of the most probable models that a walk has found."""
 ONE_BY_ONE: Final = 16
-"""A model takes so many times longer than in a list of all."""
+"""How many times longer a single model takes than one in a list of all."""
 
 
 def affordable_draws(models: int, most: int) -> int:
-    """How many matrices to analyse if so many models are weighed for each."""
+    """How many matrices to analyse if ``models`` models are weighed for each."""
     return min(most, int(np.clip(WORK // models, FEWEST_DRAWS, MOST_DRAWS)))
 
 
@@ -54,7 +53,7 @@ def inclusion_without_noise(evidence: Evidence, weighed: Weighed, drawn: Average
                             tick: Tick) -> Array:
     """Draws of the inclusion probabilities that the table itself would give: (draws, terms).
 
-    Where the models are too many to be listed, the most probable of those that were found are weighed again.
+    If there are too many models to list, the most probable of those found are weighed again.
     """
     terms = len(evidence.groups)
     listed = terms <= MOST_EXACT
@@ -70,7 +69,7 @@ def inclusion_without_noise(evidence: Evidence, weighed: Weighed, drawn: Average
 
 
 def _of_all_models(evidence: Evidence, matrices: Iterator[Array], log_prior: Array) -> Iterator[Array]:
-    """Inclusion probabilities, a lot of matrices at a time."""
+    """Inclusion probabilities, for a lot of matrices at a time."""
     columns, priors = sizes([len(group) for group in evidence.groups]), log_prior[sizes([1] * len(evidence.groups))]
     together = max(1, LOT // len(columns))
     while lot := list(itertools.islice(matrices, together)):
@@ -93,7 +92,7 @@ def _of_found_models(evidence: Evidence, matrices: Iterator[Array], weighed: Wei
 LEAST: Final = 1e-6
 """The smallest eigenvalue, as a share of the largest."""
 LEAST_REST: Final = 0.01
-"""What the predictors leave unexplained is at least this share of n σ²."""
+"""The unexplained sum of squares is at least this share of n σ²."""
 
 
 def possible_tables(evidence: Evidence, drawn: AveragedDraws, count: int, seed: int) -> Iterator[Array]:
@@ -114,7 +113,7 @@ def possible_tables(evidence: Evidence, drawn: AveragedDraws, count: int, seed: 
 
 
 def _table(gram: Array, beta: Array, standard: Array, rest: float) -> Array:
-    """``standard``: S^(−½) r. Eigenvalues keep their size and lose their sign: a normal number about 0, made positive."""
+    """``standard``: S^(−½) r. Eigenvalues keep their size and lose their sign, like a normal number about 0 made positive."""
     values, vectors = np.linalg.eigh((gram + gram.T) / 2)
     values = np.maximum(np.abs(values), LEAST * np.abs(values).max())
     positive = (vectors * values) @ vectors.T
@@ -144,7 +143,7 @@ def moment_draws(evidence: Evidence, drawn: AveragedDraws, count: int, seed: int
 
 
 def _correction(evidence: Evidence, c: Array, variance: float, free: float, gap: Array) -> Array:
-    """What is to be added to the noise so that it explains its share of ``gap``."""
+    """The correction to the noise that makes it explain its share of ``gap``."""
     moments = evidence.moments
     sides = np.column_stack([moments.features, c])  # h and the sum of squares are sidesᵀ E c
     covariance = moments.variances * np.outer(c, c)
@@ -152,7 +151,7 @@ def _correction(evidence: Evidence, c: Array, variance: float, free: float, gap:
     total = sides.T @ covariance @ sides
     total[:-1, :-1] += variance * evidence.spread
     total[-1, -1] += 2.0 * free * variance**2
-    scale = np.sqrt(np.diagonal(total))  # the sum of squares may be larger by orders of magnitude, and nearly follow from h
+    scale = np.sqrt(np.diagonal(total))  # the sum of squares may be orders of magnitude larger, and nearly determined by h
     correlation = total / np.outer(scale, scale) + 1e-12 * np.eye(len(scale))
     direction = sides @ (np.linalg.solve(correlation, gap / scale) / scale)
     result = moments.variances * (np.outer(direction, c) + np.outer(c, direction))

@@ -1,4 +1,4 @@
-"""``compare``: a formula and one or several releases in, the probabilities of its models out. This file wires."""
+"""``compare``: from a formula and one or several releases to the probabilities of its models. This file wires."""
 
 from __future__ import annotations
 
@@ -30,36 +30,36 @@ from noisewise.selection.probabilities import log_prior_by_size
 from noisewise.selection.question import TermGroups, Units, gram_release, names_of
 
 HIDDEN: Final = 4.0
-"""A direction of the predictors is hidden if its moment is less than so many standard deviations of its noise.
+"""A direction of the predictors is hidden if its moment is below this many standard deviations of its noise.
 
-About there probabilities begin to be too low: the likelihood takes some of the noise for information about the coefficients.
+Around there probabilities start to be too low: the likelihood mistakes some of the noise for information about the coefficients.
 """
 
 
 def compare(formula: str, release: Releases, *, prior: str = ZELLNER_SIOW, model_prior: str = "beta-binomial",
             method: str | Sequence[str] = DEFAULT_METHOD, keep: str | Sequence[str] = (), draws: int = 4000,
             seed: int | None = None, run: Run = DEFAULT) -> Comparison:
-    """Which terms of the formula matter: the probability of every choice of them, given one or several releases.
+    """Find which terms of a formula matter: the probability of every subset of them, given one or several releases.
 
-    ``prior``, of the coefficients within a model: ``zellner-siow`` (default), ``zellner`` (g = n), ``hyper-g``, or ``bic`` and
-    ``aic``, which stand in for one; ``zellner-siow-laplace`` for plug-in methods only. ``model_prior``: ``beta-binomial``
+    ``prior`` of the coefficients within a model: ``zellner-siow`` (default), ``zellner`` (g = n), ``hyper-g``, or ``bic`` and
+    ``aic``, which replace a prior; ``zellner-siow-laplace`` is for plug-in methods only. ``model_prior``: ``beta-binomial``
     (default: every number of terms is equally likely), ``uniform`` (every model is), ``bernoulli(0.2)``. ``keep`` names terms
-    that are in every model, as the intercept always is. The columns of a category enter together. ``method``:
+    to include in every model; the intercept always is. The columns of a category enter together. ``method``:
 
-    - ``noise-aware`` (default) takes account of the privacy noise.
+    - ``noise-aware`` (default) accounts for the privacy noise.
 
-    From the literature, for comparison and not for what you report: ``ridge`` and ``thresholded`` take the noisy moments, made
-    positive definite, for exact; ``histogram`` averages over a confidence region of them.
+    From the literature, for comparison only, not for reporting: ``ridge`` and ``thresholded`` make the noisy moments positive
+    definite and treat them as exact; ``histogram`` averages over a confidence region of them.
 
-    Several methods may be named: the result is that of the first, its ``agreement()`` sets all side by side. ``draws`` of the
-    averaged coefficients; ``seed`` makes them reproducible. ``run``: see `Run`.
+    With several methods the result is that of the first, and its ``agreement()`` compares them all. ``draws``: the number of
+    draws of the averaged coefficients; ``seed`` makes them reproducible. ``run``: see `Run`.
     """
     names = _methods(method)
     check_prior(prior)
     if prior == LAPLACE and DEFAULT_METHOD in names:
-        raise FitError("this prior is for methods that take the moments for exact",
+        raise FitError("this prior is for methods that treat the moments as exact",
                        found=f"{prior!r} with method {DEFAULT_METHOD!r}",
-                       remedy=f"prior={ZELLNER_SIOW!r} has the same prior with its integral done in full")
+                       remedy=f"prior={ZELLNER_SIOW!r} is the same prior with its integral done in full")
     draws, _, seed = sampling(draws, 1, seed)
     together = gram_release(release)
     task = Task.of(formula, together, prior, model_prior, keep)
@@ -83,7 +83,7 @@ def _methods(method: str | Sequence[str]) -> list[str]:
 
 @dataclass(frozen=True)
 class Task:
-    """The question, read and checked, and what the release says about it."""
+    """The parsed and checked question, and the release's moments for it."""
 
     release: Release
     design: Design
@@ -101,14 +101,14 @@ class Task:
         log_prior = log_prior_by_size(model_prior, len(terms.optional))
         rows = sum(residual_rows(part) for part in release.contributions)
         if rows < len(design.terms) + 2:
-            raise FitError("models can be compared where there are more rows than columns",
+            raise FitError("comparing models needs more rows than columns",
                            found=f"{rows:,.0f} rows and {len(design.terms)} columns",
-                           remedy="a shorter formula, or a release of more rows")
+                           remedy="use a shorter formula, or a release of more rows")
         units = Units.of(design, terms.places)
         return cls(release, design, terms, units, Moments.of(release.contributions, units), prior, model_prior, log_prior)
 
     def asked(self, draws: int, seeds: Sequence[int], tick: Tick) -> Asked:
-        """The same for a method."""
+        """The task as a method takes it."""
         return Asked(self.moments, self.release.contributions, self.units, self.terms.groups, self.prior, self.log_prior, draws,
                      seeds, tick)
 
@@ -124,7 +124,7 @@ class Task:
 
     def _result(self, method: str, found: Found, info: FitInfo) -> Comparison:
         weighed = found.weighed
-        order = np.lexsort((-weighed.log_bayes_factors, -weighed.probabilities))  # many probabilities may be 0 as floats
+        order = np.lexsort((-weighed.log_bayes_factors, -weighed.probabilities))  # many probabilities may be 0 in floats
         return Comparison(
             design=self.design,
             question=Question(self.terms.optional, self.terms.kept, self.prior, self.model_prior, method),
@@ -135,7 +135,7 @@ class Task:
 
 
 def hidden(moments: Moments, method: str) -> list[str]:
-    """A warning in words where the noise hides how the predictors vary."""
+    """A warning if the noise hides how the predictors vary."""
     gram = moments.features.T @ moments.matrix @ moments.features
     values, vectors = np.linalg.eigh((gram + gram.T) / 2)
     noise = np.sqrt([moments.squared_noise(direction) for direction in (moments.features @ vectors).T])
@@ -143,7 +143,7 @@ def hidden(moments: Moments, method: str) -> list[str]:
     if not count:
         return []
     return [f"the noise hides how the predictors vary in {count} of {len(values)} directions (their moments are below {HIDDEN:g} "
-            "standard deviations of the noise): the release hardly says which terms matter, "
+            "standard deviations of the noise): the release says little about which terms matter, "
             + ("and probabilities are too low; do not conclude from them that a term can be left out"
                if method == DEFAULT_METHOD else
-               f"and the method {method} takes noise for effects; do not conclude from its probabilities that a term matters")]
+               f"and the method {method} mistakes noise for effects; do not conclude from its probabilities that a term matters")]

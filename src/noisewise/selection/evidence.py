@@ -1,20 +1,21 @@
-"""Bayes factors of models from released moments, the noise taken account of.
+"""Bayes factors of models from released moments, accounting for the noise.
 
-As docs/model-averaging.md explains ("How it is computed"), at the right coefficients β and with c = (−β, 1)
+As docs/model-averaging.md explains ("How it is computed"), at the true coefficients β and with c = (−β, 1)
 
     h = Ŵ_av − Ŵ_aa β ~ N(0, Ω),     Ω = σ² S + Cov(E c),     A = σ² Ŵ_aa Ω⁻¹ Ŵ_aa,      b = σ² Ŵ_aa Ω⁻¹ Ŵ_av,
 
-S being the table's own W_aa. (Where the noise is so large that Ŵ_aa cannot be a table's, what a table's may be expected to be is
-in its place: positive definite and bounded. Otherwise noise would count as information.) Within a model Ω is taken at that
-model's estimate of β: a model with small coefficients expects less noise in h than one with large ones, and is believed less if
-h is large. The constant, and whatever else is kept in every model, is eliminated afterwards, so that centring costs no privacy.
-Given g, the prior N(0, g σ² S⁻¹) has the table's own centred S and not A: noise takes information away, it does not change which
-coefficients are plausible. With ν, the number of residuals from which Ω's scale would be known as well, T = νσ² + σ² Ŵ_avᵀ Ω⁻¹
-Ŵ_av and m = ν + number of predictors,
+where S is the table's own W_aa. (If the noise is so large that no table can have Ŵ_aa, the expected value of a table's own,
+which is positive definite and bounded, replaces it. Otherwise noise would count as information.) Within a model Ω is taken at
+that model's estimate of β: a model with small coefficients expects less noise in h than one with large ones, and is less credible
+if h is large. The constant, and any other term kept in every model, is eliminated afterwards, so centring costs no privacy. Given
+g, the prior N(0, g σ² S⁻¹) uses the table's own centred S and not A: noise removes information, but does not change which
+coefficients are plausible. Let ν be the number of residuals that would determine Ω's scale as well, T = νσ² + σ² Ŵ_avᵀ Ω⁻¹ Ŵ_av,
+and m = ν + number of predictors. Then
 
     log evidence = ½ log|S/g| − ½ log|A + S/g| − (m/2) log(T − bᵀ(A + S/g)⁻¹b) − ½ log|Ω/σ²|.
 
-The criteria have no prior: BIC has −½ log|n S⁻¹A| (never positive) in place of the first two, −(k/2) log n without noise; AIC −k.
+The criteria have no prior. For BIC, −½ log|n S⁻¹A| (never positive; −(k/2) log n without noise) replaces the first two terms,
+for AIC −k.
 """
 
 from __future__ import annotations
@@ -39,18 +40,18 @@ OWN_ROUNDS: Final = 5
 SETTLED: Final = 1e-6
 MOST_DEGREES: Final = 1e8
 INDEPENDENT: Final = 1e-12
-"""The least eigenvalue of the correlations of a table without noise."""
+"""The least eigenvalue allowed for the correlations of a table without noise."""
 LOT: Final = 1024
-"""Models that are weighed together: bounds the memory."""
+"""Models weighed together. This bounds the memory."""
 
 
 @dataclass(frozen=True)
 class Effective:
-    """The effective moments of several models, each column that is not in a model having none; see the text above.
+    """The effective moments of several models, zero for columns that are not in a model; see the text above.
 
-    In coordinates in which the prior's precision is 1/g times the identity: A has the eigenvalues ``values``, b is ``cross``,
-    and the slopes are ``back`` times the coordinates. ``head`` are the rows of the kept columns, (A₀₀, A₀ₓ, b₀): given the
-    slopes their coefficients are N(A₀₀⁻¹(b₀ − A₀ₓ slopes), σ² A₀₀⁻¹).
+    In coordinates in which the prior's precision is 1/g times the identity, A has the eigenvalues ``values``, b is ``cross``,
+    and the slopes are ``back`` times the coordinates. ``head`` has the rows of the kept columns, (A₀₀, A₀ₓ, b₀). Given the
+    slopes, their coefficients are N(A₀₀⁻¹(b₀ − A₀ₓ slopes), σ² A₀₀⁻¹).
     """
 
     values: Array
@@ -62,7 +63,7 @@ class Effective:
 
 
 class Evidence:
-    """Weighs models: rows of yes and no, one for each of ``groups`` of columns, which are counted without the kept ones."""
+    """Weighs models, given as rows of flags, one for each of ``groups``. Groups number columns without the kept ones."""
 
     def __init__(self, moments: Moments, groups: Sequence[Sequence[int]], prior: str) -> None:
         moments = moments if moments.exact else moments.possible()
@@ -81,9 +82,9 @@ class Evidence:
         self.weighing = None if moments.exact else weighing(moments, self.table[:-1], self.spread, self.variance)
 
     def _scale(self) -> tuple[float, float, float]:
-        """σ², its uncertainty, and the number of residuals from which the scale of Ω would be known as well as it is.
+        """σ², its uncertainty, and the number of residuals that would determine the scale of Ω as well.
 
-        At the coefficients that all predictors together suggest; a prior of unit information keeps them sane.
+        They are taken at the coefficients of the full model, which a unit information prior regularises.
         """
         free = max(self.moments.rows - len(self.gram), 1.0)
         if self.moments.exact:
@@ -109,7 +110,7 @@ class Evidence:
         return mixture(self.prior, self.moments.rows, self.columns)
 
     def all_models(self) -> Array:
-        """Log Bayes factors of all models against that with the kept columns only; model i has group k if bit k of i is set."""
+        """Log Bayes factors of all models against that with only the kept columns; model i has group k if bit k of i is set."""
         if not self.moments.exact:
             return self.log_bayes_factors(memberships(len(self.groups)))
         rest = all_subsets(without_leading(self.table, self.kept), self.groups)
@@ -119,13 +120,13 @@ class Evidence:
         return self.exact_factors(np.minimum(rest / without_leading(self.table, self.kept)[-1, -1], 1.0), columns)
 
     def exact_factors(self, unexplained: Array, columns: npt.NDArray[np.int64]) -> Array:
-        """Log Bayes factors of models of a table without noise, from the share of the response that they leave unexplained."""
+        """Log Bayes factors of models of a table without noise, from the share of the response they leave unexplained."""
         if self.prior in CRITERIA:
             return information_criterion(self.prior, unexplained, columns, self.moments.rows)
         return exact_log_bayes_factors(unexplained, columns, self.moments.rows - self.kept, self.moments.rows, self.prior)
 
     def log_bayes_factors(self, members: Flags) -> Array:
-        """Of these models against that with the kept columns only."""
+        """Log Bayes factors of these models against the one with only the kept columns."""
         if self.moments.exact:
             return self._exactly(self._rests(members), self.mask(members).sum(axis=1))
         found = np.empty(len(members))
@@ -138,7 +139,7 @@ class Evidence:
         return float(self._log_evidence(self._effective(np.zeros((1, 0), dtype=np.int64)))[0])
 
     def _rests(self, members: Flags) -> Array:
-        """Sums of squared residuals of a table without noise."""
+        """Sums of squared residuals in a table without noise."""
         moments = without_leading(self.table, self.kept)
         result = np.empty(len(members))
         for mine, places in self._by_size(members):
@@ -148,7 +149,7 @@ class Evidence:
         return result
 
     def _by_size(self, members: Flags) -> Iterator[tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]]:
-        """Models with equal numbers of columns, a lot at a time: which they are, and the places of their columns."""
+        """Models with equal numbers of columns, a lot at a time: their indices, and the indices of their columns."""
         chosen = self.mask(members)
         count = chosen.sum(axis=1)
         for size in np.unique(count):
@@ -163,11 +164,11 @@ class Evidence:
         return np.asarray(np.logaddexp.reduce(self.by_node(effective), axis=1))
 
     def by_node(self, effective: Effective) -> Array:
-        """Log evidence of each model for each g, its weight in the mixture included: (models, nodes)."""
+        """Log evidence of each model for each g, including its weight in the mixture: (models, nodes)."""
         g = self.nodes.g[None, :, None]
         values, cross = effective.values[:, None, :], effective.cross[:, None, :]
         stretched = g * values + 1.0
-        fours = range(0, stretched.shape[2], 4)  # logarithms are dear, and products of four are in no danger of overflowing
+        fours = range(0, stretched.shape[2], 4)  # logarithms are expensive, and products of four cannot overflow
         determinant = np.sum(np.log(np.multiply.reduceat(stretched, fours, axis=2)), axis=2) if fours else 0.0
         rest = np.maximum(effective.total[:, None] - np.sum(g * cross**2 / stretched, axis=2), self.total_scale)
         exponent = -0.5 * determinant - 0.5 * (self.degrees + self.columns) * np.log(rest / self.total_scale)
@@ -182,14 +183,14 @@ class Evidence:
         return np.asarray(gain + effective.log_scale - penalty)
 
     def mask(self, members: Flags) -> Flags:
-        """Which columns, without the kept ones, each model has."""
+        """Flags for the columns of each model, without the kept ones."""
         chosen = np.zeros((len(members), self.columns), dtype=bool)
         for index, group in enumerate(self.groups):
             chosen[:, group] = members[:, index, None]
         return chosen
 
     def effective(self, members: Flags) -> Effective:
-        """The effective moments of each model, at its own coefficients; columns that it has not got are zeros."""
+        """The effective moments of each model at its own coefficients; columns that it lacks are zero."""
         count, size, kept = len(members), self.columns, self.kept
         result = Effective(np.zeros((count, size)), np.zeros((count, size)), np.zeros((count, size, size)),
                            np.zeros(count), np.zeros(count), np.zeros((count, kept, kept + size + 1)))
@@ -203,7 +204,7 @@ class Evidence:
         return result
 
     def _with_kept(self, places: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """Places among all columns, the kept ones in front, the response behind."""
+        """Indices among all columns, with the kept ones first and the response last."""
         count = len(places)
         return np.column_stack([np.tile(np.arange(self.kept), (count, 1)), places + self.kept, np.full(count, len(self.gram))])
 
@@ -227,7 +228,7 @@ class Evidence:
                          self.total_scale + rest[:, -1, -1], log_scale, whole[:, :kept])
 
     def _at_own_coefficients(self, columns: npt.NDArray[np.int64], prior: Array) -> tuple[Array, Array]:
-        """((A, b), (bᵀ, σ² Ŵ_avᵀ Ω⁻¹ Ŵ_av)) and −½ log|Ω/σ²| of each model."""
+        """((A, b), (bᵀ, σ² Ŵ_avᵀ Ω⁻¹ Ŵ_av)) and −½ log|Ω/σ²| for each model."""
         assert self.weighing is not None
         features = np.swapaxes(self.moments.features.T[columns[:, :-1]], 1, 2)
         residual = np.tile(self.moments.target, (len(columns), 1))
@@ -241,11 +242,11 @@ class Evidence:
 
 
 def _check_independent(table: Array) -> None:
-    """Without noise, determinants of columns that explain each other completely are 0."""
+    """Refuse collinear columns: without noise their determinants are 0."""
     scale = np.sqrt(np.diagonal(table))
     if not np.all(scale > 0.0) or np.linalg.eigvalsh(table / np.outer(scale, scale))[0] < INDEPENDENT:
         raise FitError("without noise no column may be constant, or a combination of the others",
-                       remedy="leave out one of the terms that say the same, or check the response")
+                       remedy="leave out one of the redundant terms, or check the response")
 
 
 def _cone(matrix: Array) -> Array:

@@ -1,4 +1,4 @@
-"""The ways from noisy moments to weighed models, by name."""
+"""The methods that weigh models from noisy moments, by name."""
 
 from __future__ import annotations
 
@@ -22,9 +22,10 @@ DEFAULT_METHOD: Final = "noise-aware"
 
 @dataclass(frozen=True)
 class Asked:
-    """One comparison, everything public and checked. ``seeds``: for a walk, for draws of coefficients, and for the bands.
+    """One checked comparison. ``seeds``: for a walk, for draws of coefficients, and for the bands.
 
-    The holders' ``contributions``, in ``units``, have given ``moments``: for methods that need more than the noise's variances.
+    ``moments`` come from the holders' ``contributions``, in ``units``; these are for methods that need more than the variances of
+    the noise.
     """
 
     moments: Moments
@@ -40,7 +41,7 @@ class Asked:
 
 @dataclass(frozen=True)
 class Found:
-    """The models, draws of coefficients in working units, and draws of what the table itself would say, if there are any."""
+    """The models, draws of coefficients in working units, and draws of the table's own inclusion probabilities, if any."""
 
     weighed: Weighed
     drawn: AveragedDraws
@@ -48,11 +49,11 @@ class Found:
 
 
 WEIGHED: Final = 60
-"""So many per cent of the work are done, on a progress bar, when all models are weighed and the bands begin."""
+"""Where a progress bar stands, in per cent, when all models are weighed and the bands begin."""
 
 
 def noise_aware(asked: Asked) -> Found:
-    """Each model's evidence is that of the noisy moments, with the noise in it."""
+    """Weigh each model by its evidence from the noisy moments, noise included."""
     evidence = Evidence(asked.moments, asked.groups, asked.prior)
     weighed = weigh(evidence, asked.log_prior, asked.seeds[0], percent(asked.tick, 0, WEIGHED))
     drawn = averaged_draws(evidence, weighed.members, weighed.probabilities, asked.draws, asked.seeds[1])
@@ -62,7 +63,7 @@ def noise_aware(asked: Asked) -> Found:
 
 
 def percent(tick: Tick, first: int, last: int) -> Tick:
-    """Progress of one part of the work, from ``first`` to ``last`` per cent of all."""
+    """Progress of one part of the work, from ``first`` to ``last`` per cent of the total."""
 
     def told(done: int, total: int | None) -> None:
         tick(first + (last - first) * done // (total or done or 1), 100)
@@ -72,24 +73,24 @@ def percent(tick: Tick, first: int, last: int) -> Tick:
 
 @dataclass(frozen=True)
 class SelectionMethod(Method):
-    """A way from noisy moments to weighed models."""
+    """A method that weighs models from noisy moments."""
 
     moments: str = ""
-    """Where it is found which moments the method takes for exact, if it does: other software can be given them."""
+    """Import path of the function for the moments that the method treats as exact, if any, to export to other software."""
 
 
 METHODS: Final = {method.name: method for method in (
-    SelectionMethod(DEFAULT_METHOD, "takes account of the privacy noise; the default", noise_aware),
-    SelectionMethod("ridge", "noisy moments, made positive definite by a ridge and taken for exact (Peña and Barrientos 2021)",
+    SelectionMethod(DEFAULT_METHOD, "accounts for the privacy noise; the default", noise_aware),
+    SelectionMethod("ridge", "noisy moments, made positive definite by a ridge and treated as exact (Peña and Barrientos 2021)",
                     "noisewise.literature.plug_in:ridge", moments="noisewise.literature.plug_in:ridge_moments"),
-    SelectionMethod("thresholded", "the same, small entries set to 0", "noisewise.literature.plug_in:thresholded",
+    SelectionMethod("thresholded", "the same, with small entries set to 0", "noisewise.literature.plug_in:thresholded",
                     moments="noisewise.literature.plug_in:thresholded_moments"),
     SelectionMethod("histogram", "the average over a confidence region of the moments (Peña and Barrientos 2021)",
                     "noisewise.literature.histogram:histogram"),
 )}
 EXPORTED: Final = "ridge"
-"""The method of whose moments rows are made up for other software, if none is named."""
+"""The default method whose moments are exported to other software as made-up rows."""
 SYNTHETIC_ROWS: Final = "noisewise.literature.export:synthetic_rows"
-"""Where it is found how that is done."""
+"""Import path of the function that makes them."""
 AGREEMENT: Final = "noisewise.literature.agreement:agreement"
-"""And whether several methods, of which all but one are of the literature, agree about a term."""
+"""Import path of the function that tests if several methods agree about a term; all but one are from the literature."""

@@ -17,16 +17,16 @@ from noisewise.posterior.contributions import Contributions, holder_weights, res
 from noisewise.selection.question import Units
 
 FAR: Final = 8.0
-"""So many standard deviations away a bound does not matter."""
+"""A bound further away than this many standard deviations does not matter."""
 SPREAD: Final = 1e3
-"""Noise of so many times the bound leaves every value equally likely."""
+"""Noise above this multiple of the bound leaves every value equally likely."""
 
 
 @dataclass(frozen=True)
 class Moments:
     """The sum of the holders' matrices in released columns, and the formula's columns as combinations of these.
 
-    ``spread`` is the sum with squared weights, of which the residuals' covariance is made; without weights it is the matrix.
+    ``spread`` is the sum with squared weights, which gives the residuals' covariance. Without weights it equals the matrix.
     """
 
     matrix: Array
@@ -36,9 +36,9 @@ class Moments:
     features: Array
     target: Array
     kept: int
-    """So many columns come first and are in every model: the constant, and what the user wants to keep."""
+    """The number of leading columns that are in every model: the constant, and the terms to keep."""
     averaged: float = 1.0
-    """So many of the table's rows are behind each of ``rows``: more than one where the release averaged them in groups."""
+    """Table rows behind each of ``rows``: more than one if the release averaged rows in groups."""
 
     @classmethod
     def of(cls, contributions: Contributions, units: Units) -> Moments:
@@ -60,7 +60,7 @@ class Moments:
         return not self.variances.any()
 
     def noise_covariance(self, c: Array) -> Array:
-        """Cov(Fᵀ E c) for the residual's combination c = target − F β, F the features; there may be leading axes."""
+        """Cov(Fᵀ E c) for the residual's combination c = target − F β, where F are the features; leading axes are allowed."""
         covariance = self.variances * c[..., :, None] * c[..., None, :]
         diagonal = np.arange(len(self.target))
         covariance[..., diagonal, diagonal] = c**2 @ self.variances
@@ -72,7 +72,7 @@ class Moments:
         return max(float(2.0 * squares @ self.variances @ squares - np.diag(self.variances) @ squares**2), 0.0)
 
     def residual_variance(self, beta: Array) -> tuple[float, float]:
-        """Mean and variance of what the noisy sum of squared residuals says about it."""
+        """Mean and variance of the residual variance, given the noisy sum of squared residuals."""
         free = max(self.rows - len(beta), 1.0)
         combination = self.target - self.features @ beta
         seen = float(combination @ self.matrix @ combination) / free
@@ -80,11 +80,11 @@ class Moments:
         return positive(seen, float(np.hypot(noise, np.sqrt(2.0 / free) * seen)))
 
     def possible(self) -> Moments:
-        """With moments of the predictors as a table can have them.
+        """Replace the predictors' moments by ones that a table can have.
 
-        Each of their eigenvalues is replaced by what it may be expected to be, given that it is positive and bounded: released
-        columns lie between −1 and 1, so that the squares of their combination d add up to at most n (Σ|d_i|)². (Of k rows that
-        were averaged in a group, the release has the sum's square over k: at most k times as much as of one row.)
+        Each eigenvalue is replaced by its expected value, given that it is positive and bounded. Released columns lie between −1
+        and 1, so the squares of their combination d add up to at most n (Σ|d_i|)². (For k rows averaged in a group, the release
+        has the square of their sum over k, which is at most k times that of one row.)
         """
         most = self.rows * self.averaged
         gram = self.features.T @ self.matrix @ self.features
@@ -97,9 +97,9 @@ class Moments:
 
 
 def pooling_weights(contributions: Contributions) -> Array:
-    """Holders whose noise differs are weighed as for a regression with middling coefficients.
+    """Weights of holders whose noise differs, as for a regression with moderate coefficients.
 
-    The weights' scale is such that Σ w n = Σ w² n: then the weighted sum is as informative as a table of so many rows.
+    They are scaled so that Σ w n = Σ w² n. The weighted sum is then as informative as a table with this many rows.
     """
     weights = holder_weights(contributions, variance=0.1, norm2=1.5, spread=0.3)
     rows = _residuals(contributions)
@@ -107,7 +107,7 @@ def pooling_weights(contributions: Contributions) -> Array:
 
 
 def used_columns(units: Units) -> npt.NDArray[np.intp]:
-    """The places of the released columns of which the formula's columns are made."""
+    """The indices of the released columns that make up the formula's columns."""
     return np.flatnonzero(np.column_stack([units.features, units.target]).any(axis=1))
 
 
@@ -116,7 +116,7 @@ def _residuals(contributions: Contributions) -> Array:
 
 
 def between(seen: float, sd: float, upper: float) -> tuple[float, float]:
-    """Mean and variance of a number between 0 and ``upper`` that was seen as ``seen`` with normal noise."""
+    """Mean and variance of a number between 0 and ``upper``, observed as ``seen`` with normal noise."""
     if (upper - seen) > FAR * sd:
         return positive(seen, sd)
     if seen > FAR * sd:
@@ -131,7 +131,7 @@ def between(seen: float, sd: float, upper: float) -> tuple[float, float]:
 
 
 def positive(seen: float, sd: float) -> tuple[float, float]:
-    """Mean and variance of a positive number that was seen as ``seen`` with normal noise."""
+    """Mean and variance of a positive number, observed as ``seen`` with normal noise."""
     from scipy.special import log_ndtr
 
     if sd <= 0.0:
@@ -143,7 +143,7 @@ def positive(seen: float, sd: float) -> tuple[float, float]:
 
 
 def without_leading(matrix: Array, count: int) -> Array:
-    """The Schur complement of the first ``count`` rows and columns: moments about the mean if they are the constant's."""
+    """The Schur complement of the first ``count`` rows and columns; for the constant, moments about the mean."""
     if not count:
         return matrix
     across = matrix[..., :count, count:]
@@ -152,7 +152,7 @@ def without_leading(matrix: Array, count: int) -> Array:
 
 
 def exact_moments(moments: Moments, matrix: Array) -> Moments:
-    """As if ``matrix``, in the formula's columns with the response last, were the table's own."""
+    """Treat ``matrix``, in the formula's columns with the response last, as the table's own moments."""
     columns = np.eye(len(matrix))
     return replace(moments, matrix=matrix, spread=matrix, variances=np.zeros_like(matrix),
                    features=columns[:, :-1], target=columns[:, -1])

@@ -1,4 +1,4 @@
-"""Probabilities of models: of all of them where they can be listed, else of those that a walk finds; and their prior ones."""
+"""Prior and posterior probabilities of models: of all if they can be listed, otherwise of those that a walk finds."""
 
 from __future__ import annotations
 
@@ -20,8 +20,9 @@ MODEL_PRIORS: Final = ("beta-binomial", "uniform", "bernoulli(p)")
 def log_prior_by_size(name: str, count: int) -> Array:
     """The log prior probability of one model with 0, 1, …, K terms.
 
-    ``beta-binomial``: every number of terms is equally likely, and so are the models of one size (Scott and Berger 2010, the
-    hierarchical uniform prior). ``uniform``: every model. ``bernoulli(p)``: each term is in with probability p, independently.
+    ``beta-binomial``: every number of terms is equally likely, and so are all models of one size (Scott and Berger 2010, the
+    hierarchical uniform prior). ``uniform``: every model is equally likely. ``bernoulli(p)``: each term is included independently
+    with probability p.
 
     >>> np.exp(log_prior_by_size("beta-binomial", 2))
     array([0.33333333, 0.16666667, 0.33333333])
@@ -43,13 +44,13 @@ def _bernoulli(name: str) -> float:
             share = math.nan
         if 0.0 < share < 1.0:
             return share
-        raise FitError("a term's prior probability lies between 0 and 1", found=name, remedy='for example "bernoulli(0.2)"')
+        raise FitError("a term's prior probability must lie between 0 and 1", found=name, remedy='for example "bernoulli(0.2)"')
     raise FitError("the prior of models is not known", argument="model_prior", found=repr(name), known=MODEL_PRIORS)
 
 
 @dataclass(frozen=True)
 class Weighed:
-    """Models (rows of yes and no), their log Bayes factors against the smallest one, their probabilities, and doubts."""
+    """Models (rows of flags), their log Bayes factors against the smallest one, their probabilities, and doubts."""
 
     members: Flags
     log_bayes_factors: Array
@@ -59,13 +60,13 @@ class Weighed:
 
 
 MOST_NOISY: Final = 16
-"""So many terms, and their 2¹⁶ models, are weighed one by one where the moments are noisy."""
+"""Up to this many terms, all models (2¹⁶) are weighed one by one if the moments are noisy."""
 MOST_EXACT: Final = 20
 STEP: Final = 4096
 
 
 def weigh(evidence: Evidence, log_prior: Array, seed: int, tick: Tick) -> Weighed:
-    """``log_prior``: the log prior probability of one model with 0, 1, … terms."""
+    """Weigh all models, or those that a walk finds; ``log_prior`` is that of one model with 0, 1, … terms."""
     count = len(evidence.groups)
     if count > (MOST_EXACT if evidence.moments.exact else MOST_NOISY):
         from noisewise.selection.walk import walk
@@ -79,7 +80,7 @@ def weigh(evidence: Evidence, log_prior: Array, seed: int, tick: Tick) -> Weighe
 
 
 def probabilities(log_bayes_factors: Array, members: Flags, log_prior: Array) -> Array:
-    """Of these models, as if there were no others."""
+    """Probabilities of these models, as if there were no others."""
     return np.exp(log_probabilities(log_bayes_factors, members, log_prior))
 
 

@@ -1,4 +1,4 @@
-"""What is asked: of a gram release, which terms are in every model and which are in question, and their columns in working units.
+"""Which terms are in every model and which are in question, and their columns of a gram release in working units.
 
 Working units are halves of a column's declared range; the kept columns come first.
 """
@@ -21,10 +21,10 @@ INTERCEPT = "Intercept"
 
 
 def gram_release(release: Releases) -> Release:
-    """Several releases as one; other kinds than gram are refused."""
+    """Combine several releases into one; refuse kinds other than gram."""
     together = combine(release)
     if together.kind.name != "gram":
-        raise FitError("this works with releases of kind gram only: others lack the response's sum of squares",
+        raise FitError("this works with releases of kind gram only, because others lack the response's sum of squares",
                        found=f"a release of kind {together.kind.name}", remedy="the data holder can make a release of kind gram")
     return together
 
@@ -33,7 +33,7 @@ def gram_release(release: Releases) -> Release:
 class TermGroups:
     """Terms by their names in the formula; a category is one term, with a column for each of its levels.
 
-    ``places`` are the places of the kept terms' columns in the formula, ``groups`` those of the terms in question, counted
+    ``places`` are the indices of the kept terms' columns in the formula. ``groups`` are those of the terms in question, counted
     without the kept ones.
     """
 
@@ -58,15 +58,15 @@ class TermGroups:
 
 
 def names_of(what: str, given: str | Sequence[str]) -> list[str]:
-    """One name, or a list of them."""
+    """A name or a list of names, as a list without duplicates."""
     names = [given] if isinstance(given, str) or not isinstance(given, Iterable) else list(given)
     if not all(isinstance(name, str) for name in names):
-        raise FitError(f"{what} is a name or a list of names", found=repr(given), remedy="names are texts, in quotes")
+        raise FitError(f"{what} must be a name or a list of names", found=repr(given), remedy="write names as texts, in quotes")
     return list(dict.fromkeys(names))
 
 
 def _plain(term: str) -> str:
-    """Without what a formula may or may not have: spaces, and backticks around names."""
+    """Drop the optional characters of a formula: spaces, and backticks around names."""
     return term.replace(" ", "").replace("`", "")
 
 
@@ -78,7 +78,7 @@ def _kept_terms(design: Design, terms: list[str], keep: Sequence[str]) -> tuple[
         term = plain.get(_plain(name))
         if term is None:
             whole = dict(zip(design.terms, design.written, strict=True)).get(name)
-            raise FitError("keep names terms of the formula", argument="keep", found=repr(name), known=terms,
+            raise FitError("keep must name terms of the formula", argument="keep", found=repr(name), known=terms,
                            remedy=f"its columns enter together: keep {whole!r}" if whole else None)
         kept.add(term)
     return tuple(term for term in terms if term in kept)
@@ -86,7 +86,7 @@ def _kept_terms(design: Design, terms: list[str], keep: Sequence[str]) -> tuple[
 
 @dataclass(frozen=True)
 class Units:
-    """A formula's columns as combinations of released ones; ``order`` are their places in the formula."""
+    """A formula's columns as combinations of released ones; ``order`` has their indices in the formula."""
 
     features: Array
     target: Array
@@ -94,11 +94,11 @@ class Units:
     order: npt.NDArray[np.int64]
     scales: Array
     constants: Array
-    """Share of the constant in each predictor and last in the response, taken out where there is an intercept."""
+    """Share of the constant in each predictor and, last, in the response; taken out if there is an intercept."""
 
     @classmethod
     def of(cls, design: Design, kept: Sequence[int]) -> Units:
-        """``kept``: the places of the columns that are in every model, besides the intercept."""
+        """``kept``: the indices of the columns that are in every model, besides the intercept."""
         intercept = design.terms[:1] == ("Intercept",)
         first = [*([0] if intercept else []), *(place for place in kept if not (intercept and place == 0))]
         order = np.array([*first, *(place for place in range(len(design.terms)) if place not in first)])
@@ -106,7 +106,7 @@ class Units:
         scales = np.array([(upper - lower) / 2 or 1.0 for lower, upper in bounds])
         features, target = design.features[:, order] / scales[:-1], design.target / scales[-1]
         constants = np.zeros(len(scales))
-        if intercept:  # beside it the middles of the ranges do not matter; without them the columns are less alike
+        if intercept:  # it absorbs the middles of the ranges; without them the columns are less alike
             constants[1:] = np.append(features[0, 1:], target[0])
             features[0, 1:], target[0] = 0.0, 0.0
         return cls(features, target, len(first), order, scales, constants)

@@ -1,9 +1,9 @@
 """Every subset of the predictors at once: residual sums of squares by one elimination tree.
 
-Take a positive definite matrix M of predictors and, last, the response. Going through the terms one by one, each matrix so far
-becomes two: the term is left out (its rows and columns are dropped), or it is in (it is eliminated by Gauss's method). After the
-last term one number is left of each matrix: what of the response the chosen predictors leave unexplained. Matrices shrink as fast
-as their number grows, so that all 2^K models cost about as much as a dozen operations for each.
+Take a positive definite matrix M of predictors and, last, the response. Going through the terms one by one, each matrix becomes
+two: the term is left out (its rows and columns are dropped), or it is included (Gaussian elimination). After the last term, one
+number is left of each matrix: the part of the response that the chosen predictors leave unexplained. Matrices shrink as fast as
+their number grows, so all 2^K models cost about a dozen operations each.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from noisewise.arrays import Array, Flags
 
 
 def all_subsets(matrix: Array, groups: Sequence[Sequence[int]]) -> Array:
-    """What every subset of ``groups`` of columns leaves unexplained of the last column, the response.
+    """The part of the response, the last column, that every subset of ``groups`` of columns leaves unexplained.
 
     Model number i contains group k if bit k of i is set. Columns must be numbered in the order of their groups.
 
@@ -25,8 +25,8 @@ def all_subsets(matrix: Array, groups: Sequence[Sequence[int]]) -> Array:
     array([7., 5., 3., 1.])
     """
     if [column for group in groups for column in group] != list(range(len(matrix) - 1)):
-        raise ValueError("columns are numbered in the order of their groups")
-    rest = matrix[..., None]  # the models are the last axis: long, and side by side
+        raise ValueError("columns must be numbered in the order of their groups")
+    rest = matrix[..., None]  # models are the last axis: long and contiguous
     for group in groups:
         eliminated = rest
         for _ in group:
@@ -37,12 +37,12 @@ def all_subsets(matrix: Array, groups: Sequence[Sequence[int]]) -> Array:
 
 
 def memberships(count: int) -> Flags:
-    """Which of ``count`` groups each model contains: (models, groups)."""
+    """Flags for the groups, out of ``count``, that each model contains: (models, groups)."""
     return ((np.arange(2**count)[:, None] >> np.arange(count)) & 1).astype(bool)
 
 
 def sizes(lengths: Sequence[int]) -> npt.NDArray[np.int64]:
-    """For each model the sum of the lengths of its groups: its number of columns, or with lengths 1 that of its terms."""
+    """For each model the sum of the lengths of its groups: its number of columns or, with lengths 1, of terms."""
     result = np.zeros(1, dtype=np.int64)
     for length in lengths:
         result = np.concatenate([result, result + length])

@@ -1,14 +1,14 @@
-"""A walk through the models where there are too many to list.
+"""A walk through the models, if there are too many to list.
 
-Chains start from the empty model, the full one, the best one that a climb finds, and random ones. A step turns several terms at
+Chains start from the empty model, the full one, the best one that a climb finds, and random ones. A step flips several terms at
 once, each about as often as its inclusion probability suggests (adaptive proposals: Griffin, Łatuszyński and Steel 2021), or
-swaps a term that is in for one that is out and resembles it; it is accepted by Metropolis and Hastings' rule. What suits the
-posterior is learnt in a first part, which is then forgotten, so that the rest is an honest Markov chain.
-The models of all chains are weighed in one call, and none twice. Rejected steps are not wasted: a proposed
-model counts with its probability of being accepted, the present one with the rest.
+swaps an included term for a similar one that is not. It is accepted by the Metropolis-Hastings rule. Proposals adapt to the
+posterior in a first phase, which is discarded so that the rest is a valid Markov chain. The models of all chains are weighed in
+one call, and none twice. Rejected steps are not wasted: a proposed model counts with its probability of being accepted, the
+current one with the rest.
 
-Where practically all of the probability lies on models that have been weighed, their weights say more than how often they were
-visited; where it is spread over more models than anyone can visit, only the visits are unbiased. The walk finds out which.
+If practically all of the probability lies on models that have been weighed, their weights are more precise than their visit
+counts. If it is spread over too many models to visit, only the visits are unbiased. The walk finds out which.
 """
 
 from __future__ import annotations
@@ -28,21 +28,22 @@ CHAINS: Final = 24
 BLOCK: Final = 100
 LESSONS: Final = 6
 LEAST_BLOCKS, MOST_BLOCKS = 6, 30
-"""Steps are taken in blocks; those of the lessons are forgotten."""
+"""Steps are taken in blocks; those of the lessons are discarded."""
 AIM: Final = 0.005
-"""The walk ends when no inclusion probability's standard error is larger."""
+"""The walk ends when no inclusion probability has a larger standard error."""
 DOUBTFUL: Final = 0.02
 SWAPS, SINGLES = 0.1, 0.5
-"""Shares of the steps. Without single turns a chain that starts at the full model would stay there for long."""
+"""Shares of the steps. Without single flips a chain that starts at the full model would stay there for long."""
 ACCEPTED: Final = 0.3
 NEW: Final = 0.01
-"""With so little probability on models that were met in the last third only, nearly all has been seen. Against all 2¹⁴ and 2¹⁶
-models weights were ten times nearer than visits where a few models matter; where hundreds do they miss some and are no better."""
+"""With less probability than this on models first met in the last third, nearly all has been seen. Compared with a list of all
+2¹⁴ and 2¹⁶ models, weights were ten times as accurate as visits if a few models matter. If hundreds do, weights miss some and are
+no better."""
 
 
 @dataclass(frozen=True)
 class Visited:
-    """Models, their probabilities, and what is wrong with them in plain words."""
+    """Models, their probabilities, and doubts about them as text."""
 
     members: Flags
     probabilities: Array
@@ -50,7 +51,7 @@ class Visited:
 
 
 def walk(evidence: Evidence, log_prior: Array, seed: int, tick: Tick) -> Visited:
-    """``log_prior``: the log prior probability of one model with 0, 1, …, K terms."""
+    """Walk; ``log_prior`` is the log prior probability of one model with 0, 1, …, K terms."""
     rng = np.random.default_rng(seed)
     weights = _Weights(evidence, log_prior)
     best, share = _climb(weights)
@@ -74,7 +75,7 @@ def walk(evidence: Evidence, log_prior: Array, seed: int, tick: Tick) -> Visited
 
 
 class _Weights:
-    """Log posterior weights of models, each weighed once; models are known by their number in order of appearance."""
+    """Log posterior weights of models, each weighed once; models are numbered in order of appearance."""
 
     def __init__(self, evidence: Evidence, log_prior: Array) -> None:
         self.evidence, self.log_prior, self.terms = evidence, log_prior, len(evidence.groups)
@@ -97,7 +98,7 @@ class _Weights:
 
 
 class _Chains:
-    """Chains side by side, and how much weight each has left on which model."""
+    """Chains side by side, and the weight that each has given to each model."""
 
     def __init__(self, weights: _Weights, members: Flags, likeness: Array, rng: np.random.Generator) -> None:
         self.weights, self.members, self.likeness, self.rng = weights, members, likeness, rng
@@ -105,7 +106,7 @@ class _Chains:
         self.boldness = math.log(0.5)
 
     def begin(self, share: Array) -> None:
-        """Count anew, and turn terms about as often as these inclusion probabilities say."""
+        """Restart the counts, and flip terms about as often as these inclusion probabilities suggest."""
         least = 0.1 / len(share)
         odds = np.clip(share, least, 1.0 - least) / (1.0 - np.clip(share, least, 1.0 - least))
         self.rate_in, self.rate_out = np.minimum(odds, 1.0), np.minimum(1.0 / odds, 1.0)
@@ -113,7 +114,7 @@ class _Chains:
         self.visits: list[tuple[npt.NDArray[np.int64], Array]] = []
 
     def inclusion(self) -> Array:
-        """(chains, terms)."""
+        """Inclusion probabilities: (chains, terms)."""
         return self.kept / self.steps
 
     def step(self, learn: bool) -> None:
@@ -139,14 +140,14 @@ class _Chains:
         self.numbers, self.logs = np.where(taken, numbers, self.numbers), np.where(taken, logs, self.logs)
 
     def _turned(self, boldness: float) -> tuple[Flags, Array]:
-        """Each term is turned by itself; log of the probability of the way back over that of the way there."""
+        """Flip each term independently. Also return the log ratio of the probabilities of the reverse and the forward step."""
         there = boldness * np.where(self.members, self.rate_out, self.rate_in)
         turn = self.rng.uniform(size=there.shape) < there
         back = boldness * np.where(self.members, self.rate_in, self.rate_out)
         return self.members ^ turn, np.sum(np.where(turn, np.log(back / there), 0.0), axis=1)
 
     def _swap(self, model: Flags) -> float:
-        """A random term that is in is exchanged for one that is out, drawn by its likeness to the first."""
+        """Swap a random included term for an excluded one, drawn by its likeness to the first."""
         if model.all() or not model.any():
             return 0.0
         leaving = self.rng.choice(np.flatnonzero(model))
@@ -158,7 +159,7 @@ class _Chains:
 
 
 def _climb(weights: _Weights) -> tuple[Flags, Array]:
-    """From the empty model by the best of all single turns, or of several at once; and each term's probability given the rest."""
+    """Climb from the empty model by the best single flip, or several at once; also each term's probability given the rest."""
     model = np.zeros(weights.terms, dtype=bool)
     single = np.eye(weights.terms, dtype=bool)
     at = weights(model[None])[1][0]
@@ -175,7 +176,7 @@ def _climb(weights: _Weights) -> tuple[Flags, Array]:
 
 
 def _starts(best: Flags, rng: np.random.Generator) -> Flags:
-    """The empty and the full model, the best known, and random ones of all sizes."""
+    """Start from the empty and the full model, the best known, and random ones of all sizes."""
     shares = np.linspace(0.0, 0.5, CHAINS)[:, None]
     starts = rng.uniform(size=(CHAINS, len(best))) < shares
     starts[1::4] = best
@@ -184,7 +185,7 @@ def _starts(best: Flags, rng: np.random.Generator) -> Flags:
 
 
 def _likeness(evidence: Evidence) -> Array:
-    """How alike two groups of columns are: their largest correlation squared, and a little for those that are not."""
+    """Likeness of two groups of columns: their largest squared correlation, plus a small constant."""
     moments = evidence.prior_moments
     squares = moments**2 / np.outer(np.diagonal(moments), np.diagonal(moments))
     groups = evidence.groups

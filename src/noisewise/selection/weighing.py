@@ -1,13 +1,13 @@
-"""LᵀΩ⁻¹L and log|Ω| for many models at once, L being columns of (Ŵ_aa, Ŵ_av) and Ω = σ² S + Cov(E c) that of ``evidence``.
+"""LᵀΩ⁻¹L and log|Ω| for many models at once, where L are columns of (Ŵ_aa, Ŵ_av) and Ω = σ² S + Cov(E c) as in ``evidence``.
 
-Noise has one variance v off the diagonal and another on it, so that with F the features and x what the diagonal has beyond 2v
+Noise has one variance v off the diagonal and another on it. With features F and the diagonal's excess x over 2v,
 
     Cov(Fᵀ E c) = v ‖c‖² FᵀF + v (Fᵀc)(Fᵀc)ᵀ + Σ x_i c_i² (Fᵀe_i)(Fᵀe_i)ᵀ.
 
-In the basis in which S and FᵀF are both diagonal Ω is diagonal plus a matrix of low rank: two for symmetric Gaussian noise, where
-x is 0 but for a public number of rows, and else as many as the model has columns, c being 0 at all others. Then a model of k
-columns costs about k² d operations instead of d³. Where columns of the formula are combinations of released ones Ω is
-inverted as it is.
+In the basis in which S and FᵀF are both diagonal, Ω is diagonal plus a matrix of low rank. The rank is two for symmetric Gaussian
+noise, where x is 0 except for a public number of rows. Otherwise it is the model's number of columns, because c is 0 elsewhere.
+A model of k columns then costs about k² d operations instead of d³. If columns of the formula are combinations of released ones,
+Ω is inverted directly.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from noisewise.selection.moments import Moments
 
 Places = npt.NDArray[np.int64]
 Weighing = Callable[[Array, Places], tuple[Array, Array]]
-"""For combinations c (models, released) and columns L (models, columns): (models, columns, columns), (models,)."""
+"""From combinations c (models, released) and columns L (models, columns) to (models, columns, columns) and (models,)."""
 
 
 def weighing(moments: Moments, both: Array, spread: Array, variance: float) -> Weighing:
-    """``both``: (Ŵ_aa, Ŵ_av) in the formula's columns. Ω is in units of σ² = ``variance``."""
+    """Choose the algebra; ``both``: (Ŵ_aa, Ŵ_av) in the formula's columns. Ω is in units of σ² = ``variance``."""
     size = len(moments.variances)
     off = float(moments.variances[0, -1])
     excess = np.diagonal(moments.variances) - 2.0 * off
@@ -49,7 +49,7 @@ class _Dense:
 
 
 class _LowRank:
-    """``sources``: which released column each of the formula's columns is, if the noise of all of them has an excess x."""
+    """``sources``: the released column that each of the formula's columns is, if the noise of all of them has an excess x."""
 
     def __init__(self, moments: Moments, both: Array, spread: Array, variance: float, sources: Places | None) -> None:
         lower = np.linalg.cholesky(moments.features.T @ moments.features)

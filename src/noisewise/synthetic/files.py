@@ -1,4 +1,4 @@
-"""Tables as files: CSV or Parquet, block by block, each written whole or not at all."""
+"""Write tables to CSV or Parquet files, block by block, each file whole or not at all."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 FORMULA_STARTS: Final = ("=", "+", "-", "@", "\t", "\r")
-"""A cell that starts so is a formula to spreadsheet programs, which run it when they open a CSV file."""
+"""Spreadsheet programs take a cell that starts like this for a formula, and run it when they open a CSV file."""
 FORMATS: Final = ("parquet", "csv")
 
 
 def harmless(name: str) -> str:
-    """A text that no spreadsheet program takes for a formula.
+    """Make a text that no spreadsheet program takes for a formula.
 
     >>> harmless("=1+1"), harmless("age")
     ("'=1+1", 'age')
@@ -31,9 +31,9 @@ def harmless(name: str) -> str:
 
 
 def write_csv(path: str | os.PathLike[str], batches: Iterator[pa.RecordBatch]) -> Path:
-    """The rows as a CSV file, written whole or not at all, every number with all its digits.
+    """Write the rows to a CSV file, whole or not at all, every number with all its digits.
 
-    Where a column's name, or a text in it, would be a formula to a spreadsheet program, an apostrophe is put before it.
+    An apostrophe is put before any column name or text that a spreadsheet program would take for a formula.
     """
     from pyarrow import csv
 
@@ -41,7 +41,7 @@ def write_csv(path: str | os.PathLike[str], batches: Iterator[pa.RecordBatch]) -
 
 
 def write_parquet(path: str | os.PathLike[str], batches: Iterator[pa.RecordBatch]) -> Path:
-    """The rows as a Parquet file, written whole or not at all."""
+    """Write the rows to a Parquet file, whole or not at all."""
     from pyarrow import parquet
 
     return _write(path, batches, parquet.ParquetWriter)
@@ -49,9 +49,9 @@ def write_parquet(path: str | os.PathLike[str], batches: Iterator[pa.RecordBatch
 
 def write_tables(folder: str | os.PathLike[str], tables: Sequence[Callable[[], Iterator[pa.RecordBatch]]], format: str,
                  run: Run = DEFAULT) -> list[Path]:
-    """One file for each table, numbered from 1, in a folder that is made if it is not there: all of them, or none."""
+    """Write all tables or none: one file each, numbered from 1, in a folder that is created if needed."""
     if format not in FORMATS:
-        raise ResultError("tables are written as parquet or csv", found=repr(format))
+        raise ResultError("format must be parquet or csv", found=repr(format))
     target = Path(folder)
     digits = max(len(str(len(tables))), 2)
     paths = [target / f"synthetic-{number:0{digits}d}.{format}" for number in range(1, len(tables) + 1)]
@@ -59,11 +59,11 @@ def write_tables(folder: str | os.PathLike[str], tables: Sequence[Callable[[], I
     try:
         target.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise ResultError("the folder could not be made", found=f"{folder}: {error.strerror or error}",
-                          remedy="choose another one") from error
+        raise ResultError("the folder could not be created", found=f"{folder}: {error.strerror or error}",
+                          remedy="choose another folder") from error
     taken = next(target.glob("synthetic-*.*"), None)
     if taken is not None:
-        raise ResultError("tables of two syntheses in one folder could be taken for those of one", found=str(taken),
+        raise ResultError("the folder already holds synthetic tables, and two sets could be mixed up", found=str(taken),
                           remedy="choose an empty folder")
     write = write_csv if format == "csv" else write_parquet
     try:
@@ -71,7 +71,7 @@ def write_tables(folder: str | os.PathLike[str], tables: Sequence[Callable[[], I
             for number, (path, table) in enumerate(zip(paths, tables, strict=True), start=1):
                 write(path, table())
                 tick(number, len(paths))
-    except BaseException:  # some of them could be taken for all
+    except BaseException:  # an incomplete set could be taken for the whole
         for path in paths:
             path.unlink(missing_ok=True)
         if not was_there:

@@ -1,19 +1,18 @@
-"""Draws of a table's own moments W given a release of them with noise: Gibbs, one entry at a time, many chains side by side.
+"""Draws of a table's own moments W given a noisy release of them: Gibbs, one entry at a time, many chains side by side.
 
-The release is Ŵ = W + E. W is positive definite and obeys its ``structure``. Along one entry, or several that are tied, the
-possible W are an interval: with P = W⁻¹ and the direction U K Uᵀ of rank two, |W + t U K Uᵀ| = |W| (1 + t tr(KG) + t² |K| |G|)
-with G = Uᵀ P U, and the bounds are linear. The noise is normal, so that the entry is drawn from a normal distribution that is
-cut off.
+The release is Ŵ = W + E. W is positive definite and obeys its ``structure``. Along one entry, or several tied ones, the possible
+W form an interval: with P = W⁻¹ and the direction U K Uᵀ of rank two, |W + t U K Uᵀ| = |W| (1 + t tr(KG) + t² |K| |G|) where
+G = Uᵀ P U, and the bounds are linear. The noise is normal, so the entry is drawn from a truncated normal distribution.
 
-Laplace noise of scale b is normal with a variance v of its own, which is drawn too: v is exponential with mean 2b², and given the
+Laplace noise of scale b is normal with its own variance v, which is drawn too: v is exponential with mean 2b², and given the
 noise e, 1/v is inverse Gaussian with mean 1/(b|e|) and shape 1/b². For several holders the noise of the sum is first divided
-among them. Of Wishart noise only the variances are used.
+among them. For Wishart noise only the variances are used.
 
 Prior: flat, times C_ii^(−k/2) for the variance C_ii of each number, with k columns besides the constant. A flat density of a
-covariance matrix alone would favour large variances the more columns there are; with this factor, standard deviations are
-uniform and all correlation matrices equally likely. The factor is for a Metropolis step on those entries that change C_ii.
-Where the noise is large, scale and correlations depend on each other so much that single entries move slowly; so the scale
-of each number is also changed as a whole.
+covariance matrix alone would favour large variances, the more so the more columns there are. With this factor, standard
+deviations are uniform and all correlation matrices are equally likely. A Metropolis step applies the factor to the entries that
+change C_ii. If the noise is large, scale and correlations depend on each other so strongly that single entries move slowly. So
+the scale of each number is also changed as a whole.
 """
 
 from __future__ import annotations
@@ -33,14 +32,14 @@ if TYPE_CHECKING:
 
 WARM_SWEEPS: Final = 400
 STEPS: Final = (0.03, 0.2, 1.0)
-"""Of the logarithm of a number's scale: small, middling and large ones in turn, at random."""
+"""Step sizes for the logarithm of a number's scale: small, medium or large, at random."""
 INSIDE: Final = 1.0 - 1e-9
 LEAST: Final = 1e-12
 
 
 @dataclass(frozen=True)
 class NoisyMoments:
-    """Ŵ, added up over holders, in the columns of a structure; variances of the noise and Laplace scales of each holder's."""
+    """Ŵ summed over holders, in the columns of a structure, and the variances and kind of each holder's noise."""
 
     matrix: Array
     variances: Array
@@ -59,7 +58,7 @@ class NoisyMoments:
 
 
 def draw_moments(noisy: NoisyMoments, structure: Structure, chains: int, seed: int, sweeps: int = WARM_SWEEPS) -> Array:
-    """(chains, columns, columns): the last state of each chain."""
+    """Run the chains and return the last state of each: (chains, columns, columns)."""
     sampler = MomentSampler(noisy, structure, chains, seed)
     for _ in range(sweeps):
         sampler.sweep()
@@ -67,7 +66,7 @@ def draw_moments(noisy: NoisyMoments, structure: Structure, chains: int, seed: i
 
 
 class MomentSampler:
-    """Chains of W; they are the last axis of all arrays."""
+    """Chains of W. The chains are the last axis of all arrays."""
 
     def __init__(self, noisy: NoisyMoments, structure: Structure, chains: int, seed: int) -> None:
         self.noisy, self.structure, self.chains = noisy, structure, chains
@@ -82,13 +81,13 @@ class MomentSampler:
         self.variances = np.repeat(noisy.variances[..., None], chains, axis=3)
         self.numbers = np.array(structure.numbers, dtype=int)
         self.row_bounds = {place: bounds[:, place] + bounds[:, :, place] for place in structure.numbers}
-        """(bounds, columns): by how much each bound changes with the entries of a row, and of the same column, of W."""
+        """(bounds, columns): how much each bound changes with the entries of a row, and of the same column, of W."""
         for place, change in self.row_bounds.items():
             change[:, place] = bounds[:, place, place]
         self.power = -0.5 * (structure.size - 1)
 
     def _start(self, bounds: Array) -> Array:
-        """From moments that are possible as far towards the released ones as is possible."""
+        """Start from possible moments, as near to the released ones as possible."""
         inside = self.structure.independent(self.noisy.matrix)
         aim = self.structure.obey(self.noisy.matrix)
 
@@ -106,7 +105,7 @@ class MomentSampler:
         return np.asarray((1.0 - share) * inside + share * aim)
 
     def sweep(self) -> None:
-        """The scale of every number, then every direction once, then the variances of Laplace noise."""
+        """Update the scale of every number, then every direction once, then the variances of Laplace noise."""
         for place in self.numbers.tolist():
             self._rescale(place)
         self._refresh()
@@ -116,9 +115,9 @@ class MomentSampler:
             self._divide_noise()
 
     def _rescale(self, place: int) -> None:
-        """A number's deviations from its mean times c: that changes a whole row of W at once, as single entries cannot.
+        """Scale a number's deviations from its mean by c, which changes a whole row of W at once.
 
-        The row's volume grows by c^(k+1) and the prior's factor by c^(−k), so that c is left to the likelihood times c.
+        The row's volume grows by c^(k+1) and the prior's factor by c^(−k), so the step is accepted by the likelihood times c.
         """
         factor = np.exp(self.rng.choice(STEPS, size=self.chains) * self.rng.normal(size=self.chains))
         mean = self.state[0, place] / self.state[0, 0]
@@ -169,7 +168,7 @@ class MomentSampler:
             self._update_inverse(direction, step)
 
     def _interval(self, direction: Direction) -> tuple[Array, Array]:
-        """Steps that leave W positive definite."""
+        """The interval of steps that keep W positive definite."""
         (i, j), p = direction.pair, self.inverse
         everything = np.full(self.chains, np.inf)
         if direction.corner:
@@ -184,7 +183,7 @@ class MomentSampler:
         return -2.0 / np.maximum(root + trace, 1e-300), 2.0 / np.maximum(root - trace, 1e-300)
 
     def _accepted(self, direction: Direction, step: Array) -> npt.NDArray[np.bool_]:
-        """The prior's factor, where variances change."""
+        """Accept by the prior's factor, for steps that change variances."""
         i, j = direction.pair
         moved = self.numbers if direction.corner else np.array([j]) if i in (0, j) and j in self.numbers else self.numbers[:0]
         if not len(moved):
@@ -198,12 +197,12 @@ class MomentSampler:
         return np.asarray(np.log(self.rng.uniform(size=self.chains)) < ratio)
 
     def _spread(self, moved: npt.NDArray[np.int_], change: Array) -> Array:
-        """Sums of squares about the mean, with changes of the number of rows, the sum and the sum of squares."""
+        """Sums of squares about the mean, after changes to the number of rows, the sum and the sum of squares."""
         rows, sums = self.state[0, 0] + change[0], self.state[0, moved] + change[1]
         return np.asarray(self.state[moved, moved] + change[2] - sums**2 / rows)
 
     def _update_inverse(self, direction: Direction, step: Array) -> None:
-        """P after the step (Woodbury)."""
+        """Update P after the step (Woodbury)."""
         (i, j), p = direction.pair, self.inverse
         x = p[i].copy()
         if i == j:
@@ -221,7 +220,7 @@ class MomentSampler:
         p -= y[:, None] * to_y
 
     def _divide_noise(self) -> None:
-        """Each holder's share of the noise given its sum, and then the variances of those with Laplace noise."""
+        """Draw each holder's share of the noise given the sum, then the variances of those with Laplace noise."""
         noise = self.noisy.matrix[..., None] - self.state
         rows, columns = np.triu_indices(self.structure.size)
         variance, total = self.variances[:, rows, columns], noise[rows, columns]
@@ -238,7 +237,7 @@ class MomentSampler:
 
 
 def cut_normal(low: Array, high: Array, uniform: Array) -> Array:
-    """Standard normal draws between ``low`` and ``high``, also far out: by the tail in which the logarithms are exact."""
+    """Standard normal draws between ``low`` and ``high``, also far out: uses the tail in which the logarithms are exact."""
     from scipy.special import log_ndtr, ndtri_exp
 
     flipped = low > 0.0

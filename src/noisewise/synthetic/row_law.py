@@ -1,15 +1,15 @@
 """A law for rows with given moments: categories one after the other, then numbers.
 
-Each category is drawn given those before it, with probabilities that are linear in their 0/1 columns; the numbers, all together,
-from a normal distribution whose mean is linear in them. Each of these regressions reproduces the means and covariances that it
-was computed from, so that the rows have those of the whole matrix. Where a linear probability is negative (possible from the
-third category on) it is set to 0. Numbers outside their bounds are put on the bounds. Both change moments, a little.
+Each category is drawn given those before it, with probabilities that are linear in their 0/1 columns. The numbers are drawn
+jointly from a normal distribution whose mean is linear in the same columns. Each of these regressions reproduces the means and
+covariances that it was computed from, so the rows have those of the whole matrix. A negative linear probability (possible from
+the third category on) is set to 0. Numbers outside their bounds are moved to the bounds. Both change the moments a little.
 
 The coefficients are drawn from their posterior given the table's moments W: with a = (1, columns before) and n rows
 
     coefficients ~ N(W_aa⁻¹ W_at, W_aa⁻¹ ⊗ Σ),      numbers: Σ ~ inverse Wishart(n − dim a, rest),   categories: Σ = rest / n,
 
-rest being W_tt − W_ta W_aa⁻¹ W_at. So a law is a draw from the posterior of the distribution that the table's rows came from.
+where rest is W_tt − W_ta W_aa⁻¹ W_at. So a law is a draw from the posterior of the distribution behind the table's rows.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ from noisewise.synthetic.structure import Structure
 
 @dataclass(frozen=True)
 class RowLaw:
-    """How to draw rows: for every category, and last for all numbers, the coefficients on the columns before."""
+    """Coefficients on the preceding columns, for every category and then for all numbers together."""
 
     structure: Structure
     categories: tuple[Array, ...]
     numbers: Array
     root: Array
-    """Of the numbers' covariance given the categories."""
+    """A root of the numbers' covariance given the categories."""
 
     @classmethod
     def drawn(cls, moments: Array, structure: Structure, rng: np.random.Generator) -> RowLaw:
-        """A draw given a table's moments."""
+        """Draw a law given a table's moments."""
         before, found = [0], []
         for _, places in structure.categories:
             coefficients, rest, inverse_root = _regression(moments, before, list(places))
@@ -52,7 +52,7 @@ class RowLaw:
         return cls(structure, tuple(found), drawn, root)
 
     def scaled_rows(self, count: int, rng: np.random.Generator) -> tuple[dict[str, npt.NDArray[np.int64]], dict[str, Array]]:
-        """The places of levels of each category, and numbers in units of their bounds, before they are put within these."""
+        """Level indices of each category, and numbers in units of their bounds, not yet clipped to them."""
         known = np.ones((count, 1))
         levels: dict[str, npt.NDArray[np.int64]] = {}
         for (column, _), coefficients in zip(self.structure.categories, self.categories, strict=True):
@@ -67,7 +67,7 @@ class RowLaw:
 
 
 def probabilities(column: Categorical, coded: Array) -> Array:
-    """(rows, levels) from expected columns: those below 0 are 0, and the rest adds up to 1.
+    """Probabilities (rows, levels) from expected columns: negative ones become 0, and the rest add up to 1.
 
     >>> probabilities(Categorical("ward", ("A", "B", "C")), np.array([[0.7, 0.5]])).round(3)
     array([[0.   , 0.583, 0.417]])
@@ -82,7 +82,7 @@ def probabilities(column: Categorical, coded: Array) -> Array:
 
 
 def _regression(moments: Array, before: list[int], own: list[int]) -> tuple[Array, Array, Array]:
-    """Coefficients, what they leave unexplained, and a root of the inverse of the moments before."""
+    """Coefficients, the unexplained moments, and a root of the inverse of the preceding columns' moments."""
     first = moments[np.ix_(before, before)]
     across = moments[np.ix_(before, own)]
     coefficients: Array = np.linalg.solve(first, across).astype(np.float64)
@@ -92,7 +92,7 @@ def _regression(moments: Array, before: list[int], own: list[int]) -> tuple[Arra
 
 
 def _root(matrix: Array) -> Array:
-    """A square root, also of a matrix that rounding has made slightly indefinite."""
+    """A square root, even of a matrix that rounding has made slightly indefinite."""
     values, vectors = np.linalg.eigh(matrix)
     return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))
 

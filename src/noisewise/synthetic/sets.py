@@ -1,11 +1,12 @@
-"""`synthesize`: synthetic tables from a release, each from a draw of its own from the posterior (MODIPS).
+"""`synthesize`: synthetic tables from a release, each from its own draw from the posterior (MODIPS).
 
-`combine_synthetic` makes one estimate out of those from m tables. With B, the variance between the tables' estimates, and ū, the
-mean of their variances, what is not known is estimated by T = (1 + 1/m) B − ū (Raghunathan, Reiter and Rubin 2003, for fully
-synthetic data): B holds the variance of a table's own rows, which says nothing about the quantity, and what the release leaves
-unknown, privacy noise included, because each table has a draw of its own from a posterior that knows of it. T can be negative if
-m is small. It is at least what the real rows themselves leave unknown, ū times synthetic over real rows, plus B/m. The interval
-is Student's, with the degrees of freedom (m − 1) (T / ((1 + 1/m) B))². Why other rules are wrong here: docs/synthetic.md.
+`combine_synthetic` combines the estimates from m tables. With B, the variance between the tables' estimates, and ū, the mean of
+their variances, the total variance is estimated by T = (1 + 1/m) B − ū (Raghunathan, Reiter and Rubin 2003, for fully synthetic
+data). B contains the sampling variance of a table's own rows, which says nothing about the quantity, and the uncertainty that the
+release leaves. That includes the privacy noise, because each table has its own draw from a posterior that accounts for it. T can
+be negative if m is small, so it is at least the variance with the real rows themselves, ū times synthetic over real rows, plus
+B/m. The interval is Student's, with (m − 1) (T / ((1 + 1/m) B))² degrees of freedom. Why other rules are wrong here:
+docs/synthetic.md.
 """
 
 from __future__ import annotations
@@ -44,9 +45,9 @@ RULES: Final = ("one-release", "separate", "imputation")
 
 @dataclass(frozen=True, eq=False)
 class SyntheticData:
-    """Synthetic tables of one release: ``[k]`` (a pandas DataFrame), ``len`` and iteration; each is made when it is asked for.
+    """Synthetic tables from one release: ``[k]`` (a pandas DataFrame), ``len`` and iteration. Each is made on demand.
 
-    ``rows`` of each table; ``release_rows``, as many as the release is of (noisy, where that is private).
+    ``rows``: the rows of each table. ``release_rows``: the rows behind the release, with noise if their number is private.
     """
 
     schema: Schema
@@ -70,7 +71,7 @@ class SyntheticData:
         return (self[number] for number in range(len(self)))
 
     def batches(self, number: int) -> Iterator[pa.RecordBatch]:
-        """The rows of a table, in blocks: the same ones every time."""
+        """The rows of a table, in blocks. They are the same every time."""
         for block, start in enumerate(range(0, self.rows, BLOCK)):
             rng = np.random.default_rng([self.seed, number, block])
             yield self._batch(self.laws[number], min(BLOCK, self.rows - start), rng)
@@ -92,7 +93,7 @@ class SyntheticData:
         return pa.RecordBatch.from_arrays(arrays, names=list(self.schema.names))
 
     def cut_off(self, rows: int = 10_000) -> dict[str, float]:
-        """The share of each number's values that lie outside the declared bounds before they are put on them."""
+        """For each number, the share of values outside the declared bounds before clipping."""
         outside = {column.name: 0.0 for column in self.schema.columns if isinstance(column, Numeric)}
         for number, law in enumerate(self.laws):
             _, numbers = law.scaled_rows(max(rows // len(self), 100), np.random.default_rng([self.seed, number]))
@@ -111,7 +112,7 @@ class SyntheticData:
         return combine_synthetic(estimates, variances, names=names, rows_ratio=self.rows / self.release_rows)
 
     def save(self, folder: str | os.PathLike[str], *, format: str = "parquet", run: Run = DEFAULT) -> list[Path]:
-        """Write one file for each table into a folder: ``synthetic-01.parquet``, ...; ``format`` is ``parquet`` or ``csv``."""
+        """Write one file for each table to a folder: ``synthetic-01.parquet``, ...; ``format`` is ``parquet`` or ``csv``."""
         return write_tables(folder, [partial(self.batches, number) for number in range(len(self))], format, run)
 
     def __repr__(self) -> str:
@@ -120,18 +121,18 @@ class SyntheticData:
     def _repr_html_(self) -> str:
         from noisewise.notebook import card, frame
 
-        return card(f"{len(self)} synthetic tables of {self.rows:,} rows; the first rows of the first:", frame(self[0].head()))
+        return card(f"{len(self)} synthetic tables of {self.rows:,} rows; the top of the first:", frame(self[0].head()))
 
 
 def synthesize(release: Releases, *, sets: int = 20, rows: int | None = None, seed: int | None = None) -> SyntheticData:
-    """Synthetic tables from a release of kind ``gram``; this costs no further privacy.
+    """Make synthetic tables from a release of kind ``gram``, at no further privacy cost.
 
-    Each of the ``sets`` tables has ``rows`` rows (by default as many as the release is of) and comes from a draw of its own from
-    the posterior of the rows' distribution, which knows of the privacy noise. Means and covariances of the declared columns are
-    kept, and nothing else: numbers are normal given the categories. Values are within declared bounds and levels.
+    Each of the ``sets`` tables has ``rows`` rows (by default as many as the release is about). It comes from its own draw from
+    the posterior of the rows' distribution, which accounts for the privacy noise. Only means and covariances of the declared
+    columns are preserved: numbers are normal given the categories. Values are within declared bounds and levels.
 
-    Analyse every table as if it were real and combine the results with `SyntheticData.estimate` or `combine_synthetic`: one table
-    alone says nothing about its own uncertainty.
+    Analyse every table as if it were real, and combine the results with `SyntheticData.estimate` or `combine_synthetic`. A single
+    table says nothing about its own uncertainty.
 
     >>> import noisewise as nw
     >>> random = np.random.default_rng(1)
@@ -154,8 +155,8 @@ def synthesize(release: Releases, *, sets: int = 20, rows: int | None = None, se
     noisy = NoisyMoments.of(together.contributions, structure)
     size = float(noisy.matrix[0, 0])
     if size < structure.size:
-        raise FitError("there are too few rows, as far as the release knows, to make others like them", found=f"{size:g}",
-                       remedy="this needs more rows, or a release with less noise")
+        raise FitError("the release has too few rows for synthetic tables", found=f"{size:g}",
+                       remedy="use more rows, or a release with less noise")
     count = whole("rows", round(size) if rows is None else rows, 1)
     draws = draw_moments(noisy, structure, sets, seed)
     laws = tuple(RowLaw.drawn(moments, structure, np.random.default_rng([seed, number])) for number, moments in enumerate(draws))
@@ -164,19 +165,19 @@ def synthesize(release: Releases, *, sets: int = 20, rows: int | None = None, se
 
 def _check(release: Release) -> None:
     if release.kind.name != "gram":
-        raise FitError("synthetic rows are made from a release of kind gram", found=f"kind {release.kind.name}",
+        raise FitError("synthetic tables need a release of kind gram", found=f"kind {release.kind.name}",
                        remedy="ask the data holder for one")
     if release.clipped_norm is not None:
-        raise FitError("rows were shortened to a norm, so that the released moments are not those of the columns",
+        raise FitError("rows were clipped to a norm, so the released moments are not those of the columns",
                        found="a norm bound", remedy="ask the data holder for a release without norm_bound")
     if any(part.average > 1 for part in release.contributions):
-        raise FitError("rows were averaged in groups, so that the released moments are not those of rows",
+        raise FitError("rows were averaged in groups, so the released moments are not those of rows",
                        found="an averaged release", remedy="ask the data holder for a release without average")
 
 
 @dataclass(frozen=True, eq=False)
 class CombinedEstimate:
-    """Estimates from all tables together: their mean, its standard deviation, and the degrees of freedom of its intervals."""
+    """Combined estimates from all tables: their mean, its standard deviation, and the degrees of freedom of its intervals."""
 
     names: tuple[str, ...]
     estimate: Array
@@ -195,7 +196,7 @@ class CombinedEstimate:
         return pandas.DataFrame(columns, index=pandas.Index(list(self.names), name="estimate of"))
 
     def interval(self, probability: float = 0.95) -> Array:
-        """(estimates, 2)."""
+        """Lower and upper ends: (estimates, 2)."""
         from scipy.stats import t
 
         return np.asarray(self.estimate[:, None] + self.sd[:, None] * t.ppf(check_interval(probability), self.degrees[:, None]))
@@ -203,11 +204,11 @@ class CombinedEstimate:
 
 def combine_synthetic(estimates: npt.ArrayLike, variances: npt.ArrayLike, *, names: Sequence[str] | None = None,
                       rows_ratio: float = 1.0, rule: str = "one-release") -> CombinedEstimate:
-    """Combine the results of one analysis of each synthetic table.
+    """Combine the results of the same analysis on each synthetic table.
 
     ``estimates`` and ``variances`` (squared standard errors) have one row for each table and, if there are several estimates, one
     column for each. ``rows_ratio``: rows of a synthetic table over rows of the real one. ``rule``: ``one-release`` is right for
-    `synthesize`; ``separate`` (Liu: each table has its own noise) and ``imputation`` (Rubin) are there for comparison.
+    `synthesize`; ``separate`` (Liu: each table has its own noise) and ``imputation`` (Rubin) are for comparison.
 
     >>> combined = combine_synthetic([1.2, 0.9, 1.1, 1.0, 0.8], [0.01] * 5)
     >>> combined.estimate.round(2), combined.sd.round(3)
@@ -218,7 +219,7 @@ def combine_synthetic(estimates: npt.ArrayLike, variances: npt.ArrayLike, *, nam
         raise ResultError("the rule is not known", argument="rule", found=repr(rule), known=RULES)
     chosen = tuple(f"q{k + 1}" for k in range(q.shape[1])) if names is None else tuple(names)
     if len(chosen) != q.shape[1]:
-        raise ResultError("each estimate has a name", found=f"{len(chosen)} names, {q.shape[1]} estimates")
+        raise ResultError("names must have one name for each estimate", found=f"{len(chosen)} names, {q.shape[1]} estimates")
     m = len(q)
     between, within = q.var(axis=0, ddof=1), u.mean(axis=0)
     more = (1.0 + 1.0 / m) * between
@@ -235,9 +236,9 @@ def _checked(estimates: npt.ArrayLike, variances: npt.ArrayLike, ratio: float) -
     q, u = (np.atleast_1d(np.asarray(given, dtype=float)) for given in (estimates, variances))
     q, u = (given[:, None] if given.ndim == 1 else given for given in (q, u))
     if q.shape != u.shape or q.ndim != 2 or len(q) < 2:
-        raise ResultError("there are estimates from two or more tables, each with its variance", found=f"{q.shape}, {u.shape}")
+        raise ResultError("estimates from two or more tables are needed, each with its variance", found=f"{q.shape}, {u.shape}")
     if not (np.isfinite(q).all() and np.isfinite(u).all() and (u >= 0).all()):
-        raise ResultError("estimates are finite numbers, and variances are not negative")
+        raise ResultError("estimates must be finite, and variances finite and not negative")
     if not (np.isfinite(ratio) and ratio >= 0):
-        raise ResultError("rows_ratio is synthetic rows over real rows", found=repr(ratio))
+        raise ResultError("rows_ratio, synthetic rows over real rows, must be finite and not negative", found=repr(ratio))
     return q, u

@@ -1,12 +1,12 @@
 """What is known about a table's moments before any number is seen: which entries are equal, fixed or bounded.
 
-The columns are the constant, then what is declared: numbers between −1 and 1, a category with two levels as −1 and +1, one with
-more levels as 0/1 columns of all levels but the first. W = Σ aaᵀ over the rows a. Then
+The columns are the constant, then the declared ones: numbers between −1 and 1, a category with two levels as −1 and +1, and one
+with more levels as 0/1 columns of all levels except the first. W = Σ aaᵀ over the rows a. Then
 
 - the square of a −1/+1 column is the number of rows; that of a 0/1 column is its own sum; two 0/1 columns of one category are
   never 1 together;
-- no table of counts has a negative cell: neither a level's count, nor that of two levels of different categories;
-- a number's squares sum up to no more than the number of rows, and its sum over the rows of a level is at most their count.
+- no count is negative: neither that of a level, nor that of two levels of different categories;
+- a number's squares sum to at most the number of rows, and its sum over the rows of a level is at most their count.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ CONSTANT: Final = 0
 
 @dataclass(frozen=True)
 class Direction:
-    """Entries of W (row ≤ column) that move together: ``pair`` (i, j) is moved, and with it the others."""
+    """Entries of W (row ≤ column) that move together: ``pair`` (i, j) and those tied to it."""
 
     entries: tuple[tuple[int, int], ...]
     pair: tuple[int, int]
@@ -45,7 +45,7 @@ class Direction:
 
 @dataclass(frozen=True)
 class Structure:
-    """The columns of W: ``places`` of each declared column, all of them among the released ones at ``released``."""
+    """The columns of W: the ``places`` of each declared column, and the indices of all of them among the ``released`` columns."""
 
     columns: tuple[Column, ...]
     places: tuple[tuple[int, ...], ...]
@@ -53,14 +53,14 @@ class Structure:
 
     @classmethod
     def of(cls, release: Release) -> Structure:
-        """Those of a release; powers and products that it has beside its declared columns are left out."""
+        """The structure of a release, without powers and products of its declared columns."""
         names, released, places = release.basis.names, [CONSTANT], []
         for column in release.schema.columns:
             own = [column.name]
             if isinstance(column, Categorical) and not column.two_level:
                 own = [f"{column.name}[{level}]" for level in column.levels[1:]]
             if not all(name in names for name in own):
-                raise FitError("rows are made of all declared columns, and one of them is not in the release",
+                raise FitError("synthetic tables need all declared columns, and one is not in the release",
                                found=repr(column.name), remedy="ask the data holder for a release of kind gram")
             places.append(tuple(range(len(released), len(released) + len(own))))
             released += [names.index(name) for name in own]
@@ -72,23 +72,23 @@ class Structure:
 
     @cached_property
     def numbers(self) -> tuple[int, ...]:
-        """The places of columns of numbers."""
+        """The indices of numeric columns."""
         return tuple(own[0] for column, own in zip(self.columns, self.places, strict=True) if isinstance(column, Numeric))
 
     @cached_property
     def categories(self) -> tuple[tuple[Categorical, tuple[int, ...]], ...]:
-        """Columns with levels, and their places."""
+        """Columns with levels, and their indices."""
         found = zip(self.columns, self.places, strict=True)
         return tuple((column, own) for column, own in found if isinstance(column, Categorical))
 
     @cached_property
     def signs(self) -> tuple[int, ...]:
-        """The places of −1/+1 columns."""
+        """The indices of −1/+1 columns."""
         return tuple(own[0] for column, own in self.categories if column.two_level)
 
     @cached_property
     def indicators(self) -> tuple[list[int], ...]:
-        """The places of 0/1 columns, by category."""
+        """The indices of 0/1 columns, by category."""
         return tuple(list(own) for column, own in self.categories if not column.two_level)
 
     def levels(self, column: Categorical, places: tuple[int, ...]) -> Array:
@@ -103,7 +103,7 @@ class Structure:
         return result
 
     def directions(self, corner: bool) -> list[Direction]:
-        """All that can change; ``corner``: also the number of rows."""
+        """All directions in which W can change; ``corner``: also the number of rows."""
         tied = {place for own in self.indicators for place in own}
         never = {pair for own in self.indicators for pair in combinations(own, 2)}
         found = [Direction(((0, 0), *((s, s) for s in self.signs)), (0, 0), corner=True)] if corner else []
@@ -112,7 +112,7 @@ class Structure:
         return found + [Direction(((i, i),), (i, i)) for i in self.numbers]
 
     def obey(self, matrix: Array) -> Array:
-        """The matrix with fixed and tied entries as they must be: 0, or those of the first row."""
+        """Set fixed and tied entries to what they must be: 0, or the entry of the first row."""
         result = matrix.copy()
         for own in self.indicators:
             result[np.ix_(own, own)] = np.diag(matrix[CONSTANT, own])
@@ -140,7 +140,7 @@ class Structure:
                     yield from (_both(level, other) for other in others)
 
     def independent(self, matrix: Array) -> Array:
-        """Moments of independent columns that are roughly as the matrix says, well inside of all bounds."""
+        """Moments of independent columns that roughly match the matrix, well within all bounds."""
         n = max(float(matrix[0, 0]), 1.0)
         mean, numbers = np.ones(self.size), list(self.numbers)
         mean[numbers] = np.clip(matrix[0, numbers] / n, -0.9, 0.9)

@@ -149,9 +149,9 @@ def test_wider_probabilities_mean_wider_intervals_and_seeds_are_reproducible() -
 @pytest.mark.parametrize("wrong", [0.0, 1.0, -1.0, math.nan, "half", None])
 def test_probabilities_that_are_none_are_refused(wrong: Any) -> None:
     release = released((BayesFactor("x1"),), [0.3])
-    with pytest.raises(ReleaseError, match="prior_probability lies strictly"):
+    with pytest.raises(ReleaseError, match="prior_probability must lie strictly"):
         nw.answer(release, prior_probability=wrong)
-    with pytest.raises(ReleaseError, match="probability lies strictly"):
+    with pytest.raises(ReleaseError, match="probability must lie strictly"):
         nw.answer(release, probability=wrong)
 
 

@@ -98,15 +98,15 @@ def test_the_intercept_makes_the_response_what_it_is_assumed_to_be(formula: str,
 
 
 @pytest.mark.parametrize(("given", "words"), [
-    ({"columns": {"age": {"mean": 120}}}, "between its bounds"),
-    ({"columns": {"age": {"sd": 90}}}, "at most half of its range"),
+    ({"columns": {"age": {"mean": 120}}}, "between the bounds"),
+    ({"columns": {"age": {"sd": 90}}}, "at most half the range"),
     ({"columns": {"age": {"shape": "odd"}}}, "normal, uniform, skewed"),
     ({"columns": {"age": {"median": 3}}}, "mean, sd, shape"),
     ({"columns": {"bmi": {"mean": 30}}}, "columns of the formula"),
     ({"columns": {"ward": {"shares": [0.5, 0.5]}}}, "one share for each of its 3 levels"),
     ({"columns": {"ward": {"shares": [0.5, 0.5, 0.5]}}}, "add up to 1"),
     ({"columns": {"ward": {"shares": {"A": 1.0}}}}, "each of its levels"),
-    ({"columns": {"age": 3}}, "has names"),
+    ({"columns": {"age": 3}}, "must have names"),
     ({"effects": {"weight": 1.0}}, "terms of the formula"),
     ({"effects": {"age": float("nan")}}, "finite"),
     ({"sigma": -1.0}, "positive"),

@@ -126,15 +126,15 @@ def test_responses_beyond_their_bounds_are_noted() -> None:
 
 @pytest.mark.parametrize(("given", "words"), [
     ({"rows": 100}, "a number of rows and an epsilon"),
-    ({"rows": 100, "epsilon": -1}, "epsilon is a positive number"),
-    ({"rows": 1.5, "epsilon": 1}, "rows is a positive whole number"),
+    ({"rows": 100, "epsilon": -1}, "epsilon must be one or more positive numbers"),
+    ({"rows": 1.5, "epsilon": 1}, "rows must be one or more positive whole numbers"),
     ({"rows": 100, "epsilon": 1, "power": 0.8}, "either rows or epsilon"),
-    ({"rows": 100, "power": 1.5}, "power is a probability"),
-    ({"rows": 100, "power": 0.8, "effects": {}}, "needs one"),
-    ({"rows": 100, "epsilon": 1, "repeats": 3}, "repeats is a whole number"),
+    ({"rows": 100, "power": 1.5}, "power must be a probability"),
+    ({"rows": 100, "power": 0.8, "effects": {}}, "needs an effect"),
+    ({"rows": 100, "epsilon": 1, "repeats": 3}, "repeats must be a whole number"),
     ({"rows": 100, "epsilon": 1, "method": "slow"}, "auto, fast, conditional"),
     ({"rows": 100, "epsilon": 1, "interval": 2}, "between 0 and 1"),
-    ({"rows": 100, "epsilon": 1, "holders": 0}, "holders is a whole number"),
+    ({"rows": 100, "epsilon": 1, "holders": 0}, "holders must be a whole number"),
 ])
 def test_what_cannot_be_planned_is_refused(given: dict[str, Any], words: str) -> None:
     with pytest.raises(DeclarationError, match=words):
@@ -158,5 +158,5 @@ def test_an_interval_that_is_the_priors_says_nothing_about_effects_that_would_be
 
 
 def test_fewer_rows_than_coefficients_are_refused() -> None:
-    with pytest.raises(DeclarationError, match="more rows than it has coefficients"):
+    with pytest.raises(DeclarationError, match="more rows than coefficients"):
         nw.plan_power(SCHEMA, "stay ~ age", rows=2, epsilon=1, delta=1e-6, repeats=20, run=QUIET)

@@ -138,7 +138,7 @@ REFUSED: dict[str, tuple[Callable[[], object], str]] = {
     "tail, words": (lambda: bounds.checked_tail("0.1"), "between 0 and 0.25"),
     "intended, none": (lambda: Intended("pure", 1.0, count=0), "1 to 10000 releases"),
     "intended": (lambda: Intended("pure", 1.0, count=10_001), "1 to 10000 releases"),
-    "intended, kind": (lambda: Intended("cauchy", 1.0), "kind of an intended release"),
+    "intended, kind": (lambda: Intended("cauchy", 1.0), "kind of a planned release"),
     "intended, pure with a delta": (lambda: Intended("pure", 1.0, 1e-6), "has no delta"),
     "intended, gaussian without": (lambda: Intended("gaussian", 1.0), "has a delta"),
     "intended, epsilon": (lambda: Intended("pure", 0.0), "epsilon must be positive"),

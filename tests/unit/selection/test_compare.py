@@ -220,17 +220,17 @@ def test_a_seed_makes_it_reproducible() -> None:
 
 @pytest.mark.parametrize(("settings", "words"), [
     ({"prior": "flat"}, "unknown prior of the coefficients.*'flat'.*zellner-siow"),
-    ({"prior": "zellner-siow-laplace"}, "take the moments for exact.*noise-aware"),
+    ({"prior": "zellner-siow-laplace"}, "treat the moments as exact.*noise-aware"),
     ({"model_prior": "flat"}, "prior of models is not known.*'flat'.*beta-binomial"),
     ({"model_prior": "bernoulli(2)"}, "between 0 and 1"),
     ({"method": "magic"}, "method is not known.*'magic'.*noise-aware"),
     ({"method": ()}, "no method"),
-    ({"keep": ["age"]}, "keep names terms.*'age'.*x1"),
+    ({"keep": ["age"]}, "keep must name terms.*'age'.*x1"),
     ({"keep": ["ward[T.B]"]}, "enter together: keep 'ward'"),
     ({"keep": TERMS}, "terms that can be left out.*fewer terms in keep"),
-    ({"keep": 3}, "keep is a name or a list of names.*3"),
-    ({"method": 3}, "method is a name or a list of names.*3"),
-    ({"method": [["ridge"]]}, "method is a name or a list of names.*ridge.*in quotes"),
+    ({"keep": 3}, "keep must be a name or a list of names.*3"),
+    ({"method": 3}, "method must be a name or a list of names.*3"),
+    ({"method": [["ridge"]]}, "method must be a name or a list of names.*ridge.*in quotes"),
     ({"draws": 0}, "draws must be"),
     ({"seed": -1}, "seed must be"),
 ])
@@ -269,7 +269,7 @@ def test_hidden_moments_are_told() -> None:
 
 
 def test_where_moments_are_hidden_plug_in_methods_are_not_called_too_low() -> None:
-    with pytest.warns(NoisewiseWarning, match="the method ridge takes noise for effects.*that a term matters") as told:
+    with pytest.warns(NoisewiseWarning, match="the method ridge mistakes noise for effects.*that a term matters") as told:
         nw.compare(FORMULA, SMALL.release(13, sd=400.0), seed=13, method="ridge", run=QUIET)
     assert "too low" not in str(told[0].message)
 
