@@ -104,8 +104,8 @@ def replicates(results: Path) -> list[str]:
     found = cells(results, "coverage.csv")
     count = int(found[0]["replicates"])
     return [f"Each cell has {count} replicates, so the Monte Carlo error of one coefficient's coverage is "
-            f"{100 * np.sqrt(0.95 * 0.05 / count):.1f} points at 95 %. Entries are means over the intercept and the three slopes, "
-            "in brackets the lowest of the four."]
+            f"{100 * np.sqrt(0.95 * 0.05 / count):.1f} points at 95 %. Entries are means over the intercept and the three "
+            "slopes, in brackets the lowest of the four."]
 
 
 def coverage_tables(results: Path) -> list[str]:

@@ -45,8 +45,8 @@ def in_short(results: Path) -> list[str]:
         "([why](#what-the-printed-noise-guarantees)).",
         "- **The preference for the Fisher method rests on this error.** With valid noise it "
         "[reverses](#fisher-or-rescaled-normal).",
-        f"- **The factor √M is too small.** Of 1.5 standard deviations it recovers {recovered['root of M']}. The factor √(2M − 1) "
-        f"recovers {recovered['root of 2M - 1']} ([why](#the-factor)).",
+        f"- **The factor √M is too small.** Of 1.5 standard deviations it recovers {recovered['root of M']}. The factor "
+        f"√(2M − 1) recovers {recovered['root of 2M - 1']} ([why](#the-factor)).",
         f"- **The failure at n = {small:,} and M = {most} comes from the prior in the parts,** not from their size. Without "
         f"noise the median at b = β is {medians[0]:.2f} as printed, {medians[1]:.2f} [corrected](#the-prior-in-the-parts), and "
         f"{medians[2]:.2f} for the whole table.",
@@ -219,9 +219,9 @@ def double_logarithm(results: Path) -> list[str]:
     given = [np.mean(twice > value) for value in once]
     return [f"The reference distribution of the paper takes the logarithm twice in step 4. With M = {parts} and no noise the "
             f"statistic at b = β has the median {once[1]:.0f}, and 98 % of its values lie between {once[0]:.0f} and "
-            f"{once[2]:.0f}. Of {draws:,} draws that follow step 4 literally, 98 % lie between {np.quantile(twice, 0.01):.0f} and "
-            f"{np.quantile(twice, 0.99):.0f}. A probability that should be 0.5 would be {given[1]:.4f}, and one that should be 0.99 "
-            f"would be {given[0]:.4f}. We take the logarithm once, as the paper must have done."]
+            f"{once[2]:.0f}. Of {draws:,} draws that follow step 4 literally, 98 % lie between {np.quantile(twice, 0.01):.0f} "
+            f"and {np.quantile(twice, 0.99):.0f}. A probability that should be 0.5 would be {given[1]:.4f}, and one that should "
+            f"be 0.99 would be {given[0]:.4f}. We take the logarithm once, as the paper must have done."]
 
 
 def _number(epsilon: float) -> str:

@@ -64,8 +64,9 @@ def not_reproduced(results: Path) -> list[str]:
     found = every(results)
     other = [one for one in found if one.verdict != Verdict.REPRODUCED]
     wider = [one for one in every(results, 2 * SIMILAR) if one.verdict != Verdict.REPRODUCED]
-    return [f"Of {len(found)} sentences {len(other)} are not reproduced, only in part, only with the authors' error, or undecided. "
-            f"\"Similar\" means within {SIMILAR:g} (see below); with {2 * SIMILAR:g} it would be {len(wider)} sentences:", "",
+    return [f"Of {len(found)} sentences {len(other)} are not reproduced, only in part, only with the authors' error, or "
+            f"undecided. \"Similar\" means within {SIMILAR:g} (see below); with {2 * SIMILAR:g} it would be {len(wider)} "
+            "sentences:", "",
             *(f"- {one.verdict}: {one.text} ({one.where}): {one.number}" for one in other)]
 
 

@@ -201,7 +201,7 @@ def targets(results: Path) -> list[Target]:
 
 
 def _figure(results: Path, copies: int, epsilon: float, name: str) -> Target:
-    """A printed figure against the posterior at noise of a valid ε, at the thesis' noise, and the thesis' sampler from the truth."""
+    """A printed figure against the posterior at valid noise, at the thesis' noise, and the thesis' sampler from the truth."""
     printed, found = PRINTED[copies][epsilon][MEASURES.index(name)], cells_in(results)
     ways = {"noise of ε": ("declared", "posterior"), "the thesis' noise": ("thesis", "posterior"),
             "its chains from the truth": ("thesis", CHAINS)}

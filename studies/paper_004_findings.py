@@ -325,8 +325,8 @@ def simulation_summary(results: Path) -> list[str]:
     said = Counter(judge_sentence(conditions) for _, conditions, _ in sentences(found))
     lines = ["- Findings of the paper about its methods: " + ", ".join(f"{count} {verdict}" for verdict, count in said.items())
              + "."]
-    lines.append("- The default against the paper's four methods, on the same Laplace release for LM and LMT and on a Gaussian one of "
-                 "the same ε and δ for WM and WMT:")
+    lines.append("- The default against the paper's four methods, on the same Laplace release for LM and LMT and on a Gaussian "
+                 "one of the same ε and δ for WM and WMT:")
     for measure, name in (("mse", "MSE"), ("distance", "distance to the oracle"), ("brier", "Brier score")):
         beaten = {which: [epsilon for epsilon in EPSILONS if found.mean(measure, which, at(epsilon))
                           <= found.mean(measure, ours_for(which), at(epsilon))] for which in PAPERS}

@@ -122,15 +122,15 @@ def hypotheses_summary(results: Path) -> list[str]:
     plain, large = ([float(line[f"{name}_0.05"]) for line in ratios] for name in ("uncalibrated", "chi_squared"))
     never = sum(float(line[f"censored_{level}"]) == 0 for line in lines for level in LEVELS)
     return [
-        f"- Section 3, Example 1 without privacy: P(H11|D) = {float(exact['gender']['probability']):.4f}, and the log Bayes factor "
-        f"of H12 is {float(exact['read']['log_bayes_factor']):.2f}. With M = 10 and no noise, the medians over splits are "
+        f"- Section 3, Example 1 without privacy: P(H11|D) = {float(exact['gender']['probability']):.4f}, and the log Bayes "
+        f"factor of H12 is {float(exact['read']['log_bayes_factor']):.2f}. With M = 10 and no noise, the medians over splits are "
         f"{medians['gender', '10']:.2f} and {medians['read', '10']:.2f} (printed ≈ 0.25 and ≈ 0.70).",
-        f"- Section 3.2: calibrated tests (M = 2, 5, 10; levels 0.05 and 0.01) reject a true hypothesis as often as they should: of "
-        f"{len(shares)} shares {good} are within {ERRORS_ALLOWED:g} standard errors of their level (the farthest is "
-        f"{worst[0]:.4f} at {worst[1]:g}). Uncalibrated tests at 0.05 reject in shares from {min(plain):.3f} to {max(plain):.3f}, "
-        f"calibrated ones that treat parts of 20 to 100 rows as large in {min(large):.3f} to {max(large):.3f}.",
-        f"- A calibrated test of the *censored* statistic can never reject in {never} of {len(shares)} cases, because more of the "
-        "null distribution than the level is censored to one value. Do not censor before a test.",
+        "- Section 3.2: calibrated tests (M = 2, 5, 10; levels 0.05 and 0.01) reject a true hypothesis as often as they should: "
+        f"of {len(shares)} shares {good} are within {ERRORS_ALLOWED:g} standard errors of their level (the farthest is "
+        f"{worst[0]:.4f} at {worst[1]:g}). Uncalibrated tests at 0.05 reject in shares from {min(plain):.3f} to "
+        f"{max(plain):.3f}, calibrated ones that treat parts of 20 to 100 rows as large in {min(large):.3f} to {max(large):.3f}.",
+        f"- A calibrated test of the *censored* statistic can never reject in {never} of {len(shares)} cases, because more of "
+        "the null distribution than the level is censored to one value. Do not censor before a test.",
     ]
 
 

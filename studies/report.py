@@ -249,8 +249,8 @@ def p_text(p: float) -> str:
 def page(coverage: Sequence[Line], sbc: Sequence[Line]) -> str:
     result = [
         "# Calibration: measured results", "",
-        "How often the 95 % intervals of a linear regression from `gram` releases hold the truth, setting by setting. [Calibration]"
-        "(calibration.md) explains the studies and what they leave out.", "",
+        "How often the 95 % intervals of a linear regression from `gram` releases hold the truth, setting by setting. "
+        "[Calibration](calibration.md) explains the studies and what they leave out.", "",
     ]
     result += coverage_section(coverage) if coverage else []
     result += sbc_section(sbc) if sbc else []

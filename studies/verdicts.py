@@ -1,21 +1,21 @@
 """Verdicts on what a paper prints: computed from Monte Carlo error, never set by hand.
 
-A *figure* is **not reproduced** if it differs from ours by more than its rounding and ``LIMIT`` standard errors of the difference
-(99 % limits, from a Student distribution where the error itself comes from few repeats). It is **reproduced** if it is nearer, and
-chance leaves no room for a difference of more than half of the printed figure
-(``RELEVANT``) and its rounding. Otherwise it is **undecided**.
+A *figure* is **not reproduced** if it differs from ours by more than its rounding and ``LIMIT`` standard errors of the
+difference (99 % limits, from a Student distribution where the error itself comes from few repeats). It is **reproduced** if it is
+nearer, and chance leaves no room for a difference of more than half of the printed figure (``RELEVANT``) and its rounding.
+Otherwise it is **undecided**.
 
-A *sentence* is turned into conditions. Each is a number that must be positive, with its standard error. A condition holds if the
-number is above 0 by more than ``LIMIT`` standard errors, fails if it is below 0 by as much, and is open otherwise or if it was not
-run. If a sentence has several conditions, each needs stronger evidence to fail (Bonferroni's limits), so that chance makes one of
-them fail no more often than a single condition. The sentence is **reproduced** if all hold, **not reproduced** if some fail and
-none holds, **reproduced in part** if some hold and some fail, and **undecided** otherwise.
+A *sentence* is turned into conditions. Each is a number that must be positive, with its standard error. A condition holds if
+the number is above 0 by more than ``LIMIT`` standard errors, fails if it is below 0 by as much, and is open otherwise or if it
+was not run. If a sentence has several conditions, each needs stronger evidence to fail (Bonferroni's limits), so that chance
+makes one of them fail no more often than a single condition. The sentence is **reproduced** if all hold, **not reproduced** if
+some fail and none holds, **reproduced in part** if some hold and some fail, and **undecided** otherwise.
 
 A target that holds only with an error the authors made (too little noise, or chains that have not moved from their start) is
 **reproduced only with the authors' error**. Otherwise the verdict is that of the correct method, and the reason gives both.
 
-Some sentences allow several readings, and the paper does not say which one it means. A sentence that holds in one reading and is not
-shown in another is **reproduced in one reading only**. Two such sentences may need different readings.
+Some sentences allow several readings, and the paper does not say which one it means. A sentence that holds in one reading and
+is not shown in another is **reproduced in one reading only**. Two such sentences may need different readings.
 
 A target that cannot be measured in a comparable way **cannot be compared**; the reason is given.
 """
@@ -115,7 +115,7 @@ def other_limit(value: float) -> Iterator[None]:
 
 
 def limit(degrees: float = math.inf, count: int = 1) -> float:
-    """Standard errors that chance exceeds as rarely as a normal one exceeds the limit; for one of ``count``, jointly as rarely."""
+    """Standard errors that chance exceeds as rarely as a normal variable exceeds the limit; for ``count``, jointly as rarely."""
     return _limit(degrees, count, _in_use.get())
 
 
@@ -213,8 +213,8 @@ def share_beyond_chance(differences: Iterable[tuple[float, float]], at_least: fl
 def mean_of(values: Sequence[float], cases: int = 0) -> tuple[float, float, float]:
     """Mean of independent values, its standard error and degrees of freedom.
 
-    Values that are shares of ``cases`` in all may be equal by chance. Their error is at least that of ``cases`` independent cases,
-    with one more of each kind counted.
+    Values that are shares of ``cases`` in all may be equal by chance. Their error is at least that of ``cases`` independent
+    cases, with one more of each kind counted.
     """
     count = len(values)
     mean = sum(values) / count if count else math.nan
