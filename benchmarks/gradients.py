@@ -80,7 +80,7 @@ def compiled(density: Callable[[np.ndarray], tuple[float, np.ndarray]], point: n
 
 
 def time_of(function: Callable[[], object], seconds: float) -> float:
-    """The least time of a call: whatever else runs on the machine can only add to it."""
+    """The shortest time of a call: other work on the machine can only add to it."""
     with double_precision():
         function()
         best, end = float("inf"), time.perf_counter() + seconds
@@ -103,7 +103,7 @@ CASES = (
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--seconds", type=float, default=0.4, help="how long each size is measured")
+    parser.add_argument("--seconds", type=float, default=0.4, help="time to measure each size")
     options = parser.parse_args()
     console = Console()
     for name, gradient, sizes, larger, target in CASES:

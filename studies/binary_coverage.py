@@ -2,7 +2,7 @@
 
     python -m studies.binary_coverage [--replicates 1000]       # prints the table of docs/synthetic.md: some minutes
 
-Every replicate draws a proportion from Beta(2, 6), which the posterior is told, then the table, then its synthetic rows.
+Every replicate draws a proportion from Beta(2, 6), the posterior's own prior, then the table, then its synthetic rows.
 """
 
 from __future__ import annotations

@@ -135,7 +135,7 @@ def read_table(directory: Path) -> pd.DataFrame:
 
 
 def run(directory: Path, name: str, repeats: int, draws: int, proposals: int = 20_000) -> list[Line]:
-    """``count`` releases of each kind for the formula of this name."""
+    """``repeats`` releases of each kind for the formula of this name."""
     table = read_table(directory)
     problem = Problem.of(table, FORMULAS[name], proposals)
     lines: list[Line] = []

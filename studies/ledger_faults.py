@@ -72,7 +72,7 @@ def releases(place: Path, told: Path, seed: int) -> None:
 
 
 def charges(place: Path, attempts: int) -> None:
-    """Attempt ``count`` charges; refusals are expected."""
+    """Attempt this many charges; refusals are expected."""
     ledger = Ledger.open(place)
     for _ in range(attempts):
         with contextlib.suppress(BudgetError):

@@ -1,13 +1,13 @@
-"""What the five papers print beside what we measure, with a verdict: the program behind ``noisewise reproduce``.
+"""Compare what the five papers print with what we measure, with a verdict: the program behind ``noisewise reproduce``.
 
     python -m studies.reproduce                            # the papers, and what each needs
     python -m studies.reproduce 002 table-1 --data DIRECTORY --quick
-    python -m studies.reproduce all --stored               # from the results that are stored with the studies, nothing is run
+    python -m studies.reproduce all --stored               # from the results stored with the studies; runs nothing
     python -m studies.reproduce all --page                 # docs/paper-*.md and docs/reproductions.md from the stored results
-    python -m studies.reproduce 000 --store                # a full run, whose results are stored
+    python -m studies.reproduce 000 --store                # a full run, and store its results
 
-Every cell of a study runs in a process of its own, and what it found is kept in the output folder: a second call with the same
-settings goes on where the first one was stopped.
+Every cell of a study runs in a separate process, and the output folder keeps its results. A second call with the same settings
+resumes where the first one stopped.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ def _chosen(name: str, table: str | None) -> list[tuple[Paper, tuple[Study, ...]
 
 
 def run(paper: Paper, studies: Sequence[Study], arguments: argparse.Namespace, directory: str, out: Output) -> Path:
-    """All cells that are not there yet; the folder of the results."""
+    """Run all missing cells and return the folder of the results."""
     folder: Path = _folder(paper, arguments)
     results, cells = folder / "results" / f"paper_{paper.number}", folder / "cells"
     for place in (results, cells):
@@ -159,13 +159,13 @@ def run(paper: Paper, studies: Sequence[Study], arguments: argparse.Namespace, d
 
 
 def _name(study: Study, group: tuple[Task, ...]) -> str:
-    """Of the file of a group of cells: other settings, another name. Where the data lie does not matter."""
+    """The name of the file of a group of cells. It depends on the settings, but not on where the data lie."""
     said = [(task.function, {key: value for key, value in task.arguments.items() if key != "directory"}) for task in group]
     return f"{study.name}-{hashlib.sha256(repr((__version__, said)).encode()).hexdigest()[:16]}.json"
 
 
 def _assemble(study: Study, cells: Sequence[Path], results: Path, arguments: argparse.Namespace) -> None:
-    """The files of results of a study whose cells are all there."""
+    """Write the files of results of a study whose cells are complete."""
     if not cells or not all(path.exists() for path in cells):
         return
     found = [json.loads(path.read_text(encoding="utf-8")) for path in cells]
@@ -186,7 +186,7 @@ def _assemble(study: Study, cells: Sequence[Path], results: Path, arguments: arg
 
 
 def _shown(paper: Paper, studies: Sequence[Study], results: Path, arguments: argparse.Namespace, out: Output) -> dict[str, Any]:
-    """The table, and the page with its pictures; what JSON says of the paper."""
+    """Print the table, write the page with its pictures, and return the paper's JSON."""
     names = {study.name for study in studies}
     ready = {study.name for study in studies if page.measured(results, study.name)}
     targets = [one for one in paper.report.targets(results) if one.study in names and (one.study in ready or one.measured == "–")]
@@ -216,7 +216,7 @@ def _folder(paper: Paper, arguments: argparse.Namespace) -> Path:
 
 
 def _checked(chosen: Sequence[tuple[Paper, Sequence[Study]]], directory: Path | None) -> str:
-    """The folder of the data, if all files that are needed are in it: asked before anything is run."""
+    """The folder of the data, if it holds all files needed. Checked before anything runs."""
     needed = list(dict.fromkeys(name for _, studies in chosen for study in studies for name in study.data))
     missing = [DATA[name] for name in needed if directory is None or not (directory / name).exists()]
     if missing:
@@ -232,7 +232,7 @@ def _checked(chosen: Sequence[tuple[Paper, Sequence[Study]]], directory: Path | 
 
 
 def _store(paper: Paper, results: Path, arguments: argparse.Namespace) -> None:
-    """A full run becomes the stored results; of a quick one the times and the verdicts are kept."""
+    """Store the results of a full run, or the times and verdicts of a quick one."""
     if arguments.quick:
         stored = reproduce_quick.stored() | {paper.number: reproduce_quick.of_run(paper, results)}
         _write_whole(reproduce_quick.FILE, json.dumps(dict(sorted(stored.items())), indent=1, ensure_ascii=False) + "\n")
@@ -246,7 +246,7 @@ def _store(paper: Paper, results: Path, arguments: argparse.Namespace) -> None:
 
 
 def _write_whole(path: Path, text: str) -> None:
-    """A file that is there is whole, also after Ctrl-C."""
+    """Write a file as a whole, so that Ctrl-C leaves no part of one."""
     part = path.with_suffix(path.suffix + ".part")
     part.write_text(text, encoding="utf-8")
     part.replace(path)
