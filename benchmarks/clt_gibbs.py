@@ -15,7 +15,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-# Before NumPy and JAX start: one core, so that the growth is that of the work and not of the number of threads.
+# Before NumPy and JAX start: one core, so that threads do not affect the growth.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ["XLA_FLAGS"] = os.environ.get("XLA_FLAGS", "") + " --xla_cpu_multi_thread_eigen=false"
 if hasattr(os, "sched_setaffinity"):

@@ -105,7 +105,7 @@ def in_postgres(address: str, plan: Plan) -> list[int]:
     from adbc_driver_postgresql import dbapi
 
     with dbapi.connect(address) as connection, connection.cursor() as cursor:
-        # OFFSET 0: otherwise each value would be scaled anew for every product that it is in.
+        # OFFSET 0: otherwise each value would be scaled again for every product.
         cursor.execute(sums_in_sql(plan, "bigint", "round(CAST({} AS float8))", "OFFSET 0"))
         return _whole(cursor.fetchall()[0])
 

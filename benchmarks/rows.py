@@ -182,7 +182,7 @@ def warmed(problem: RowProblem, double: bool) -> tuple[Any, Any, Any, Any]:
     state = sampler.start(problem, variant, np.random.default_rng(1))
     for index in range(4):
         state, _ = run(state, jax.random.key(index), 1, True, data)
-    # The jitter is 0.5 to 1.2: 0.5·1.6 and more is two steps at most, so that here nothing takes more than NumPy's.
+    # The jitter is 0.5 to 1.2: from 0.5·1.6 on that is at most two steps, so nothing here takes more than NumPy's.
     state = state._replace(tuning=state.tuning | {"log_step": jax.numpy.asarray(np.log(1.6))})
     return run, state, data, variant
 

@@ -66,7 +66,7 @@ def default_prior(d: int) -> tuple[Coordinates, ResolvedPrior]:
 
 def simulated_models(setting: Setting, replicates: int, seed: int) -> tuple[list[ConditionalModel | LatentModel], Array]:
     """One model per replicate, and the standard errors that the exact matrix would give."""
-    # A seed from the setting itself, so that a cell's result does not depend on which other cells are run.
+    # A seed from the setting itself, so that a cell's result does not depend on which other cells run.
     own_seed = zlib.crc32(repr((setting, seed)).encode())
     exact = exact_matrices(own_seed, setting, replicates)
     rng = np.random.default_rng(own_seed)
@@ -74,7 +74,7 @@ def simulated_models(setting: Setting, replicates: int, seed: int) -> tuple[list
     coordinates, prior = default_prior(setting.d)
     models, errors = [], []
     for matrix in exact:
-        share = matrix / setting.holders  # holders whose tables are alike: only their sum matters to the fit
+        share = matrix / setting.holders  # holders with equal tables: only their sum matters to the fit
         rows = None if noise.corner else setting.rows // setting.holders
         parts = [SimulatedPart(share + simulated_noise(rng, noise, len(share)), rows, noise) for _ in range(setting.holders)]
         models.append(default_model(parts, coordinates, prior))
@@ -123,7 +123,7 @@ def main() -> None:
     arguments = parser.parse_args()
     grid = QUICK if arguments.quick else GRID
     grid = grid | {key: value for key in ("d", "mechanism") if (value := getattr(arguments, key))}
-    # Many tables are longest to simulate: they go first, so that no process is left alone with one at the end.
+    # Cells with many rows take longest to simulate. They go first, so that none is left running alone at the end.
     chosen = settings(grid) if arguments.again is None else suspicious(arguments.again)
     cells = sorted(chosen, key=lambda cell: -cell.rows * cell.d)
     work = partial(run_cell, replicates=arguments.replicates, seed=arguments.seed, draws=arguments.draws)

@@ -52,7 +52,7 @@ def noise_multiplier(batch: int, rows: int, epsilon: float, delta: float, steps:
     """
     from scipy.optimize import brentq
 
-    # Many steps with a little of a row in each are nearly one Gaussian mechanism with b/N of the row in every step.
+    # Many steps with a small part of a row in each are nearly one Gaussian mechanism with b/N of the row in every step.
     guess = 2.0 * batch / rows * math.sqrt(steps) * analytic_gaussian_sigma(epsilon, delta, 1.0)
 
     def excess(multiplier: float) -> float:

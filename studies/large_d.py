@@ -84,7 +84,7 @@ def run_setting(d: int, noise: float, replicates: int, seed: int, draws: int) ->
     """One line of the table."""
     made = [wide_release(d, noise, 1000 * seed + index) for index in range(replicates)]
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", NoisewiseWarning)  # that much noise is doubtful is what is being measured
+        warnings.simplefilter("ignore", NoisewiseWarning)  # the warning about much noise: that is what is measured
         fits = noisewise.fit_many(FORMULA, [release for release, _ in made], chains=1, draws=draws, seed=seed, run=QUIET)
     samples = np.stack([fit.samples[0] for fit in fits])
     low, high = np.quantile(samples, [0.025, 0.975], axis=1)

@@ -198,7 +198,7 @@ def _latent(parts: Sequence[Sequence[Any]], weights: Sequence[Array | None], uni
     begin = [model.start(max(abs(float(sigma)), 0.05)) for model, sigma in zip(models, sigmas, strict=True)]
     if len(models[0].data["gram"]) > BATCHED:
         draws = _one_by_one(models, begin, length, seed)
-    else:  # copies: the curvature needs the factors of very many matrices, for which they have to be written out
+    else:  # copies: the curvature needs the factors of very many matrices, which have to be written out
         arrays = [dict(model.data) | {"copies": np.zeros(MANY)} for model in models]
         starts, scales = (np.array(part) for part in zip(*begin, strict=True))
         place = np.arange(-(-len(models) // LATENT_GROUP) * LATENT_GROUP) % len(models)

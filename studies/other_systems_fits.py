@@ -101,7 +101,7 @@ def noisewise_one(mechanism: str | None) -> Callable[[Problem, int, Where], Fit]
 
         release = our_release(problem, table(problem, replicate), mechanism)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", nw.errors.NoisewiseWarning)  # that there is much noise is what is studied
+            warnings.simplefilter("ignore", nw.errors.NoisewiseWarning)  # the warning about much noise: that is what is studied
             return _our_fit(problem, nw.fit(formula(problem), release, family=_family(problem), seed=replicate, run=QUIET))
     return one
 

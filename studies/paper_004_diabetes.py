@@ -73,7 +73,7 @@ def table_in(directory: str) -> Table:
     with gzip.open(Path(directory) / FILE, "rt", newline="") as file:
         names, *rows = csv.reader(file)
     if names != list(BOUNDS):
-        raise SystemExit(f"{FILE} has the columns {names}")
+        raise SystemExit(f"{FILE} must have the columns {list(BOUNDS)}, not {names}")
     low, high = np.array(list(BOUNDS.values()), dtype=float).T
     values = np.clip(np.array(rows, dtype=float), low, high)
     columns = np.column_stack([np.ones(len(values)), 2.0 * (values - low) / (high - low) - 1.0])

@@ -95,7 +95,7 @@ def table_in(directory: str) -> dict[str, Array]:
     with gzip.open(Path(directory) / FILE, "rt", newline="") as file:
         rows = list(csv.DictReader(file))
     if not rows or not {"gender", "math", "science", "read"} <= set(rows[0]):
-        raise SystemExit(f"{FILE} has not the columns gender, math, science and read")
+        raise SystemExit(f"{FILE} must have the columns gender, math, science and read")
     found = {name: np.array([float(row[name]) for row in rows]) for name in ("math", "science", "read")}
     return found | {"male": np.array([float(row["gender"] == "male") for row in rows])}
 

@@ -40,7 +40,7 @@ def read(paths: Iterable[Path]) -> tuple[list[Line], list[Line]]:
         elif lines and {"quantity", "chi_square_p", "band_p"} <= set(lines[0]):
             sbc += lines
         else:
-            sys.exit(f"{path}: neither coverage nor simulation-based calibration (or no line at all)")
+            sys.exit(f"{path} has neither results of coverage nor of simulation-based calibration, or no lines")
     return latest(coverage, SETTING), latest(sbc, (*CASE, "noise_share", "quantity"))
 
 

@@ -55,21 +55,21 @@ def main(given: Sequence[str] | None = None) -> None:
         sys.exit(1)
     except KeyboardInterrupt:
         code = why_stopped()
-        out.fail(f"{WORDS[code]}; finished cells are kept", ("remedy", "the same command goes on from there"))
+        out.fail(f"{WORDS[code]}; finished cells are kept", ("remedy", "run the same command again to resume"))
         sys.exit(code)
 
 
 def _arguments(given: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="noisewise reproduce", description="What the papers print beside what we measure.")
-    parser.add_argument("paper", nargs="?", help="a number or a name, or all; without it the papers are listed")
-    parser.add_argument("table", nargs="?", help="a study, table or figure; without it all of the paper")
-    parser.add_argument("--quick", action="store_true", help="minutes on two cores; what is too noisy is undecided")
-    parser.add_argument("--data", type=Path, help="the folder with the files that the paper needs")
-    parser.add_argument("-o", "--output", type=Path, help="the folder for results, pictures and the page")
+    parser = argparse.ArgumentParser(prog="noisewise reproduce", description="Compare what the papers print with what we measure.")
+    parser.add_argument("paper", nargs="?", help="a number or a name, or all; without it, list the papers")
+    parser.add_argument("table", nargs="?", help="a study, table or figure; without it, the whole paper")
+    parser.add_argument("--quick", action="store_true", help="minutes on two cores; results that are too noisy are undecided")
+    parser.add_argument("--data", type=Path, help="folder with the files that the paper needs")
+    parser.add_argument("-o", "--output", type=Path, help="folder for results, pictures and the page")
     parser.add_argument("--workers", type=int, default=len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1)
-    parser.add_argument("--resume", action=argparse.BooleanOptionalAction, default=True, help="keep cells that are finished")
-    parser.add_argument("--stored", action="store_true", help="run nothing: show the results that are stored with the studies")
-    parser.add_argument("--store", action="store_true", help="store the results beside the studies")
+    parser.add_argument("--resume", action=argparse.BooleanOptionalAction, default=True, help="keep finished cells")
+    parser.add_argument("--stored", action="store_true", help="run nothing and show the results stored with the studies")
+    parser.add_argument("--store", action="store_true", help="store the results with the studies")
     parser.add_argument("--page", action="store_true", help="write the pages of the documentation from the stored results")
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--quiet", action="store_true")
@@ -85,11 +85,11 @@ def _serve(arguments: argparse.Namespace, out: Output) -> None:
         for paper in PAPERS:
             out.line(reproduce_page.heading(paper), style="bold")
             out.result(reproduce_page.listing(paper))
-        out.text("* of one processor; measured where we know, otherwise about.")
-        out.text("noisewise reproduce PAPER [TABLE] --quick runs one, by number or name; --stored shows our full runs at once.")
+        out.text("* processor time: measured if known, otherwise estimated.")
+        out.text("noisewise reproduce PAPER [TABLE] --quick runs one paper, by number or name; --stored shows our full runs at once.")
         return
     if arguments.stored and arguments.quick:
-        raise ResultError("what is stored are full runs", found="--stored and --quick", remedy="leave one of them out")
+        raise ResultError("only full runs are stored", found="--stored and --quick", remedy="leave one of them out")
     found, chosen = [], _chosen(arguments.paper, arguments.table)
     directory = "" if arguments.stored else _checked(chosen, arguments.data)
     for paper, studies in chosen:
@@ -107,11 +107,11 @@ def _chosen(name: str, table: str | None) -> list[tuple[Paper, tuple[Study, ...]
     if name == "all" and table is None:
         return [(paper, paper.studies) for paper in PAPERS]
     if name == "all":
-        raise ResultError("a table, figure or study is one of a paper", found=f"all and {table}",
+        raise ResultError("a table, figure or study belongs to one paper", found=f"all and {table}",
                           remedy="name the paper, or leave the table out")
     paper = paper_of(name)
     if paper is None:
-        raise ResultError("there is no paper of this number or name", found=name,
+        raise ResultError("no paper has this number or name", found=name,
                           remedy="one of " + ", ".join(f"{one.number} ({one.name})" for one in PAPERS) + ", or all")
     studies = paper.chosen(table)
     if not studies:
@@ -130,7 +130,7 @@ def run(paper: Paper, studies: Sequence[Study], arguments: argparse.Namespace, d
               for group in study.task_groups(arguments.quick, directory)]
     missing = [one for one in groups if not (arguments.resume and one.path.exists())]
     if len(missing) < len(groups):
-        out.note(f"{len(groups) - len(missing)} of {len(groups)} cells are there already ({folder}).")
+        out.note(f"{len(groups) - len(missing)} of {len(groups)} cells are already done ({folder}).")
     failed: list[str] = []
     with out.run().bar(f"Paper {paper.number}", "cells") as tick:
         done = 0
@@ -154,7 +154,7 @@ def run(paper: Paper, studies: Sequence[Study], arguments: argparse.Namespace, d
     for study in studies:
         _assemble(study, [one.path for one in groups if one.study == study.name], results, arguments)
     for name, count in Counter(failed).items():
-        out.warn(f"{count} cells of {name} have no result, so that it is not judged", ("remedy", "the same command tries again"))
+        out.warn(f"{count} cells of {name} have no result, so it is not judged", ("remedy", "run the same command to try again"))
     return results
 
 
@@ -225,7 +225,7 @@ def _checked(chosen: Sequence[tuple[Paper, Sequence[Study]]], directory: Path | 
             f"{directory}, which is not a folder"
         papers = [paper.number for paper, studies in chosen if any(study.data for study in studies)]
         who = f"paper {papers[0]} needs" if len(papers) == 1 else f"papers {', '.join(papers[:-1])} and {papers[-1]} need"
-        raise DataError(f"{who} files of data, which are public and not part of noisewise", found=found,
+        raise DataError(f"{who} data files, which are public and not part of noisewise", found=found,
                         remedy="\n".join(["give --data FOLDER with gzipped CSV files:", *(
                             f"    {one.file}: {one.what}; columns {one.columns}; from {one.source}" for one in missing)]))
     return "" if directory is None else str(directory.resolve())

@@ -69,7 +69,7 @@ def draws_of_many(problems: Sequence[RowProblem], *, seed: int, length: Length, 
                   at_once: int = AT_ONCE, **changes: bool) -> Array:
     """Draws of g and σ, (problems, chains, draws, quantities); compiled calls take problems in groups of one size."""
     variant = variant_of(problems[0], **changes)
-    if not variant.collapsed:  # the stored results were made so, before the sampler had its least scale
+    if not variant.collapsed:  # as the stored results were made, before the sampler had its smallest scale
         variant = replace(variant, double=True)
     size = max(1, at_once // (chains * problems[0].rows * variant.numbers**2))
     number = -(-len(problems) // size)

@@ -83,7 +83,7 @@ def gram_part(replicates: int, epsilons: Sequence[float], draws: int) -> list[Li
             noise = np.random.default_rng([3, replicate, round(1000 * epsilon)])
             release = simulated_release(rows, SCHEMA, noise, epsilon=epsilon)
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore", NoisewiseWarning)  # that a release says little: the figure shows it
+                warnings.simplefilter("ignore", NoisewiseWarning)  # the warning that a release says little: the figure shows it
                 found = fit("y ~ x1 + x2", release, draws=draws, chains=2, seed=replicate, run=QUIET).summary().loc["x1"]
             lines.append(line_of(epsilon, "gram", replicate, truth, *found[["mean", "2.5%", "97.5%"]].to_numpy(dtype=float)))
         design = np.column_stack([np.ones(ROWS), cells.x])

@@ -109,7 +109,7 @@ def test_a_quick_run_from_end_to_end_and_again(tmp_path: Path) -> None:
     assert "data:image/png" in page and "http" not in page
     assert (folder / "page.md").read_text(encoding="utf-8").count("![") == 2
     again = reproduce("000", "--quick", "-o", tmp_path)
-    assert "3 of 3 cells are there already" in again.stderr
+    assert "3 of 3 cells are already done" in again.stderr
     assert {one["what"]: one["verdict"] for one in verdicts(folder)} == found
 
 
