@@ -60,7 +60,7 @@ def main(given: Sequence[str] | None = None) -> None:
 
 
 def _arguments(given: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="noisewise reproduce", description="Compare what the papers print with what we measure.")
+    parser = argparse.ArgumentParser(prog="noisewise reproduce", description="Compare printed results with what we measure.")
     parser.add_argument("paper", nargs="?", help="a number or a name, or all; without it, list the papers")
     parser.add_argument("table", nargs="?", help="a study, table or figure; without it, the whole paper")
     parser.add_argument("--quick", action="store_true", help="minutes on two cores; results that are too noisy are undecided")
@@ -86,7 +86,7 @@ def _serve(arguments: argparse.Namespace, out: Output) -> None:
             out.line(reproduce_page.heading(paper), style="bold")
             out.result(reproduce_page.listing(paper))
         out.text("* processor time: measured if known, otherwise estimated.")
-        out.text("noisewise reproduce PAPER [TABLE] --quick runs one paper, by number or name; --stored shows our full runs at once.")
+        out.text("noisewise reproduce PAPER [TABLE] --quick runs one, by number or name; --stored shows our full runs at once.")
         return
     if arguments.stored and arguments.quick:
         raise ResultError("only full runs are stored", found="--stored and --quick", remedy="leave one of them out")
@@ -134,7 +134,7 @@ def run(paper: Paper, studies: Sequence[Study], arguments: argparse.Namespace, d
     failed: list[str] = []
     with out.run().bar(f"Paper {paper.number}", "cells") as tick:
         done = 0
-        begun = threading.Timer(PATIENCE_SECONDS + 0.1, lambda: tick(done, len(missing)))  # a bar hears nothing before
+        begun = threading.Timer(PATIENCE_SECONDS + 0.1, lambda: tick(done, len(missing)))  # a bar receives nothing earlier
         begun.daemon = True
         begun.start()
 
