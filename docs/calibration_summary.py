@@ -1,9 +1,9 @@
 """The page with the calibration of every method, good and bad: ``python -m docs.calibration_summary`` writes it.
 
 Each line of the page is one study of one method: how often its nominal 95 % intervals held what they should, over all settings of
-that study. The numbers are those of the committed files in ``studies/results`` and, where a study only prints a table, of the
-page that holds this table. The date of a line is the day on which the numbers behind it were entered or last changed: it is kept,
-with a digest of them, in ``calibration_dates.json``.
+that study. The numbers come from the committed files in ``studies/results`` or, if a study only prints a table, from the page with
+this table. The date of a line is the day on which its numbers were entered or last changed. ``calibration_dates.json`` keeps it
+with a digest of the numbers.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ BINARY, BINARY_PAGE = ("synthetic.md#noise-aware",), "synthetic.md#yes-or-no-syn
 SITES = ("random_sites.csv",)
 ROWS, ROW_CELLS = ("microdata/coverage.csv",), mean_over_terms("table", "rows", "scale", "copies")
 SAME_TABLES = 135
-"""So many settings of the study of posterior probabilities are about the same tables: three ε, scores, questions, mechanisms."""
+"""Settings of the study of posterior probabilities that share tables: three ε, scores, questions, mechanisms."""
 
 
 def of_rows(ten: bool) -> Callable[[Row], bool]:
@@ -98,7 +98,7 @@ LITTLE = mean_over_terms(*GLM_SETTING, chosen=lambda setting: not informative(se
 
 
 def glm(family: str, from_prior: bool) -> Callable[[Row], bool]:
-    """Coefficients only: the length of θ, which the file has too, is none."""
+    """Coefficients only, without the length of θ, which is in the file too."""
     return lambda row: row["family"] == family and (row["truth"] == "prior") == from_prior and row["term"] != "norm"
 
 
@@ -111,7 +111,7 @@ def both_slopes(prefix: str) -> Cells:
 
 
 def random_effects(sites: int) -> tuple[Line, ...]:
-    """The lines of a model with random effects, for so many sites."""
+    """The lines of a model with random effects, for ``sites`` sites."""
     return tuple(
         Line(f"random effects, {sites} sites, {what}", "sites.md#measured", SITES, cells, "",
              lambda row: float(row["sites"]) == sites, together)
@@ -248,7 +248,7 @@ TABLE = ("| method | coverage | pooled | in / over / under | low (by chance) | v
 
 
 def page(today: str) -> tuple[str, dict[str, dict[str, str]]]:
-    """The page, and the dates of what it is made of."""
+    """The page and the dates of its sources."""
     known: dict[str, dict[str, str]] = json.loads(DATES.read_text(encoding="utf-8")) if DATES.exists() else {}
     dates: dict[str, dict[str, str]] = {}
     text = [HEAD]
