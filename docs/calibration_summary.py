@@ -1,7 +1,7 @@
 """The page with the calibration of every method, good and bad: ``python -m docs.calibration_summary`` writes it.
 
-Each line of the page is one study of one method: how often its nominal 95 % intervals held what they should, over all settings of
-that study. The numbers come from the committed files in ``studies/results`` or, if a study only prints a table, from the page with
+Each line of the page is one study of one method: how often its nominal 95 % intervals held what they should, over all settings
+of that study. The numbers come from the committed files in ``studies/results`` or, if a study only prints a table, from the page with
 this table. The date of a line is the day on which its numbers were entered or last changed. ``calibration_dates.json`` keeps it
 with a digest of the numbers.
 """
@@ -216,8 +216,9 @@ bad. Each line is one study with many settings, and its verdict says whether the
 
 - *coverage*: the lowest and the highest of the settings, in per cent. *pooled*: over all of them, weighted by replicates, with the
   standard error. In this mean, settings that cover too much make up for others.
-- *in / over / under*: how many settings are within 93–97 %, above (wider than necessary, mostly because the release says little and
-  the interval is the prior's), and below. *settings × replicates*: how many settings there are, and how many repetitions of each.
+- *in / over / under*: how many settings are within 93–97 %, above (wider than necessary, mostly because the release says little
+  and the interval is the prior's), and below. *settings × replicates*: how many settings there are, and how many repetitions of
+  each.
 - *low*: how many settings are below 93 % and so low that a method of exactly 95 % would be so with a probability of at most 2.5 %
   (binomial). *By chance*: how many would be low on average if all were at exactly 95 %.
 - *numbers of*: the day on which the numbers were entered or last changed.
@@ -230,14 +231,14 @@ The verdicts:
 - **mostly holds**: more settings are low than chance explains, but at most one in twenty.
 - **fails in places**: at most one in three. **fails**: more.
 
-The 5 % apply to each line: of forty lines of exact methods up to two would be misjudged. One bad setting among many good ones can go
-unnoticed, so look at the range and at the details.
+The 5 % apply to each line: of forty lines of exact methods up to two would be misjudged. One bad setting among many good ones can
+go unnoticed, so look at the range and at the details.
 
-Coefficients of one fit are not independent. Where a study gives a standard error with fits as clusters, a setting counts as the number
-of independent intervals that would have this error. Where it gives none, a setting counts as its number of fits, as if their
-coefficients always held or missed together. That calls fewer settings low. Settings are taken as independent. Two slopes of the same
-sites, and posterior probabilities of the same parts, are not. Their pooled errors assume that such settings agree entirely, which makes
-the errors too large, and their verdicts are less certain than others.
+Coefficients of one fit are not independent. Where a study gives a standard error with fits as clusters, a setting counts as the
+number of independent intervals that would have this error. Where it gives none, a setting counts as its number of fits, as if
+their coefficients always held or missed together. That calls fewer settings low. Settings are taken as independent. Two slopes of
+the same sites, and posterior probabilities of the same parts, are not. Their pooled errors assume that such settings agree
+entirely, which makes the errors too large, and their verdicts are less certain than others.
 
 No line shows bounds that cut off much of a column, effects that are not linear, or a choice of the model after seeing
 results. `laplace`, the quick approximation, and `adassp`, which has no intervals, were not measured. Tests of partition

@@ -75,7 +75,7 @@ def test_names_that_are_wrong_or_do_not_go_together_are_told(tmp_path: Path) -> 
 
 def test_all_data_are_asked_for_before_anything_is_run(tmp_path: Path) -> None:
     done = reproduce("all", "--quick", "--data", tmp_path / "nowhere", "-o", tmp_path / "out", code=1)
-    assert "papers 002, 003 and 004 need files" in done.stderr and "which is not a folder" in done.stderr
+    assert "papers 002, 003 and 004 need data files" in done.stderr and "which is not a folder" in done.stderr
     assert "hsb2.csv.gz" in done.stderr and not (tmp_path / "out").exists()
 
 
