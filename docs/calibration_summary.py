@@ -1,9 +1,9 @@
 """The page with the calibration of every method, good and bad: ``python -m docs.calibration_summary`` writes it.
 
 Each line of the page is one study of one method: how often its nominal 95 % intervals held what they should, over all settings
-of that study. The numbers come from the committed files in ``studies/results`` or, if a study only prints a table, from the page with
-this table. The date of a line is the day on which its numbers were entered or last changed. ``calibration_dates.json`` keeps it
-with a digest of the numbers.
+of that study. The numbers come from the committed files in ``studies/results`` or, if a study only prints a table, from the page
+with this table. The date of a line is the day on which its numbers were entered or last changed. ``calibration_dates.json`` keeps
+it with a digest of the numbers.
 """
 
 from __future__ import annotations
@@ -214,8 +214,8 @@ A 95 % interval should hold the truth in about 95 of 100 repetitions. The tables
 bad. Each line is one study with many settings, and its verdict says whether the intervals hold: **holds**, **mostly holds**,
 *fails in places* or **fails**. The name of a method links to the details.
 
-- *coverage*: the lowest and the highest of the settings, in per cent. *pooled*: over all of them, weighted by replicates, with the
-  standard error. In this mean, settings that cover too much make up for others.
+- *coverage*: the lowest and the highest of the settings, in per cent. *pooled*: over all of them, weighted by replicates, with
+  the standard error. In this mean, settings that cover too much make up for others.
 - *in / over / under*: how many settings are within 93–97 %, above (wider than necessary, mostly because the release says little
   and the interval is the prior's), and below. *settings × replicates*: how many settings there are, and how many repetitions of
   each.
