@@ -1,4 +1,4 @@
-"""Seconds to sum rows that are averaged in random groups, as a ratio to those without averaging, on one thread.
+"""Seconds to sum rows averaged in random groups, relative to those without averaging, on one thread.
 
     python benchmarks/averaged_rows.py [--rows 2000000] [--columns 10]
 

@@ -1,4 +1,4 @@
-"""Time per iteration of `clt-gibbs` against the number of predictors and of holders, beside the dense algorithm it replaces.
+"""Time per iteration of `clt-gibbs` by the number of predictors and holders, compared with the dense algorithm it replaces.
 
     python benchmarks/clt_gibbs.py [--seconds 0.5]
 
@@ -15,7 +15,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-# Before NumPy and JAX start: one core, so that the growth is that of the work and not of the number of threads.
+# Before NumPy and JAX start: one core, so that threads do not affect the growth.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ["XLA_FLAGS"] = os.environ.get("XLA_FLAGS", "") + " --xla_cpu_multi_thread_eigen=false"
 if hasattr(os, "sched_setaffinity"):
@@ -36,7 +36,7 @@ NOISE = 10.0
 
 
 def made_problem(predictors: int, holders: int, equal: bool) -> LinearProblem:
-    """A constant and ``predictors`` more columns; holders of equal size, or each of its own."""
+    """A constant and ``predictors`` more columns; holders of equal or different sizes."""
     generator = np.random.default_rng([predictors, holders])
     size = predictors + 1
     rows = np.full(holders, float(ROWS)) if equal else np.linspace(0.5, 1.5, holders) * ROWS
@@ -55,7 +55,7 @@ def made_problem(predictors: int, holders: int, equal: bool) -> LinearProblem:
 
 
 def dense_draw(variant: Variant, state: State, key: Any, data: Any) -> Any:
-    """The exact matrices given the noisy ones as appendix C.1 has it: D×D covariances."""
+    """The exact matrices given the noisy ones as in appendix C.1: D×D covariances."""
     import jax
     import jax.numpy as jnp
     from jax.scipy.linalg import cho_solve
@@ -82,7 +82,7 @@ def dense_draw(variant: Variant, state: State, key: Any, data: Any) -> Any:
 
 
 def time_per_iteration(model: GibbsModel, seconds: float, steps: int, draw: DrawMatrices | None = None) -> float:
-    """The least time of a call, per iteration: whatever else runs on the machine can only add to it."""
+    """The shortest time of a call, per iteration: other work on the machine can only add to it."""
     import jax
 
     with double_precision():
@@ -139,7 +139,7 @@ def by_holders(console: Console, seconds: float, predictors: int) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--seconds", type=float, default=0.5, help="how long each size is measured at least")
+    parser.add_argument("--seconds", type=float, default=0.5, help="minimum time to measure each size")
     options = parser.parse_args()
     console = Console()
     by_predictors(console, options.seconds)

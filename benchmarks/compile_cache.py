@@ -1,10 +1,10 @@
-"""How long a fit in a new process takes to its first draw, with an empty and with a filled compilation cache.
+"""Time to the first draw of a fit in a new process, with an empty and with a filled compilation cache.
 
     python benchmarks/compile_cache.py [--repeats 3] [--predictors 5]
 
-The cache lies in a temporary folder (NOISEWISE_CACHE_DIR). Each process makes the same small release, calls `fit` and stops the
-clock when the first draws after warm-up arrive: JAX's own import, tracing, compilation or its replacement by the
-cache, and warm-up are all inside. The target is a ratio of at least 3 for the default method.
+The cache is in a temporary folder (NOISEWISE_CACHE_DIR). Each process makes the same small release, calls `fit` and stops the
+clock when the first draws after warm-up arrive. This includes JAX's import, tracing, compilation or reading the
+cache, and warm-up. The target is a ratio of at least 3 for the default method.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def one_process(cache: str, predictors: int, method: str) -> dict[str, float]:
 
 
 def compared(predictors: int, method: str, repeats: int) -> tuple[dict[str, float], dict[str, float]]:
-    """Median times with an empty and with a filled cache, taken in turns."""
+    """Median times with an empty and a filled cache, taken in turns."""
     runs: dict[str, list[dict[str, float]]] = {"empty": [], "filled": []}
     for _ in range(repeats):
         with tempfile.TemporaryDirectory() as cache:

@@ -41,7 +41,7 @@ ROW_GROUP = 250_000
 UNIT_ROWS = 3
 """Rows of each unit in the table, on average, and how many of them are used."""
 HALF_EVEN = "({} + 6755399441055744.0) - 6755399441055744.0"
-"""Rounds a double of at most 2**51 to a whole number, ties to even: beyond 2**52 doubles are whole numbers."""
+"""Adding this rounds a double of at most 2**51 to a whole number, ties to even: beyond 2**52 doubles are whole numbers."""
 
 
 def names_of(columns: int) -> list[str]:
@@ -105,7 +105,7 @@ def in_postgres(address: str, plan: Plan) -> list[int]:
     from adbc_driver_postgresql import dbapi
 
     with dbapi.connect(address) as connection, connection.cursor() as cursor:
-        # OFFSET 0: otherwise each value would be scaled anew for every product that it is in.
+        # OFFSET 0: otherwise each value would be scaled again for every product.
         cursor.execute(sums_in_sql(plan, "bigint", "round(CAST({} AS float8))", "OFFSET 0"))
         return _whole(cursor.fetchall()[0])
 
@@ -115,7 +115,7 @@ def _whole(found: tuple[Any, ...]) -> list[int]:
 
 
 def interleaved(work: dict[str, Callable[[], object]], repeats: int) -> dict[str, list[float]]:
-    """Seconds of each piece of work, taken in turns so that other load on the machine meets all of them alike."""
+    """Seconds of each piece of work, taken in turns so that other load on the machine affects all equally."""
     times: dict[str, list[float]] = {name: [] for name in work}
     for repeat in range(repeats + 1):
         for name, function in work.items():
@@ -166,7 +166,7 @@ def compare(folder: Path, address: str, rows: int, columns: int, repeats: int) -
 
 
 def _ratio(mine: list[float], others: list[float]) -> str:
-    """Median, lowest and highest of the ratios within one round: what slows a round slows both."""
+    """Median, lowest and highest of the ratios within one round: other load slows both."""
     ratios = [one / other for one, other in zip(mine, others, strict=True)]
     return f"{statistics.median(ratios):.1f} ({min(ratios):.1f} to {max(ratios):.1f})"
 
@@ -190,7 +190,7 @@ print(peak() - before)
 
 
 def peak_megabytes(address: str, columns: int) -> float:
-    """What a pass adds to the peak memory of a fresh process that has made a tiny one."""
+    """The peak memory that a pass adds to a fresh process that has made a tiny one."""
     root = Path(__file__).resolve().parent.parent
     program = PEAK.format(path=[str(root), *sys.path], address=address, columns=columns)
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

@@ -5,8 +5,8 @@
 The simulation of paper 002, section 5.1: n = 100 000 rows, θ ~ N(0, 1), x ~ N(0, Σ) with Σ ~ inverse Wishart(VᵀV, d + 1),
 residual sd 1, one holder, ε = 1, δ = 1/n, bounds as the paper takes them (the largest norms in the table), noise by the analytic
 Gaussian mechanism. Like for like: every method gets the noisy S, z (and, the default, Σ y²) of the same tables with noise of one
-size, and the paper's priors (the default: its half-normal one for sigma). The number is the least effective size of a
-coefficient, over all chains, per second; warm-up and the search for the mode are inside. Compilation is left out: each sampler
+size, and the paper's priors (the default: its half-normal one for sigma). The number is the smallest effective size of a
+coefficient, over all chains, per second, including warm-up and the search for the mode. Compilation is left out: each sampler
 runs once before the clock starts. One core.
 
 Targets: `normal-x-nuts` at least 20 times `normal-x`; the default at least 1000 times. The authors' own code was measured at 0.13
@@ -64,7 +64,7 @@ class MadePart:
 
 @dataclass(frozen=True)
 class Setting:
-    """One simulated table, released once, as each kind of method sees it."""
+    """One simulated table, released once, in the form that each kind of method takes."""
 
     problem: LinearProblem
     features: FeaturePrior
@@ -102,7 +102,7 @@ def made_setting(d: int, seed: int, rows: int = ROWS) -> Setting:
 
 
 def normal_x(setting: Setting, seed: int, draws: int) -> Array:
-    """As long as in the paper: half of the steps are warm-up."""
+    """A run as long as in the paper: half of the steps are warm-up."""
     data = gibbs_arrays(setting.problem, setting.features)
     return sample_chains(NORMAL_X, data, seed=seed, chains=CHAINS, draws=draws, warmup=draws)
 
@@ -139,7 +139,7 @@ def effective_per_second(method: Callable[[Setting, int, int], Array], d: int, d
 
 
 def microseconds_per_iteration(d: int, steps: int = 1000) -> float:
-    """Of one chain of `normal-x`, from the difference between a long and a short run."""
+    """Time per iteration of one chain of `normal-x`, from the difference between a long and a short run."""
     data = gibbs_arrays(made_setting(d, 0, 20_000).problem)
 
     def seconds(count: int) -> float:
@@ -155,7 +155,7 @@ def microseconds_per_iteration(d: int, steps: int = 1000) -> float:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--draws", type=int, default=10_000, help="draws per chain of normal-x, after as many steps of warm-up")
-    parser.add_argument("--replicates", type=int, default=7, help="tables; medians of a few vary several-fold")
+    parser.add_argument("--replicates", type=int, default=7, help="tables; medians of only a few vary several-fold")
     options = parser.parse_args()
     console = Console(width=110)
     table = Table("d", "method", "effective", "seconds", "per second", "to normal-x", "to the authors'",

@@ -1,4 +1,4 @@
-"""CPU seconds and peak memory of weighing every subset of p predictors, against plain NumPy for each model beside it.
+"""CPU seconds and peak memory of weighing every subset of p predictors, compared with plain NumPy for each model.
 
     python benchmarks/enumeration.py [--rows 50000] [--sample 400] [--repeats 3]
 
@@ -7,8 +7,8 @@ elimination tree. "Plain" is a Cholesky factor and a triangular solve for each m
 formula for its R² (the integral over g by SciPy's `quad` where there is one), times 2^p over the sample's size. BAS is the C code
 of R's package: BAS 1.7.5, measured once on another machine, so that ratios to it are rough. Targets: p = 15 with
 Zellner–Siow by quadrature at least 10 times faster than BAS; p = 20 with BIC faster than BAS and below 2 GB.
-Then with noise: the default analysis beside the same one with every Ω inverted as it is. At last the walk over models, which
-takes the place of listing them where there are too many, beside listing all models of 16 predictors.
+Then with noise: the default analysis against the same one with every Ω inverted directly. Finally the walk over models, which
+replaces listing them where there are too many, against listing all models of 16 predictors.
 Each piece of work runs in a fresh process after a small one, and its best time counts.
 """
 
@@ -50,7 +50,7 @@ NOISE = 30.0
 
 
 def moments_of(predictors: int, rows: int, noise: float) -> Moments:
-    """Of a constant, correlated predictors of which every fourth matters, and a response."""
+    """Moments of a constant, correlated predictors of which every fourth matters, and a response."""
     rng = np.random.default_rng(1)
     x = rng.uniform(-0.4, 0.4, size=(rows, 1)) + rng.uniform(-0.6, 0.6, size=(rows, predictors))
     slopes = np.where(np.arange(predictors) % 4 == 0, 0.3 * 0.5 ** (np.arange(predictors) / 4), 0.0)

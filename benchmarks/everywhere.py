@@ -1,10 +1,10 @@
-"""Every method that samples, on whatever JAX runs on; and whether two machines agree.
+"""Every method that samples, on JAX's current device, and the agreement of two machines.
 
     JAX_PLATFORMS=cpu python benchmarks/everywhere.py --write here.json
     python benchmarks/everywhere.py --against here.json
 
 The second command, on a GPU, prints for each method how far its means are from those of the first, in Monte Carlo standard errors
-(largest over the terms), and the ratio of the seconds. Releases are simulated from a seed, so that both see the same numbers.
+(largest over the terms), and the ratio of the seconds. Releases are simulated from a seed, so both see the same numbers.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def made(seed: int, epsilon: float, rows: int = 4000) -> nw.Release:
 
 
 def cases(draws: int) -> dict[str, Callable[[], nw.Posterior]]:
-    """By name; each makes its own fit."""
+    """The methods by name; each makes its own fit."""
     clear, hidden = made(1, 5.0), made(2, 0.1)
     sites = [made(seed, 2.0, 1000) for seed in range(3, 9)]
     settings = {"draws": draws, "seed": 1, "run": QUIET}

@@ -20,7 +20,7 @@ from noisewise.run import QUIET
 COLUMNS = 5
 FORMULA = "y ~ " + " + ".join(f"x{index}" for index in range(COLUMNS))
 EPSILON = {"conditional-flat": 1.0, "conditional": 0.05}
-"""0.05: the noise hides the moments, and the default takes its longer way."""
+"""At 0.05 the noise hides the moments, and the default takes its slower path."""
 
 
 def made_release(rng: np.random.Generator, rows: int, epsilon: float) -> nw.Release:
@@ -33,7 +33,7 @@ def made_release(rng: np.random.Generator, rows: int, epsilon: float) -> nw.Rele
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="fit_many against fit in a loop.")
+    parser = argparse.ArgumentParser(description="Compare fit_many with fit in a loop.")
     parser.add_argument("--releases", type=int, default=1000)
     parser.add_argument("--single", type=int, default=20)
     parser.add_argument("--method", nargs="*", default=list(EPSILON), choices=list(EPSILON))

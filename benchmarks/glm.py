@@ -1,12 +1,12 @@
-"""What a gradient of the logistic likelihood costs, by the number of predictors, against matrices factorised beside it.
+"""The cost of a gradient of the logistic likelihood by the number of predictors, compared with factorising matrices.
 
     python benchmarks/glm.py [--flat 14 25 50 100] [--latent 2 5 10 12] [--dense 10 25 50] [--fit 0]
 
 ``flat``: the density for many columns; relative to the gradient of the linear regression's ``conditional-flat`` density of the
 same size. ``latent``: the density with the columns' moments as unknowns. ``dense``: one factorisation of the covariance of all
 moments (d + d(d + 1)/2 of them), which the method of Kulkarni et al. (2021) needs for every gradient, and no gradient of it.
-Exponents are those of a line through the logarithms of the last two sizes. ``--fit 50``: a fit with so many predictors, 4 chains
-of 1000 draws, relative to the linear regression's. Seconds are those of one core that were used; compilation is done before.
+Exponents are those of a line through the logarithms of the last two sizes. ``--fit 50``: a fit with 50 predictors, 4 chains
+of 1000 draws, relative to the linear regression's. Seconds are CPU seconds; compilation is done before.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def made_release(predictors: int) -> tuple[nw.Release, str]:
 
 
 def seconds(function: Callable[[], Any], least: float = 0.2) -> float:
-    """Of the core, per call: the smallest of five means."""
+    """CPU seconds per call: the smallest of five means."""
     function()
     calls, found = 1, []
     while len(found) < 5:

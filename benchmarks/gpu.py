@@ -1,10 +1,10 @@
-"""``fit_many`` on whatever JAX runs on: replicates a second, from some hundred to the largest batch that is worth it.
+"""``fit_many`` on JAX's current device: replicates per second, from a few hundred to the largest useful batch.
 
     python benchmarks/gpu.py [--releases 1000 10000 100000] [--columns 5] [--method conditional-flat conditional]
     JAX_PLATFORMS=cpu taskset -c 0,1 python benchmarks/gpu.py --releases 1000
 
-The first command on a machine with a GPU, the second beside it on two of its cores: their ratio is the figure (target: 50 at
-d = 5). Releases are simulated, so that nothing here draws privacy noise. Compilation is done before the clock starts.
+Run the first command on a machine with a GPU and the second on two of its cores. Their ratio is the figure (target: 50 at
+d = 5). Releases are simulated, so nothing here draws privacy noise. Compilation is done before the clock starts.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from noisewise.run import QUIET
 
 ROWS = 10_000
 EPSILON = {"conditional-flat": 1.0, "conditional": 0.05}
-"""0.05: the noise hides the moments, and the default takes its longer way."""
+"""At 0.05 the noise hides the moments, and the default takes its slower path."""
 
 
 def made_releases(count: int, columns: int, epsilon: float) -> list[nw.Release]:
-    """One table, and the same noise mechanism so many times: what differs between replicates is the noise."""
+    """One table with the same noise mechanism ``count`` times: only the noise differs between replicates."""
     rng = np.random.default_rng(1)
     names = [f"x{index}" for index in range(columns)]
     schema = nw.Schema.from_dict({"adjacency": "replace-one", "unit": "row",

@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-# Before NumPy and JAX start: one core, so that the growth is that of the work and not of the number of threads.
+# Before NumPy and JAX start: one core, so that threads do not affect the growth.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ["XLA_FLAGS"] = os.environ.get("XLA_FLAGS", "") + " --xla_cpu_multi_thread_eigen=false"
 if hasattr(os, "sched_setaffinity"):
@@ -80,7 +80,7 @@ def compiled(density: Callable[[np.ndarray], tuple[float, np.ndarray]], point: n
 
 
 def time_of(function: Callable[[], object], seconds: float) -> float:
-    """The least time of a call: whatever else runs on the machine can only add to it."""
+    """The shortest time of a call: other work on the machine can only add to it."""
     with double_precision():
         function()
         best, end = float("inf"), time.perf_counter() + seconds
@@ -103,7 +103,7 @@ CASES = (
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--seconds", type=float, default=0.4, help="how long each size is measured")
+    parser.add_argument("--seconds", type=float, default=0.4, help="time to measure each size")
     options = parser.parse_args()
     console = Console()
     for name, gradient, sizes, larger, target in CASES:

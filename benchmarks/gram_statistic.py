@@ -1,10 +1,10 @@
-"""The Gram statistic of a Parquet file against what PyArrow needs to decode the same columns.
+"""The Gram statistic of a Parquet file, compared with PyArrow's time to decode the same columns.
 
     python benchmarks/gram_statistic.py [--rows 10000000] [--columns 20] [--unused 0] [--repeats 7]
 
 Targets: at most 1.2 times the time of decoding, on one core as on two; two cores at least 1.7 times as fast as one; at most 300
-MB of memory above the interpreter whatever the rows. All are taken in turns, and ratios are those within a round. Seconds of
-processors say what the work costs whatever else the machine does. ``--unused`` adds columns to the file that the schema does not
+MB of memory above the interpreter for any number of rows. All are taken in turns, and ratios are within a round. CPU seconds
+show the cost of the work independently of other load. ``--unused`` adds columns to the file that the schema does not
 declare: their bytes are not read.
 """
 
@@ -57,7 +57,7 @@ def schema_of(columns: int) -> Schema:
 
 
 def decode(path: Path, columns: int, groups: list[int] | None = None) -> int:
-    """Decode the columns and throw them away."""
+    """Decode the columns and discard them."""
     names = [f"x{index}" for index in range(columns)]
     with pq.ParquetFile(path, pre_buffer=False) as file:
         return sum(batch.num_rows for batch in file.iter_batches(65_536, row_groups=groups, columns=names, use_threads=False))
@@ -70,12 +70,12 @@ def decode_in_two_threads(path: Path, columns: int) -> int:
 
 
 def interleaved(work: dict[str, Callable[[], object]], repeats: int) -> dict[str, list[float]]:
-    """Seconds of each piece of work, taken in turns so that other load on the machine meets all of them alike."""
+    """Seconds of each piece of work, taken in turns so that other load on the machine affects all equally."""
     return {name: [seconds for seconds, _ in times] for name, times in interleaved_with_processor(work, repeats).items()}
 
 
 def interleaved_with_processor(work: dict[str, Callable[[], object]], repeats: int) -> dict[str, list[tuple[float, float]]]:
-    """The same, each with the seconds of all processors together."""
+    """The same, each with the total CPU seconds."""
     times: dict[str, list[tuple[float, float]]] = {name: [] for name in work}
     for repeat in range(repeats + 2):
         for name, function in work.items():
@@ -87,7 +87,7 @@ def interleaved_with_processor(work: dict[str, Callable[[], object]], repeats: i
 
 
 def bytes_read(work: Callable[[], object]) -> int:
-    """Bytes that this process asked the system for, from the page cache or not."""
+    """Bytes that this process requested from the system, from the page cache or not."""
     def now() -> int:
         with open("/proc/self/io") as file:
             return next(int(line.split()[1]) for line in file if line.startswith("rchar"))
@@ -119,7 +119,7 @@ print(peak() - before)
 
 
 def peak_megabytes(file: Path, columns: int, threads: int) -> float:
-    """What a pass adds to the peak memory of a fresh process that has made a tiny one."""
+    """The peak memory that a pass adds to a fresh process that has made a tiny one."""
     root = Path(__file__).resolve().parent.parent
     program = PEAK.format(path=[str(root), *sys.path], directory=str(file.parent), file=str(file),
                           columns=columns, threads=threads)
@@ -188,7 +188,7 @@ def report_times(times: dict[str, list[tuple[float, float]]], rows: int, columns
 
 
 def _ratios(times: dict[str, list[tuple[float, float]]], one: str, other: str) -> list[float]:
-    """Within each round: what slows a round slows both."""
+    """Ratios within each round: other load slows both."""
     return [mine / theirs for (mine, _), (theirs, _) in zip(times[one], times[other], strict=True)]
 
 

@@ -2,7 +2,7 @@
 
     python benchmarks/import_time.py [--repeats 15]
 
-The target is a ratio of at most 1.5. What an interpreter needs to start is taken off both sides.
+The target is a ratio of at most 1.5. The interpreter's own start is subtracted from both.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
     python benchmarks/large_d.py [--d 50 500 1000] [--noise 0.1 0.5] [--release-rows 20000]
 
 Fits: 4 chains of 1000 draws by the default method of simulated releases (see studies/large_d.py for them and for what the noise
-is relative to); whatever is compiled has been compiled by a fit before the clock starts. Shown are seconds on the wall and of
-processors, the largest R-hat and the least effective draws over all coefficients and sigma, the share of coefficients inside
+is relative to). A fit before the clock starts compiles everything. The output shows wall-clock and processor seconds,
+the largest R-hat and the least effective draws over all coefficients and sigma, the share of coefficients inside
 their 95 % intervals, and the ratio of processor seconds to those of a Cholesky decomposition of the d × d matrix, run beside it.
 Targets, on 2 cores: d = 50 in under 10 s, d = 500 in under 2 minutes, d = 1000 in under 10 minutes, with R-hat below 1.01.
 
@@ -39,7 +39,7 @@ DRAWS = 1000
 
 
 def timed(work: Callable[[], Any]) -> tuple[Any, float, float]:
-    """What it gives, seconds on the wall, seconds of processors."""
+    """The result, wall-clock seconds and processor seconds."""
     wall, used = time.perf_counter(), time.process_time()
     found = work()
     return found, time.perf_counter() - wall, time.process_time() - used

@@ -1,12 +1,12 @@
-"""What it costs to sample the predictors' moments: the default's form for much noise against ``conditional-flat``.
+"""The cost of sampling the predictors' moments: the default's form for much noise against ``conditional-flat``.
 
     python benchmarks/latent.py [--predictors 2 5 10 12] [--replicates 1]
 
 One holder with 10 000 rows of d correlated predictors (binary, skewed, uniform, normal), ε = 0.1: the noise is of the order of
-the predictors' moments. Both are sampled as ``fit`` does it, 4 chains of 1000 draws, from the same releases; compilation is done
-before the clock starts. Seconds are those of one core that were used, so that other work on the machine does not count.
-Effective draws: the least over the coefficients. Medians over the replicates. The default takes this form up to 13 columns, the
-constant among them: 12 predictors.
+the predictors' moments. Both are sampled as in ``fit``, 4 chains of 1000 draws, from the same releases; compilation is done
+before the clock starts. Seconds are CPU seconds, so other work on the machine does not count.
+Effective draws: the smallest over the coefficients. Medians over the replicates. The default takes this form up to 13 columns
+including the constant, that is, 12 predictors.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""How long one charge takes beside so many entries, by the rule of the ledger; in milliseconds of the processor.
+"""The time of one charge by the number of entries and the rule of the ledger, in processor milliseconds.
 
-The totals are such that the last charge just fits, so that the rule ``planned`` has to compose distributions: all charges are
-of different sizes, half of them with Laplace noise, and each kind has to be convolved by itself.
+The totals are such that the last charge just fits, so the rule ``planned`` has to compose distributions. All charges have
+different sizes, half of them with Laplace noise, and each kind has to be convolved separately.
 
     python benchmarks/ledger_charges.py
 """
@@ -31,7 +31,7 @@ def costs_of(count: int, mixed: bool) -> list[Cost]:
 
 
 def measure(folder: Path, rule: Rule, mixed: bool, count: int) -> float:
-    """Milliseconds of the last of so many charges; those before are put in at once."""
+    """Milliseconds of the last of ``count`` charges; those before are entered at once."""
     costs = costs_of(count, mixed)
     total = compose(costs, DELTA, rule, grid=COARSEST).epsilon * 1.001
     ledger = Ledger.open(folder / f"{rule}-{count}.db", epsilon=total, delta=DELTA, rule=rule)

@@ -1,15 +1,14 @@
-"""Fits with many predictors whose distribution is unknown: seconds, R-hat and effective draws by the number of predictors.
+"""Fits with many predictors of unknown distribution: seconds, R-hat and effective draws by the number of predictors.
 
     python benchmarks/many_predictors.py [--collapsed 5 20 50 100] [--logistic 5 20 50 100] [--former 5 20] [--draws 1000]
                                          [--noise 10 100] [--chains 4]
 
 One release each, of normal predictors (standard deviation 0.3, correlations 0.4 between neighbours), Gaussian noise. ``--noise``:
-the largest eigenvalue of the noise as a share of the predictors' smallest one, in per cent (so that 100 hides it); the number of
-rows follows from it at ε = 1. ``former``: the same posterior of ``collapsed`` in coordinates whitened by a matrix over all
-parameters, found at the mode, by the leapfrog, as it was done before; its coordinates are the present ones, which are kinder to
-it than its own were. Compilation is done before the clock starts. ``CPU``: seconds of a core that were used by all threads;
-on two free cores a fit takes about half of that. R-hat is the largest, effective draws are the least over all coefficients and
-sigma.
+the largest eigenvalue of the noise as a share of the predictors' smallest one, in per cent (so 100 hides it). The number of
+rows follows from it at ε = 1. ``former``: the same posterior of ``collapsed``, sampled as before by the leapfrog, whitened by a
+matrix over all parameters found at the mode. It uses the present coordinates, which suit it better than its own did.
+Compilation is done before the clock starts. ``CPU``: CPU seconds of all threads; on two free cores a fit takes about half of
+that. R-hat is the largest, effective draws the smallest over all coefficients and sigma.
 """
 
 from __future__ import annotations
@@ -69,7 +68,7 @@ def logistic(d: int, share: float, chains: int) -> Fit:
 
 
 def measured(fit: Fit, draws: int) -> tuple[float, float, float, float]:
-    """Seconds of the clock and of the cores, R-hat, effective draws."""
+    """Wall-clock and CPU seconds, R-hat, effective draws."""
     fit(1, 1)  # compiles
     clock, cores = time.perf_counter(), time.process_time()
     found = fit(draws, 300)

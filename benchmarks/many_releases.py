@@ -5,7 +5,7 @@
 
 Made-up tables of ``--rows`` rows each, one release file for each holder, in a temporary folder. "One by one" is ``combine`` of
 ``noisewise.load`` of each file; "serial" and "parallel" are ``load_many`` in one process and in several, with CPU seconds of all
-processes together beside the seconds of the clock, which say little on a busy machine. "Sums" is ``load_many`` with
+processes and wall-clock seconds, which mean little on a busy machine. "Sums" is ``load_many`` with
 ``pooled=True``. A fit of all holders is compared with one of a single release of all rows with the noise of one holder.
 Peak memory is that of a process that reads all files and fits, less that of one that does so with a single file. Each
 measurement is a fresh process.
@@ -57,7 +57,7 @@ def rows_of(rng: np.random.Generator, rows: int, columns: int) -> dict[str, Any]
 
 
 def make(folder: Path, holders: int, columns: int, rows: int) -> None:
-    """One file for each holder, and one of all rows together; the text that all share is made once."""
+    """One file for each holder and one of all rows together; their common text is made once."""
     rng, schema = np.random.default_rng(1), schema_of(columns)
     first = simulated_release(rows_of(rng, rows, columns), schema, rng, epsilon=EPSILON, delta=DELTA)
     whole = render(document_of(first))
@@ -93,7 +93,7 @@ READERS: dict[str, Callable[[Path, int], nw.Release]] = {
 
 
 def work(folder: str, how: str, method: str, columns: int, processes: int) -> dict[str, float]:
-    """Read in one way and fit: seconds of both, and the peak memory of this process in MB."""
+    """Read in one way and fit: the seconds of both, and the peak memory of this process in MB."""
     warnings.simplefilter("ignore", nw.errors.ConvergenceWarning)
     formula = "y ~ " + " + ".join(f"x{place}" for place in range(1, columns))
     nw.fit(formula, READERS["single file"](Path(folder), 1), method=method, seed=1, run=QUIET)  # loads what is loaded once
@@ -109,7 +109,7 @@ def work(folder: str, how: str, method: str, columns: int, processes: int) -> di
 
 
 def cpu_seconds() -> float:
-    """Of this process and of those that it has started and that have ended."""
+    """CPU seconds of this process and of its children that have ended."""
     used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     return sum(one.ru_utime + one.ru_stime for one in used)
 

@@ -4,8 +4,8 @@
 
 Three predictors without bounds, one thread. The release reads the rows, puts each into a random part, fits all parts, answers
 four questions (probabilities, a quantile with a search for its limits, a Bayes factor, a likelihood ratio) and draws its noise.
-Beside it `numpy.linalg.lstsq` of the same columns, once with the matrix made (as a user must) and once without. Target: at most 3
-times the fit. Then the parts of the release by themselves, and the answers and tests that an analyst makes of it.
+It is compared with `numpy.linalg.lstsq` of the same columns, with and without making the matrix (as a user must). Target: at
+most 3 times the fit. Then the steps of the release separately, and the answers and tests that an analyst computes from it.
 """
 
 from __future__ import annotations

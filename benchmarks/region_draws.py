@@ -1,9 +1,9 @@
-"""Matrices from a 95 % confidence region: how long 1000 of them take, and how many tries it would take to find one by chance.
+"""Matrices from a 95 % confidence region: the time for 1000 of them, and the tries needed to find one by chance.
 
     python -m benchmarks.region_draws [--tries 100000] [--draws 1000]
 
 Nine independent normal predictors, scaled to their range, and n = 50,000: the tables of paper 004, section 4.1.1, which reports
-that 1000 matrices at ε = 0.1 were out of reach. "Tries" draws noise until what it leaves of the release is positive definite.
+that 1000 matrices at ε = 0.1 were out of reach. "Tries" draws noise until the release less the noise is positive definite.
 """
 
 from __future__ import annotations

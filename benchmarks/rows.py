@@ -5,12 +5,12 @@
     python benchmarks/rows.py --moments --rows 10000 --scale 0.5
 
 One core. A sweep moves the parameters by a Hamiltonian trajectory of two steps, three gradients, with the numbers integrated out,
-and then draws every W. The NumPy version works on whole arrays, entry by entry of the rows' little matrices. Seconds are those of
-the processor, so that other work on the machine does not count. Target: five times as many sweeps per second.
+and then draws every W. The NumPy version works on whole arrays, entry by entry of the rows' small matrices. Seconds are CPU
+seconds, so other work on the machine does not count. Target: five times as many sweeps per second.
 
 With ``--effective`` the variants are compared: effective draws of the slope and of sigma per second, and per thousand sweeps.
-With ``--moments`` the posterior is compared with what second moments alone can tell: least squares from the rows' covariance less
-that of their noise, over many tables.
+With ``--moments`` the posterior is compared with an estimate from second moments alone: least squares from the rows' covariance
+less that of their noise, over many tables.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def made_problem(rows: int, predictors: int, scale: float, seed: int = 1) -> Row
 
 
 class PlainSweep:
-    """The default sweep for one copy and a constant, in NumPy. ``kind`` is the precision of everything that has rows."""
+    """The default sweep for one copy and a constant, in NumPy. ``kind`` is the precision of all arrays with rows."""
 
     def __init__(self, problem: RowProblem, root: Any, step: float, kind: Any) -> None:
         self.generator = np.random.default_rng(2)
@@ -173,7 +173,7 @@ class PlainSweep:
 
 
 def warmed(problem: RowProblem, double: bool) -> tuple[Any, Any, Any, Any]:
-    """A compiled chain after some warm-up, with the step at which a trajectory has two steps."""
+    """A compiled chain after some warm-up, with the step size at which a trajectory has two steps."""
     import jax
 
     variant = sampler.variant_of(problem, collapsed=True, double=double)
@@ -182,7 +182,7 @@ def warmed(problem: RowProblem, double: bool) -> tuple[Any, Any, Any, Any]:
     state = sampler.start(problem, variant, np.random.default_rng(1))
     for index in range(4):
         state, _ = run(state, jax.random.key(index), 1, True, data)
-    # The jitter is 0.5 to 1.2: 0.5·1.6 and more is two steps at most, so that here nothing takes more than NumPy's.
+    # The jitter is 0.5 to 1.2: from 0.5·1.6 on that is at most two steps, so nothing here takes more than NumPy's.
     state = state._replace(tuning=state.tuning | {"log_step": jax.numpy.asarray(np.log(1.6))})
     return run, state, data, variant
 

@@ -1,14 +1,14 @@
-"""The Gram statistic on a local Spark cluster: against the local engine, and per row as rows become many.
+"""The Gram statistic on a local Spark cluster: against the local engine, and per row as rows grow in number.
 
     python benchmarks/spark.py [--rows 1000000 10000000 100000000] [--columns 5] [--file-rows 4000000] [--repeats 3]
 
 Prints, each from one run:
 - the time for the same Parquet file with the local engine and with Spark, both with two cores, and their ratio;
-- the time of a job that has hardly any rows, which is the fixed cost of a pass once Spark runs, and the start of Spark itself;
+- the time of a job with hardly any rows, which is the fixed cost of a pass once Spark runs, and the start of Spark itself;
 - the time per row of tables that Spark makes up as it goes, of 1e6 to 1e8 rows, less the fixed cost (target: constant). Processor
-  time is that of Spark and its Python workers together: on a machine that is busy otherwise it says more than the clock.
+  time is that of Spark and its Python workers together: on a busy machine it says more than the clock.
 
-Spark's random numbers are a part of the last; what they cost alone is printed beside it.
+Spark's random numbers are a part of the last; their own cost is printed too.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def made_up(spark: Any, rows: int, columns: int) -> Any:
 
 
 def seconds(work: Callable[[], object], repeats: int) -> tuple[float, float]:
-    """The shortest of some times, by the clock and of the processors."""
+    """The shortest of several times, by the clock and by the processors."""
     times = []
     for _ in range(repeats):
         clock, processors = time.perf_counter(), processor_seconds()
@@ -86,7 +86,7 @@ def seconds(work: Callable[[], object], repeats: int) -> tuple[float, float]:
 
 
 def processor_seconds() -> float:
-    """Of this process and all below it, those that have ended included."""
+    """CPU seconds of this process and all its descendants, including those that have ended."""
     parents, used = {}, {}
     for place in Path("/proc").glob("[0-9]*/stat"):
         with suppress(OSError):  # it may have ended meanwhile

@@ -3,13 +3,13 @@
     python benchmarks/streaming.py [--rows 1000000] [--repeats 3] [--kind gram] [--source parquet]
     python benchmarks/streaming.py --memory [--rows 500000]
 
-The table has ten numbers, two categories and an identifier. "Decoding" is what the source alone needs to hand out the wanted
-columns on one core; of a table in memory that is nearly nothing, so that the times stand beside those of decoding the same
-columns from Parquet. All are taken in turns. A process is held to one core by its affinity. Processor seconds say what the work
-costs whatever else the machine does.
+The table has ten numbers, two categories and an identifier. "Decoding" is the time of the source alone to hand out the wanted
+columns on one core. For a table in memory that is nearly nothing, so its times are compared with decoding the same
+columns from Parquet. All are taken in turns. Affinity holds a process to one core. Processor seconds show the cost of the work
+independently of other load.
 
-With ``--memory``: what a pass adds to the peak of a fresh process, for the table and for one four times as long.
-Releases of kind rows are whole ones, of a tenth of the rows: they read twice, draw noise for every cell, and write it.
+With ``--memory``: the peak memory that a pass adds to a fresh process, for the table and for one four times as long.
+Releases of kind rows are complete, for a tenth of the rows: they read twice, draw noise for every cell, and write it.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ CORES = (1, 2)
 
 
 def write_sources(folder: Path, rows: int) -> None:
-    """The same rows in every format; numbers have six digits, so that a CSV file is of a usual size."""
+    """The same rows in every format; numbers have six digits, so that a CSV file has a typical size."""
     generator = np.random.default_rng(20261115)
     kind = pa.schema([*((name, pa.float64()) for name in NUMBERS), *((name, pa.string()) for name in CATEGORIES),
                       ("person", pa.int64())])
@@ -73,7 +73,7 @@ def write_sources(folder: Path, rows: int) -> None:
 
 
 def opener(folder: Path, source: str) -> Callable[[], Any]:
-    """What makes the argument of a statistic; whatever lies in memory is read now."""
+    """A function that makes the argument of a statistic; tables in memory are read now."""
     if source in ("parquet", "csv", "csv.gz"):
         return lambda: str(folder / f"rows.{source}")
     if source == "stream":
@@ -94,7 +94,7 @@ def schema_of(categories: bool = False, unit: bool = False, bounds: Any = (-4.0,
 
 
 class Statistic:
-    """One kind of pass: what it declares, and how it is called."""
+    """One kind of pass: its declaration and its call."""
 
     def __init__(self, schema: Schema, run: Callable[[Any], object], wanted: list[Any] | None = None) -> None:
         self.schema, self.run = schema, run
@@ -134,13 +134,13 @@ def _rows(folder: Path, data: Any, schema: Schema) -> None:
 
 
 def decode(data: Any, statistic: Statistic) -> int:
-    """Read the wanted columns and throw them away."""
+    """Read the wanted columns and discard them."""
     return sum(batch.num_rows for task in open_source(data).tasks(statistic.wanted) for batch in task())
 
 
 @contextmanager
 def held_to(cores: int) -> Iterator[None]:
-    """Only so many cores for this thread and those that it starts."""
+    """Limit this thread and those that it starts to ``cores`` cores."""
     usual = os.sched_getaffinity(0)
     os.sched_setaffinity(0, set(sorted(usual)[:cores]))
     try:
@@ -150,7 +150,7 @@ def held_to(cores: int) -> Iterator[None]:
 
 
 def timed(work: Callable[[], object], cores: int) -> tuple[float, float]:
-    """Seconds by the clock and of the processors."""
+    """Wall-clock and processor seconds."""
     with held_to(cores):
         wall, processor = time.perf_counter(), time.process_time()
         work()
@@ -174,7 +174,7 @@ def compare(folder: Path, small: Path, arguments: argparse.Namespace) -> None:
 
 
 def show(*cells: str) -> None:
-    """A line of a table, as soon as it is known."""
+    """Print a line of a table as soon as it is known."""
     print("| " + " | ".join(cells) + " |", flush=True)
 
 
@@ -222,7 +222,7 @@ print(peak() - before)
 
 
 def peak_megabytes(folder: Path, tiny: Path, kind: str, source: str, rows: int) -> float:
-    """What a pass adds to the peak of a fresh process that has made a tiny one, and that holds the table if it is in memory."""
+    """The peak memory that a pass adds to a fresh process that has made a tiny one, and that holds any table in memory."""
     root = Path(__file__).resolve().parent.parent
     program = PEAK.format(path=[str(root), *sys.path], folder=str(folder), tiny=str(tiny), kind=kind, source=source, rows=rows)
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

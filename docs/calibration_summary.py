@@ -1,9 +1,9 @@
 """The page with the calibration of every method, good and bad: ``python -m docs.calibration_summary`` writes it.
 
-Each line of the page is one study of one method: how often its nominal 95 % intervals held what they should, over all settings of
-that study. The numbers are those of the committed files in ``studies/results`` and, where a study only prints a table, of the
-page that holds this table. The date of a line is the day on which the numbers behind it were entered or last changed: it is kept,
-with a digest of them, in ``calibration_dates.json``.
+Each line of the page is one study of one method: how often its nominal 95 % intervals held what they should, over all settings
+of that study. The numbers come from the committed files in ``studies/results`` or, if a study only prints a table, from the page
+with this table. The date of a line is the day on which its numbers were entered or last changed. ``calibration_dates.json`` keeps
+it with a digest of the numbers.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ BINARY, BINARY_PAGE = ("synthetic.md#noise-aware",), "synthetic.md#yes-or-no-syn
 SITES = ("random_sites.csv",)
 ROWS, ROW_CELLS = ("microdata/coverage.csv",), mean_over_terms("table", "rows", "scale", "copies")
 SAME_TABLES = 135
-"""So many settings of the study of posterior probabilities are about the same tables: three ε, scores, questions, mechanisms."""
+"""Settings of the study of posterior probabilities that share tables: three ε, scores, questions, mechanisms."""
 
 
 def of_rows(ten: bool) -> Callable[[Row], bool]:
@@ -98,7 +98,7 @@ LITTLE = mean_over_terms(*GLM_SETTING, chosen=lambda setting: not informative(se
 
 
 def glm(family: str, from_prior: bool) -> Callable[[Row], bool]:
-    """Coefficients only: the length of θ, which the file has too, is none."""
+    """Coefficients only, without the length of θ, which is in the file too."""
     return lambda row: row["family"] == family and (row["truth"] == "prior") == from_prior and row["term"] != "norm"
 
 
@@ -111,7 +111,7 @@ def both_slopes(prefix: str) -> Cells:
 
 
 def random_effects(sites: int) -> tuple[Line, ...]:
-    """The lines of a model with random effects, for so many sites."""
+    """The lines of a model with random effects, for ``sites`` sites."""
     return tuple(
         Line(f"random effects, {sites} sites, {what}", "sites.md#measured", SITES, cells, "",
              lambda row: float(row["sites"]) == sites, together)
@@ -165,8 +165,8 @@ SECTIONS: dict[str, tuple[str, tuple[Line, ...]]] = {
              lambda row: float(row["omega"]) > 0, together=2),
     )),
     "Logistic and Poisson regression": (
-        "A setting counts by the mean over its coefficients: single ones can be worse. *Informative*: posterior standard "
-        "deviations of the slopes are at most half of the prior's; *little*: they are not, and the interval is mostly "
+        "A setting counts by the mean over its coefficients; single ones can be worse. *Informative*: the posterior standard "
+        "deviations of the slopes are at most half of the prior's. *Little*: they are not, and the interval is mostly "
         "the prior's.",
         of_family("Logistic") + of_family("Poisson")),
     "Model averaging": (
@@ -210,40 +210,46 @@ hide: [toc]
 
 # Calibration: all methods on one page
 
-Written by `python -m docs.calibration_summary`; do not edit.
+A 95 % interval should hold the truth in about 95 of 100 repetitions. The tables show what was measured for every method, good and
+bad. Each line is one study with many settings, and its verdict says whether the intervals hold: **holds**, **mostly holds**,
+*fails in places* or **fails**. The name of a method links to the details.
 
-A 95 % interval should hold the truth in about 95 of 100 repetitions. Here is what was measured for every method, the bad with the
-good. Each line is one study with many settings; its name leads to the details.
-
-- *coverage*: the lowest and the highest of its settings, in per cent. *pooled*: over all of them, each with the weight of its
-  replicates, and the standard error. Settings that cover too much make up for others in it.
-- *in / over / under*: how many settings are within 93–97 %, above (wider than need be, mostly because the release says little and
-  the interval is the prior's), and below. *settings × replicates*: how many settings there are, and how many repetitions of each.
+- *coverage*: the lowest and the highest of the settings, in per cent. *pooled*: over all of them, weighted by replicates, with
+  the standard error. In this mean, settings that cover too much make up for others.
+- *in / over / under*: how many settings are within 93–97 %, above (wider than necessary, mostly because the release says little
+  and the interval is the prior's), and below. *settings × replicates*: how many settings there are, and how many repetitions of
+  each.
 - *low*: how many settings are below 93 % and so low that a method of exactly 95 % would be so with a probability of at most 2.5 %
   (binomial). *By chance*: how many would be low on average if all were at exactly 95 %.
-- **holds**: if all settings were at exactly 95 %, as many low ones or more would have a probability above 5 %. With the same rule
-  a study in which every setting is at 92 % would be found out with a probability of 80 % or more. **not enough replicates to
-  tell**: it would not. **mostly holds**: more are low than chance explains, but at most one in twenty. **fails in places**: at
-  most one in three. **fails**: more. The 5 % are for each line: of forty lines of exact methods up to two would be misjudged. One
-  bad setting among many good ones can go unnoticed: look at the range, and at the details.
 - *numbers of*: the day on which the numbers were entered or last changed.
 
-Coefficients of one fit are not independent. Where a study has a standard error with fits as clusters, a setting is worth as many
-independent intervals as would have this error. Where it has none, a setting is worth its fits, as if their coefficients always
-held or missed together: that calls fewer settings low. Settings are taken as independent. Two slopes of the same sites, and
-posterior probabilities of the same parts, are not: their pooled errors are those of settings that agree entirely, which is too
-large, and their verdicts are less sure than others.
+The verdicts:
 
-What no line shows: bounds that cut off much of a column, effects that are not linear, and a choice of the model after seeing
-results. Not measured at all: `laplace`, the quick approximation, and `adassp`, which has no intervals. Tests of partition
-releases are about levels and not intervals: [their page](partition-calibration.md#tests) has them.
+- **holds**: if all settings were at exactly 95 %, this many low ones or more would have a probability above 5 %. The same rule
+  would catch a study in which every setting is at 92 % with a probability of 80 % or more.
+- **not enough replicates to tell**: it would not.
+- **mostly holds**: more settings are low than chance explains, but at most one in twenty.
+- **fails in places**: at most one in three. **fails**: more.
+
+The 5 % apply to each line: of forty lines of exact methods up to two would be misjudged. One bad setting among many good ones can
+go unnoticed, so look at the range and at the details.
+
+Coefficients of one fit are not independent. Where a study gives a standard error with fits as clusters, a setting counts as the
+number of independent intervals that would have this error. Where it gives none, a setting counts as its number of fits, as if
+their coefficients always held or missed together. That calls fewer settings low. Settings are taken as independent. Two slopes of
+the same sites, and posterior probabilities of the same parts, are not. Their pooled errors assume that such settings agree
+entirely, which makes the errors too large, and their verdicts are less certain than others.
+
+No line shows bounds that cut off much of a column, effects that are not linear, or a choice of the model after seeing
+results. `laplace`, the quick approximation, and `adassp`, which has no intervals, were not measured. Tests of partition
+releases have levels instead of intervals: see [their page](partition-calibration.md#tests).
 """
 TABLE = ("| method | coverage | pooled | in / over / under | low (by chance) | verdict | settings × replicates | remark |"
          " numbers of |\n" + "|---" * 9 + "|")
 
 
 def page(today: str) -> tuple[str, dict[str, dict[str, str]]]:
-    """The page, and the dates of what it is made of."""
+    """The page and the dates of its sources."""
     known: dict[str, dict[str, str]] = json.loads(DATES.read_text(encoding="utf-8")) if DATES.exists() else {}
     dates: dict[str, dict[str, str]] = {}
     text = [HEAD]
@@ -256,6 +262,7 @@ def page(today: str) -> tuple[str, dict[str, dict[str, str]]]:
                 dates[source] = {"digest": digest, "date": known[source]["date"] if same else today}
             text.append(line.text(max(dates[source]["date"] for source in line.sources)))
         text.append("")
+    text.append("---\n\nGenerated by `python -m docs.calibration_summary`. Do not edit.\n")
     return "\n".join(text), dict(sorted(dates.items()))
 
 

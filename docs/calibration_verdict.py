@@ -1,4 +1,4 @@
-"""What the settings of a study amount to, judged against chance: for ``docs/calibration_summary.py``.
+"""Verdicts on the settings of a study, judged against chance: for ``docs/calibration_summary.py``.
 
 A setting is low if an exactly nominal method would rarely come out as it did. With many settings a few are low by chance: the
 number of low ones is compared with its law under exactly nominal coverage.
@@ -17,7 +17,7 @@ from scipy.stats import binom
 NOMINAL, LOWER, UPPER = 0.95, 0.93, 0.97
 """What an interval says, and what counts as calibrated, as on the detailed pages."""
 WORSE = 0.92
-"""A true coverage that a study should have noticed, to be called one that found nothing."""
+"""A true coverage that a study must be able to notice before it may say that intervals hold."""
 LEVEL, FAMILY_LEVEL, POWER = 0.025, 0.05, 0.8
 
 
@@ -30,7 +30,7 @@ def highest_low(trials: int) -> int:
 
 @cache
 def chance_of_low(trials: int, coverage: float) -> float:
-    """How likely a setting is to count as low at this true coverage."""
+    """The probability that a setting counts as low at this true coverage."""
     return float(binom.cdf(highest_low(trials), trials, coverage))
 
 

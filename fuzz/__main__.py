@@ -37,7 +37,7 @@ def main() -> int:
 
 
 def run_here(name: str, runs: int) -> None:
-    """All inputs in this process, guided by the coverage of our own code."""
+    """Run all inputs in this process, guided by the coverage of our own code."""
     import atheris
 
     with atheris.instrument_imports(include=["noisewise"]):  # before anything of ours is imported

@@ -1,4 +1,4 @@
-"""The readers under attack, with the one kind of error that each may raise."""
+"""The readers under attack, each with the one kind of error that it may raise."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ BASIS = Basis.of(SCHEMA, "I(age**2) + age:ward")
 
 @dataclass(frozen=True)
 class Target:
-    """A reader, what it may raise, and files to begin from."""
+    """A reader, the errors it may raise, and files to begin from."""
 
     read: Callable[[bytes], object]
     refusal: type[Exception]
@@ -48,7 +48,7 @@ def release(data: bytes) -> None:
 
 
 def document(data: bytes) -> None:
-    """A release file that is valid JSON of nearly the right shape: the bytes say which values are put in which places."""
+    """A release file that is valid JSON of nearly the right shape: the bytes decide which values go where."""
     choices = Choices(data)
     found: Any = json.loads(choices.one_of(_golden()))
     for _ in range(1 + choices.below(4)):
@@ -67,7 +67,7 @@ def document(data: bytes) -> None:
 
 
 class Choices:
-    """Decisions that are read off bytes; when they are used up, always the first choice."""
+    """Decisions read from bytes; when these are used up, always the first choice."""
 
     def __init__(self, data: bytes) -> None:
         self.data, self.place = data, 0
@@ -101,7 +101,7 @@ def published(data: bytes) -> None:
 
 
 def kind(data: bytes) -> None:
-    """A kind with its options, as a file or a ledger has it: what is accepted reads back as the same."""
+    """A kind with its options, as in a file or a ledger: an accepted one reads back unchanged."""
     try:
         given = json.loads(data.decode("utf-8", errors="replace"))
     except (ValueError, RecursionError):
@@ -120,7 +120,7 @@ def formula(data: bytes) -> None:
 
 
 def question(data: bytes) -> None:
-    """A question of a partition release, as a file or a command line has it: what is accepted reads back as the same."""
+    """A question of a partition release, as in a file or on a command line: an accepted one reads back unchanged."""
     try:
         given = json.loads(data.decode("utf-8", errors="replace"))
     except (ValueError, RecursionError):
@@ -207,7 +207,7 @@ TARGETS = {
 
 
 def attack(name: str, data: bytes) -> bool:
-    """Let a target read: True if it accepted, False if it refused as promised; anything else is a finding and is raised."""
+    """Let a target read: True if it accepts, False if it refuses as promised. Anything else is a finding and is raised."""
     target = TARGETS[name]
     try:
         target.read(data)

@@ -1,4 +1,4 @@
-"""What a holder gives up with an ``adassp`` release: its estimate against the posterior mean from a ``gram`` release.
+"""The cost of an ``adassp`` release to the holder: its estimate against the posterior mean from a ``gram`` release.
 
     python -m studies.adassp_against_gram [--replicates 60]
 
@@ -28,7 +28,7 @@ SCHEMA = nw.Schema.from_dict({"adjacency": "replace-one", "columns": {
 
 
 def distances(rows: int, epsilon: float, replicates: int, seed: int) -> npt.NDArray[np.float64]:
-    """For each replicate the distances of adassp and of gram, and the ridge."""
+    """The distances of adassp and of gram, and the ridge, for each replicate."""
     rng = np.random.default_rng(seed)
     age, ward = rng.uniform(18, 98, rows), rng.choice(["A", "B", "C"], rows)
     stay = np.clip(5 + 0.2 * age + 4 * (ward == "B") + rng.normal(0, 6, rows), 0, 60)

@@ -31,7 +31,7 @@ WORDS = Path(__file__).parent / "audit_page.md"
 
 @dataclass(frozen=True)
 class Cell:
-    """One of the standard releases, or (past their end) one that is audited by a single run."""
+    """One of the standard releases or, past their end, one that is audited by a single run."""
 
     number: int
     draws: int
@@ -70,12 +70,12 @@ def released(results: Path) -> list[str]:
 
 
 def mechanism_of(request: Request) -> str | None:
-    """The noise that is asked for, if any is."""
+    """The requested noise, if any."""
     return getattr(request.kind, "mechanism", None)
 
 
 def missing(results: Path) -> list[str]:
-    """Which of them were left out, in words."""
+    """The releases that were left out, as text."""
     there = {int(line["number"]) for line in read(results / "audit.csv")}
     left = [request for place, request in enumerate(requests()) if place not in there]
     if not left:

@@ -1,8 +1,8 @@
-"""Releases as papers and programs have them where they are wrong, and what the audit says of them.
+"""Releases as papers and programs get them wrong, and the audit's verdict on each.
 
     python -m studies.audit_misprints              # writes studies/results/audit_misprints.csv, takes a minute
 
-NOT PRIVATE: the noise here is simulated, has a seed, and is of the wrong size on purpose. Nothing of it may be used on data. The
+NOT PRIVATE: the noise here is simulated, has a seed, and is of the wrong size on purpose. Do not use it on data. The
 errors are described in docs/errata.md. The tests also audit each release with the noise that it needs.
 """
 
@@ -31,7 +31,7 @@ Array = npt.NDArray[np.float64]
 OUTPUT = Path("studies/results/audit_misprints.csv")
 DELTA = 1e-5
 PARTS = 100
-"""M of the papers that split a table."""
+"""M in the papers that split a table."""
 ROWS = 1000
 EPSILONS = (0.1, 1.0, 4.0)
 
@@ -44,10 +44,10 @@ class Variant:
         source: where it is printed.
         what: what is wrong with it.
         released: the claim.
-        change: by how much one unit can move the numbers that are released.
-        size: of the noise as printed: a standard deviation, or a scale if there is no delta.
-        too_little: whether that is less than needed, so that the audit must flag it.
-        moved: how far a group of units moves the numbers, if not by as much each.
+        change: how far one unit can move the released numbers.
+        size: the noise as printed: a standard deviation, or a scale if there is no delta.
+        too_little: True if that is less than needed, so that the audit must flag it.
+        moved: how far a group of units moves the numbers, if units differ.
     """
 
     source: str
@@ -60,7 +60,7 @@ class Variant:
 
     @property
     def promised(self) -> float:
-        """The distance of neighbours in units of the noise, if there were as much as needed."""
+        """The distance of neighbours in units of the noise that would be needed."""
         claim = self.released
         return 1 / analytic_gaussian_sigma(claim.epsilon, claim.delta, 1.0) if claim.delta else claim.epsilon
 
@@ -69,7 +69,7 @@ class Variant:
         return float(np.linalg.norm(self.change, 2 if self.released.delta else 1)) / self.promised
 
     def subject(self, random: np.random.Generator, size: float) -> Subject:
-        """Two tables whose noise, of this size, is drawn by a generator with a seed."""
+        """Two tables with noise of this size from a seeded generator."""
         law = Gaussian() if self.released.delta else Laplace()
         if self.released.delta:
             weights = self.change / np.linalg.norm(self.change) / self.needed
@@ -128,9 +128,9 @@ def _replaced_row() -> Array:
 
 
 def other_library(random: np.random.Generator) -> Subject | None:
-    """diffprivlib's LinearRegression with bounds that begin at zero: its noise for the squares of x is then zero.
+    """diffprivlib's LinearRegression with bounds that begin at zero, which gives the squares of x no noise.
 
-    Without an intercept, two rows, y = 0: what is released is noise divided by the exact sum of the squares.
+    Without an intercept, two rows, y = 0: the release is noise divided by the exact sum of the squares.
     """
     try:
         with warnings.catch_warnings():
@@ -159,7 +159,7 @@ def line(source: str, what: str, subject: Subject, drawn: Drawn, level: float, t
 
 
 def run(draws: int, *, seed: int = 8, confidence: float = 0.99, controls: bool = False, library: bool = True) -> list[Line]:
-    """All variants as printed, or (controls) each with the noise that it needs."""
+    """All variants as printed, or (controls) with the noise that each needs."""
     random = np.random.default_rng(seed)
     every = list(variants())
     level = (1 - confidence) / (len(every) + 1)
@@ -176,7 +176,7 @@ def run(draws: int, *, seed: int = 8, confidence: float = 0.99, controls: bool =
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Misprinted mechanisms, and what the audit says of them.")
+    parser = argparse.ArgumentParser(description="Misprinted mechanisms, and the audit's verdict on them.")
     parser.add_argument("--draws", type=int, default=20_000)
     parser.add_argument("--output", type=Path, default=OUTPUT)
     arguments = parser.parse_args()

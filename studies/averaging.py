@@ -68,7 +68,7 @@ class Cell:
 
 
 def entry_noise(epsilon: float, average: int) -> EntryNoise:
-    """What a release of two predictors and a response adds."""
+    """The noise of a release of two predictors and a response."""
     schema = Schema.from_dict({"adjacency": "replace-one", "unit": "row",
                                "columns": {name: {"bounds": [-1, 1]} for name in ("x1", "x2", "y")}})
     return EntryNoise("gaussian", *plan_gram(Basis.of(schema), epsilon, DELTA, average=average).entry_sd())
@@ -91,7 +91,7 @@ def averaged_gram(rows: Array, average: int) -> Array:
 
 
 def simulated(cell: Cell) -> list[list[AveragedPart]]:
-    """The parts of every replicate: the same tables for every method and size of groups."""
+    """The parts of every replicate: the same tables for every method and group size."""
     seed = zlib.crc32(repr((cell.predictors, cell.epsilon, cell.holders)).encode())
     rng, noise_rng = np.random.default_rng(seed), np.random.default_rng([seed, cell.average])
     noise, rows = entry_noise(cell.epsilon, cell.average), ROWS // cell.holders

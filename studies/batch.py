@@ -1,7 +1,7 @@
-"""Many models of a study at once, by the product's own vectorised sampler.
+"""Many models of a study at once, by the library's own vectorised sampler.
 
-A model is anything with ``log_density``, ``data`` and ``start()``. Models of the same kind are sampled side by side; those of
-normal predictors (an eigendecomposition in every gradient) one after the other by NUTS.
+A model is anything with ``log_density``, ``data`` and ``start()``. Models of the same kind are sampled together, except those of
+normal predictors (an eigendecomposition in every gradient), which NUTS samples one after the other.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def sample_batch(models: Sequence[Any], *, seed: int, draws: int = 1000, warmup:
 
 
 def _kind(model: Any) -> tuple[Any, ...]:
-    """Models with the same one have arrays of the same shapes, which can be stacked."""
+    """A key: models with the same key have arrays of the same shapes, which can be stacked."""
     return type(model), *((name, np.shape(value)) for name, value in sorted(model.data.items()))
 
 

@@ -1,8 +1,8 @@
-"""Synthetic yes-or-no rows: coverage of nominal 95 % intervals, noise-aware and naive, beside a release of the same epsilon.
+"""Synthetic yes-or-no rows: coverage of nominal 95 % intervals, noise-aware and naive, and from a release of the same epsilon.
 
     python -m studies.binary_coverage [--replicates 1000]       # prints the table of docs/synthetic.md: some minutes
 
-Every replicate draws a proportion from Beta(2, 6), which the posterior is told, then the table, then its synthetic rows.
+Every replicate draws a proportion from Beta(2, 6), the posterior's own prior, then the table, then its synthetic rows.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ GRID = ((1000, 1000, 1, 1.0), (1000, 200, 1, 1.0), (1000, 50, 1, 1.0), (1000, 50
 
 
 def simulated(rows: int, synthetic: int, copies: int, epsilon: float, seed: int) -> tuple[float, Release]:
-    """A proportion, and synthetic rows of a table with it; their randomness comes from a seed: for studies only."""
+    """A proportion, and synthetic rows of a table with it, drawn with a seed: for studies only."""
     rng = np.random.default_rng(seed)
     p = float(rng.beta(*PRIOR))
     ones = int(rng.binomial(rows, p))

@@ -1,8 +1,8 @@
-"""How good are private bounds? Rows left outside and width, on columns whose distribution is known.
+"""How good are private bounds? Rows outside them and their width, on columns with a known distribution.
 
     python -m studies.bounds_accuracy [--replicates 30]     # prints the table of docs/bounds.md: some minutes
 
-Every replicate has new rows and a new draw. The number of rows is public (replace-one), and both bounds are asked for.
+Every replicate has new rows and a new draw. The number of rows is public (replace-one), and both bounds are requested.
 """
 
 from __future__ import annotations

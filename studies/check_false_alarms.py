@@ -1,4 +1,4 @@
-"""The predictive check: how often it speaks where the model holds, and how often where it does not.
+"""The predictive check: how often it raises an alarm where the model holds, and where it does not.
 
     python -m studies.check_false_alarms [--replicates 400]    # writes studies/results/check.csv
     python -m studies.check_false_alarms --table               # the table of the documentation, from that file
@@ -39,7 +39,7 @@ from studies.workers import add_options, read, run_cells
 Array = npt.NDArray[np.float64]
 
 ALIKE = "none, alike"
-"""Nothing is wrong, and x has the same mean everywhere."""
+"""The model holds, and x has the same mean everywhere."""
 MISFITS = {"none": "", "slope": "one slope", "spread": "one sigma", "curve": "x²", "left out": "z"}
 SETTINGS: list[tuple[int, int, float, str, str]] = [
     (3, 10_000, 1.0, "replace-one", "gaussian"),
@@ -57,7 +57,7 @@ OUTPUT = Path("studies/results/check.csv")
 
 @dataclass(frozen=True)
 class Cell:
-    """So many holders of so many rows each, and what is wrong with the model."""
+    """The numbers of holders and of rows each, and what is wrong with the model."""
 
     holders: int
     rows: int
@@ -85,7 +85,7 @@ def scaled_rows(cell: Cell, holder: int, rng: np.random.Generator) -> Array:
 
 
 def releases(cell: Cell) -> list[nw.Release]:
-    """One for each replicate, with the noise that the library would add."""
+    """One release per replicate, with the noise that the library would add."""
     schema = Schema.from_dict({"adjacency": cell.adjacency, "columns": {name: {"bounds": [-1, 1]} for name in ("x", "z", "y")}})
     delta = DELTA if cell.mechanism == "gaussian" else None
     mechanism = plan_gram(Basis.of(schema), cell.epsilon, delta)
@@ -126,7 +126,7 @@ def cells(replicates: int) -> list[Cell]:
 
 
 def printed(lines: Sequence[dict[str, str]]) -> str:
-    """Per setting the shares of p-values below 0.05 where the model holds, and of replicates in which anything is named."""
+    """For each setting, the share of p-values below 0.05 where the model holds, and of replicates in which anything is named."""
     names = ("holders", "rows", "epsilon", "adjacency", "mechanism")
     by_setting: dict[tuple[str, ...], dict[str, dict[str, str]]] = {}
     for line in lines:

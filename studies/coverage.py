@@ -5,7 +5,7 @@
     python -m studies.coverage --again FIRST.csv … --seed 3 --replicates 500
                                                    # measure anew what the first run found overconfident
 
-Each cell draws new tables and new noise for every replicate. Written: one line per cell with the coverage of the
+Each cell draws new tables and new noise for every replicate. The output has one line per cell: the coverage of the
 coefficients (all of them, intercept included), the lowest coverage of any one of them, that of sigma, and the median width
 of the slopes' intervals relative to the non-private ones.
 """
@@ -57,7 +57,7 @@ def settings(grid: dict[str, list[Any]]) -> list[Setting]:
 
 
 def default_prior(d: int) -> tuple[Coordinates, ResolvedPrior]:
-    """What ``fit`` would use for y on d predictors that are all declared with bounds [−1, 1]."""
+    """What ``fit`` would use for y on d predictors, all declared with bounds [−1, 1]."""
     size = d + 2
     coordinates = Coordinates.from_arrays(np.eye(size)[:, : d + 1], np.eye(size)[-1], 1.0)
     prior = ResolvedPrior(np.eye(d + 1), np.zeros(d + 1), np.full(d + 1, COEFFICIENT_SCALE), SIGMA_SCALE)
@@ -65,8 +65,8 @@ def default_prior(d: int) -> tuple[Coordinates, ResolvedPrior]:
 
 
 def simulated_models(setting: Setting, replicates: int, seed: int) -> tuple[list[ConditionalModel | LatentModel], Array]:
-    """One model for each replicate, and the standard errors that the exact matrix would give."""
-    # A seed from the setting itself, so that a cell's result does not depend on which other cells are run.
+    """One model per replicate, and the standard errors that the exact matrix would give."""
+    # A seed from the setting itself, so that a cell's result does not depend on which other cells run.
     own_seed = zlib.crc32(repr((setting, seed)).encode())
     exact = exact_matrices(own_seed, setting, replicates)
     rng = np.random.default_rng(own_seed)
@@ -74,7 +74,7 @@ def simulated_models(setting: Setting, replicates: int, seed: int) -> tuple[list
     coordinates, prior = default_prior(setting.d)
     models, errors = [], []
     for matrix in exact:
-        share = matrix / setting.holders  # holders whose tables are alike: only their sum matters to the fit
+        share = matrix / setting.holders  # holders with equal tables: only their sum matters to the fit
         rows = None if noise.corner else setting.rows // setting.holders
         parts = [SimulatedPart(share + simulated_noise(rng, noise, len(share)), rows, noise) for _ in range(setting.holders)]
         models.append(default_model(parts, coordinates, prior))
@@ -118,12 +118,12 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--d", type=int, nargs="*", help="only these numbers of predictors")
     parser.add_argument("--mechanism", nargs="*", help="only these mechanisms")
-    parser.add_argument("--again", type=Path, nargs="*", help="only the settings that these files find overconfident")
+    parser.add_argument("--again", type=Path, nargs="*", help="only the settings that are overconfident in these files")
     parser.add_argument("--output", type=Path, default=Path("coverage.csv"))
     arguments = parser.parse_args()
     grid = QUICK if arguments.quick else GRID
     grid = grid | {key: value for key in ("d", "mechanism") if (value := getattr(arguments, key))}
-    # Many tables are longest to simulate: they go first, so that no process is left alone with one at the end.
+    # Cells with many rows take longest to simulate. They go first, so that none is left running alone at the end.
     chosen = settings(grid) if arguments.again is None else suspicious(arguments.again)
     cells = sorted(chosen, key=lambda cell: -cell.rows * cell.d)
     work = partial(run_cell, replicates=arguments.replicates, seed=arguments.seed, draws=arguments.draws)
@@ -157,7 +157,7 @@ def suspicious(files: list[Path]) -> list[Setting]:
 
 
 def print_summary(results: list[dict[str, Any]]) -> None:
-    """How many cells are calibrated, conservative, overconfident."""
+    """The numbers of calibrated, conservative and overconfident cells."""
     narrow = [cell for cell in results if overconfident(cell)]
     wide = [cell for cell in results if cell["coverage"] > 0.97]
     print(f"{len(results)} cells: {len(results) - len(wide) - len(narrow)} within 93-97 %, {len(wide)} wider, "

@@ -2,19 +2,20 @@
 
     python -m studies.doctor_visits DIRECTORY [--quick] [--only four all ...]      # it holds DoctorVisits.csv.gz
 
-Private posteriors at ε = 1, δ = 1e-6 (one row replaced), from a ``gram`` and a ``moments`` release, beside the posterior of the
-rows themselves with the same prior. Releases are simulated with a seeded generator (``studies.tables`` says why).
+Private posteriors at ε = 1, δ = 1e-6 (one row replaced), from a ``gram`` and a ``moments`` release, compared with the
+posterior of the rows themselves with the same prior. Releases are simulated with a seeded generator (``studies.tables`` says
+why).
 
 The bounds follow from the questionnaire, not from the rows: visits in the past two weeks, of which more than 10 count as 10 (the
 model knows that); age in hundreds of years, in groups of which the first is 0.19 and the last 0.72; income in tens of thousands
 of dollars, 1.5 or more in one group; illnesses in two weeks, 5 or more in one; days of reduced activity in two weeks; a score
 of 12 questions on health. All other columns are yes or no.
 
-Days of reduced activity are mostly 0. What that does to a model which takes numbers for normal is tested by replacing them with
+Days of reduced activity are mostly 0. To test the effect on a model that assumes normal numbers, they are replaced with
 "any or none", once declared as a number 0 or 1 and once as a category: the same column of the release, the same noise.
 
 An effect is clear without privacy if the interval of the rows' own posterior, made wider by the root of the overdispersion,
-does not hold zero. Of these the private posterior should recover the sign, or say that it does not know it.
+does not hold zero. For these the private posterior should recover the sign, or show that it does not know it.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ FORMULAS: Final = {"four": ("gender", "age", "illness", "reduced"),
                    "any_category": ("gender", "age", "illness", "any_level"),
                    "all": ("gender", "age", "income", "illness", "reduced", "health", "private", "freepoor", "freerepat",
                            "nchronic", "lchronic")}
-"""What the holder releases, and what is fitted: a release of fewer columns has less noise."""
+"""The columns that the holder releases and that are fitted: fewer columns have less noise."""
 STATISTICS: Final = ("gram", "moments")
 REPEATS: Final = {"four": 10, "any_number": 10, "any_category": 10, "all": 4}
 """Releases of each kind. Eleven predictors, of which six are categories in 64 cells, take twenty times as long as four."""
@@ -72,7 +73,7 @@ class Problem:
     exact: Reference
     dispersion: float
     units: Array
-    """Standard deviations of the predictors (1 for the intercept): to show all effects on one scale."""
+    """Standard deviations of the predictors (1 for the intercept), to show all effects on one scale."""
 
     @classmethod
     def of(cls, table: pd.DataFrame, names: Sequence[str], proposals: int = 20_000) -> Problem:
@@ -104,7 +105,7 @@ class Problem:
 
 
 def verdict(low: float, high: float, exact: float) -> str:
-    """Whether an interval has the sign of the rows' own estimate, the other one, or holds zero."""
+    """Return if an interval has the sign of the rows' own estimate, the other sign, or holds zero."""
     if low <= 0 <= high:
         return "holds zero"
     return "right sign" if (low > 0) == (exact > 0) else "wrong sign"
@@ -122,7 +123,7 @@ def rows_posterior(features: Array, y: Array, proposals: int) -> Reference:
 
 
 def file_of(name: str) -> str:
-    """Where the results of a formula are."""
+    """The file with the results of a formula."""
     return f"visits_{name}.csv"
 
 
@@ -134,7 +135,7 @@ def read_table(directory: Path) -> pd.DataFrame:
 
 
 def run(directory: Path, name: str, repeats: int, draws: int, proposals: int = 20_000) -> list[Line]:
-    """So many releases of each kind for the formula of this name."""
+    """``repeats`` releases of each kind for the formula of this name."""
     table = read_table(directory)
     problem = Problem.of(table, FORMULAS[name], proposals)
     lines: list[Line] = []

@@ -5,8 +5,8 @@ Stochastic gradient Langevin dynamics (Welling and Teh 2011) on clipped gradient
 
     θ ← θ − (rate / b) (Σ clipped gradients + C · multiplier · N(0, I)) − (rate / N) ∇(−log prior).
 
-The step is that of the *mean* gradient, for which Langevin dynamics needs noise of variance 2 · rate / N. If the noise for
-privacy is less, it is made as large as that; if it is more, as in all settings of the paper, the draws are wider than the
+The step is that of the *mean* gradient, for which Langevin dynamics needs noise of variance 2 · rate / N. If the privacy noise
+is smaller, it is raised to that. If it is larger, as in all settings of the paper, the draws are wider than the
 posterior, and nothing corrects for it. The paper does not print its update; with the sum of gradients in place of the mean its
 learning rates (0.1 and 0.01) would make steps of hundreds in length.
 
@@ -31,7 +31,7 @@ Array = npt.NDArray[np.float64]
 STEPS: Final = 10_000
 BURN_IN: Final = 6_000
 INTERVAL: Final = 1e-5
-"""Of the grid of privacy losses. A tenth of it changes the multipliers of the paper's settings by less than 0.01 %."""
+"""The step of the grid of privacy losses. A tenth of it changes the multipliers of the paper's settings by less than 0.01 %."""
 
 
 def batch_size(rows: int) -> int:
@@ -52,7 +52,7 @@ def noise_multiplier(batch: int, rows: int, epsilon: float, delta: float, steps:
     """
     from scipy.optimize import brentq
 
-    # Many steps with a little of a row in each are nearly one Gaussian mechanism with b/N of the row in every step.
+    # Many steps with a small part of a row in each are nearly one Gaussian mechanism with b/N of the row in every step.
     guess = 2.0 * batch / rows * math.sqrt(steps) * analytic_gaussian_sigma(epsilon, delta, 1.0)
 
     def excess(multiplier: float) -> float:

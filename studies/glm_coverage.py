@@ -6,10 +6,10 @@
 
 Three correlated normal features with bounds ±4 and an intercept; every replicate has a new table and new noise, seeded, of the
 scale that a release would have. Truths are fixed (‖θ‖, in standard deviations of the predictors) or drawn from the prior, for
-every replicate anew: where a release says little, an interval is mostly the prior's, and only so has its coverage to be 95 %.
+every replicate anew. Where a release says little, an interval is mostly the prior's, and only then must its coverage be 95 %.
 
 ``--only priors`` measures other widths of the prior, and ``--only scaled`` whether the normal approximation matters: tables
-that are longer by a factor, with noise larger by the same factor. Written: one line for each cell and coefficient, and for ‖θ‖.
+that are longer by a factor, with noise larger by the same factor. The output has a line per cell and coefficient, and for ‖θ‖.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ RESULTS = Path("studies/results/glm")
 
 @dataclass(frozen=True)
 class Cell:
-    """One setting; ``longer``: rows and noise are both so many times larger."""
+    """One setting; ``longer``: the factor by which both rows and noise are larger."""
 
     rows: int
     epsilon: float
@@ -58,7 +58,7 @@ CELLS = {"grid": GRID, "scaled": SCALED, "quick": (Cell(10_000, 1.0),)}
 
 @dataclass(frozen=True)
 class Job:
-    """Cells that are sampled together: they share a compiled program."""
+    """Cells that are sampled together and share a compiled program."""
 
     family: str
     truth: str
@@ -115,7 +115,7 @@ def run_job(job: Job, replicates: int, seed: int, draws: int) -> list[dict[str, 
 
 
 def with_norm(study: Study, coefficients: Array) -> Array:
-    """‖θ‖ as one more quantity."""
+    """Add ‖θ‖ as a quantity."""
     effects = coefficients[..., 1:] * study.deviations[1:]
     return np.concatenate([coefficients, np.linalg.norm(effects, axis=-1, keepdims=True)], axis=-1)
 

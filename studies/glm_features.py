@@ -4,8 +4,8 @@
     python -m studies.glm_features --world rare --replicates 20 --output quick.csv
 
 A release holds the features' first two moments; a generalised linear model needs more of their distribution, and the fit assumes
-the least informative one. Declared categories are taken as such (model ``cells``, the default); ``normal`` takes every column for
-a number with a normal distribution, as Kulkarni et al. (2021) do. Both are fitted to the same simulated releases.
+the least informative one. Declared categories are treated as such (model ``cells``, the default); ``normal`` treats every column
+as a number with a normal distribution, as Kulkarni et al. (2021) do. Both are fitted to the same simulated releases.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ GRID = tuple(Cell(rows, epsilon) for rows in (10_000, 100_000) for epsilon in (1
 
 @dataclass(frozen=True)
 class Job:
-    """Cells that are sampled together: they share a compiled program."""
+    """Cells that are sampled together and share a compiled program."""
 
     family: str
     world: str
@@ -46,7 +46,7 @@ def has_categories(world: str) -> bool:
 
 
 def jobs(worlds: list[str] | None) -> list[Job]:
-    """Those with most cells and columns first: they take longest."""
+    """The tables with most cells and columns first: they take longest."""
     chosen = [world for world in reversed(WORLDS) if world in (worlds or WORLDS) and world != "independent"]
     chosen.sort(key=lambda world: world != "mixed")
     return [Job(family, world, model) for family in ("poisson", "logistic") for world in chosen

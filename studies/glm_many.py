@@ -1,4 +1,4 @@
-"""Many fits of generalised linear models at once, by the product's own sampler, and how well they find known truths."""
+"""Many fits of generalised linear models at once, by the library's own sampler, and how well they find known truths."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from studies.many import stacked
 Array = npt.NDArray[np.float64]
 
 STEPS = (8, 24)
-"""Of a trajectory: the posteriors are skewed, and the product's shorter trajectories would need more draws."""
+"""The steps of a trajectory. The posteriors are skewed, and the library's shorter trajectories would need more draws."""
 CHAINS = 2
 MEMORY = 1_500_000_000
-"""Bytes for one such array of all models side by side."""
+"""Bytes for one such array of all models together."""
 UNSETTLED = 1.05
 """A replicate whose R-hat exceeds this for any coefficient is counted as unsettled."""
 
@@ -60,7 +60,7 @@ def sample_many(models: Sequence[GlmModel], *, draws: int, seed: int, warmup: in
 
 
 def room(model: GlmModel) -> int:
-    """How many models fit side by side: their curvature takes an array of parameters × cells × nodes (× counts) for each."""
+    """The number of models that fit into memory: their curvature takes parameters × cells × nodes (× counts) numbers for each."""
     one = len(model.start()[0]) * len(model.layout.cells) * len(NODES) * len(model.data.get("counts", [0]))
     return max(1, MEMORY // (8 * one))
 
@@ -89,7 +89,7 @@ def r_hat(draws: Array) -> Array:
 
 
 def measures(draws: Array, truth: Array, prior_sd: Array) -> list[dict[str, float]]:
-    """For each term: how often its 95 % interval holds the truth, with the Monte Carlo error, bias, error, width, information.
+    """Coverage of each term's 95 % interval with its Monte Carlo error, bias, error, width and information.
 
     ``truth``: (fits, terms). ``information``: the median posterior standard deviation in units of the prior's, 1 where the
     release says nothing.

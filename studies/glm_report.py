@@ -2,8 +2,8 @@
 
     python -m studies.glm_report [--results studies/results/glm] [-o docs/glm-calibration.md]
 
-The words of the page are in ``studies/glm_calibration_page.md``; a line ``{{name}}`` there stands for what the function of that
-name makes from the files of results. The figure goes into the folder ``images`` beside the page.
+The text is in ``studies/glm_calibration_page.md``, where a line ``{{name}}`` is replaced by the output of the function of that
+name. The figure goes into the folder ``images`` next to the page.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ FIGURE = "glm-coverage.png"
 
 
 class Cell:
-    """The lines of one setting: those of its coefficients, and that of ‖θ‖."""
+    """The lines of one setting: of its coefficients and of ‖θ‖."""
 
     def __init__(self, lines: Sequence[Line]) -> None:
         self.coefficients = [line for line in lines if line["term"] != "norm"]
@@ -90,7 +90,7 @@ def headline(results: Path) -> list[str]:
         low = [cell for cell in clear if cell.coverage < LOW]
         wide = len(clear) - within - len(low)
         result.append(f"- With {words}: {len(chosen)} settings, {len(clear)} of which say something about the coefficients (the "
-                      f"others are marked †). Of these {within} cover within 93–97 %, {wide} more than that, {len(low)} less"
+                      f"others are marked †). Of these, {within} cover within 93–97 %, {wide} more and {len(low)} less"
                       f"{'' if not low else ': ' + '; '.join(map(place, low))}.")
     return result
 
@@ -103,9 +103,9 @@ def place(cell: Cell) -> str:
 def replicates(results: Path) -> list[str]:
     found = cells(results, "coverage.csv")
     count = int(found[0]["replicates"])
-    return [f"{count} replicates a cell: the Monte Carlo error of one coefficient's coverage is "
-            f"{100 * np.sqrt(0.95 * 0.05 / count):.1f} points at 95 %. Entries: mean over the intercept and the three slopes, in "
-            "brackets the lowest of the four."]
+    return [f"Each cell has {count} replicates, so the Monte Carlo error of one coefficient's coverage is "
+            f"{100 * np.sqrt(0.95 * 0.05 / count):.1f} points at 95 %. Entries are means over the intercept and the three "
+            "slopes, in brackets the lowest of the four."]
 
 
 def coverage_tables(results: Path) -> list[str]:
@@ -121,7 +121,7 @@ def coverage_tables(results: Path) -> list[str]:
 
 
 def little(results: Path) -> list[str]:
-    """Both numbers, where a release says little."""
+    """Coverage with fixed truths and with truths from the prior, where a release says little."""
     found = cells(results, "coverage.csv")
     body = []
     settings = [(cell["family"], cell["rows"], cell["epsilon"]) for cell in found if cell.says_little]
@@ -186,7 +186,7 @@ def scaled(results: Path) -> list[str]:
 
 
 def cut_off(results: Path) -> list[str]:
-    """How many counts exceed the declared maximum, from a simulated table."""
+    """The share of counts above the declared maximum, from a simulated table."""
     study, rng = Study.of("normal", "poisson"), np.random.default_rng(0)
     columns = study.world.draw(rng, 200_000)
     body = []
@@ -248,7 +248,7 @@ def block_weights(results: Path) -> list[str]:
 
 
 def coverage_figure(results: Path, path: Path) -> None:
-    """Coverage against how much a cell says."""
+    """Draw coverage against how much a cell says."""
     figure = Figure(figsize=(9.5, 3.9), layout="constrained")
     axes = figure.subplots(1, 2, sharey=True)
     for family, axis in zip(FAMILIES, axes, strict=True):

@@ -1,7 +1,7 @@
 """Made-up tables for the studies of generalised linear models, and simulated releases of them.
 
-The noise is drawn from a seeded generator with the scale that the product would use: good for studies, and for nothing else. A
-release that protects anybody is made by ``noisewise.release``, whose noise cannot be seeded.
+The noise comes from a seeded generator with the scale that the library would use, for studies only. A release that protects
+anybody is made by ``noisewise.release``, whose noise cannot be seeded.
 
 Features are correlated through a normal copula (0.4 between neighbours). Coefficients are set as effects of one standard
 deviation of a term, so that ‖θ‖ means the same whatever the features look like.
@@ -42,7 +42,7 @@ PATTERN = (1.0, -0.7, 0.4, 0.8, -0.5, 0.6, -0.9, 0.3)
 
 @dataclass(frozen=True)
 class Kind:
-    """One kind of feature: what the holder declares, and its values from standard normal ones."""
+    """One kind of feature: the holder's declaration, and its values from standard normal ones."""
 
     declared: dict[str, Any]
     values: Callable[[Array], Array]
@@ -76,7 +76,7 @@ class World:
     features: tuple[str, ...]
     products: str | None = None
     correlation: float = 0.4
-    """Between neighbours, of the normal variables that the features are made from."""
+    """The correlation between neighbours of the normal variables that the features are made from."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -145,7 +145,7 @@ class Study:
         return found
 
     def coefficients(self, effects: Array) -> Array:
-        """In the user's units, from the linear predictor's mean and effects of one standard deviation."""
+        """Coefficients in the user's units, from the linear predictor's mean and effects of one standard deviation."""
         slopes = effects[..., 1:] / self.deviations[1:]
         return np.concatenate([effects[..., :1] - (slopes @ self.means[1:])[..., None], slopes], axis=-1)
 
@@ -165,14 +165,14 @@ class Study:
         return table.T @ table
 
     def response(self, rng: np.random.Generator, eta: Array) -> Array:
-        """As it is recorded: −1 or 1; a count cut off at its maximum, scaled to [−1, 1]."""
+        """The response as recorded: −1 or 1, or a count cut off at its maximum and scaled to [−1, 1]."""
         if self.family == "logistic":
             return np.where(rng.random(len(eta)) * (1.0 + np.exp(-np.clip(eta, -700.0, 700.0))) < 1.0, 1.0, -1.0)
         half = LARGEST_COUNT / 2
         return np.minimum(rng.poisson(np.exp(np.minimum(eta, 20.0))), LARGEST_COUNT) / half - 1.0
 
     def release(self, matrix: Array, rows: int, noise: EntryNoise) -> Any:
-        """What a fit needs of a release: simulated, not one that could be given away."""
+        """The part of a release that a fit needs, simulated: not to be given away."""
         return SimpleNamespace(kind=Gram(), schema=self.design.basis.schema, basis=self.design.basis, clipped_norm=None,
                                contributions=(SimulatedPart(matrix, rows, noise),))
 
@@ -194,7 +194,7 @@ def scaled_noise(noise: EntryNoise, factor: float) -> EntryNoise:
 
 
 def everything_normal(model: GlmModel, design: Design) -> GlmModel:
-    """The same model with all columns taken for numbers with a normal distribution."""
+    """The same model with all columns treated as numbers with a normal distribution."""
     layout = Layout.of(design.basis, sorted(model.layout.order), cells=False)
     place = [model.layout.order.index(index) for index in layout.order]
     data = {**model.data, **layout.data()}

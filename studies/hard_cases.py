@@ -1,4 +1,4 @@
-"""The default where it is expected to be weak: coverage and width of its 95 % intervals in deliberately hard cases.
+"""Coverage and width of the default's 95 % intervals in deliberately hard cases.
 
     python -m studies.hard_cases [--kinds "rare level" …] [--most 1000]   # writes studies/results/hard_cases.csv
     python -m studies.hard_cases --table                                       # the table of the documentation, from that file
@@ -12,9 +12,9 @@ Kinds of tables (`KINDS` draws them):
 - ``very noisy, d = 5``: five ordinary predictors.
 - ``different predictors``: each holder's predictors have another distribution.
 
-Where the response is clipped, what a release can be about is the least-squares line of the clipped population (from ten million
-rows), which need not be the line that the rows were drawn from: coverage of both is counted. Beside it stands what ordinary
-intervals from the confidential rows would cover. A relative width is the median over the slopes and replicates.
+Where the response is clipped, a release can only show the least-squares line of the clipped population (from ten million
+rows), which need not be the line that the rows were drawn from. Coverage of both is counted, and that of ordinary
+intervals from the confidential rows. A relative width is the median over the slopes and replicates.
 """
 
 from __future__ import annotations
@@ -211,7 +211,7 @@ HEAD = ("case", "holders × rows", "ε", "coverage", "lowest", "of the projectio
 
 
 def printed(lines: Sequence[dict[str, str]]) -> str:
-    """In the order of the kinds, however the lines came."""
+    """The lines in the order of the kinds."""
     body = []
     for line in sorted(lines, key=lambda line: (list(KINDS).index(line["kind"]), -float(line["share"]))):
         share, epsilon, last = (float(line[name]) for name in ("share", "epsilon", "last_epsilon"))

@@ -6,8 +6,8 @@
 Truth from the prior: the number of active predictors is uniform on 0…p, g is Zellner and Siow's, the coefficients are
 N(0, g σ² S⁻¹); the response is scaled to a standard deviation of a quarter of its half range. Robustness: `mixed` predictors
 (binary, skewed, nearly normal), and coefficients of `paper` 004, N(0, 0.13²) on three predictors with a signal-to-noise ratio of
-0.5, which is not what the prior expects. 50,000 rows, replace-one, δ = exp(−10), a released constant. Results are added up over
-replicates in parts of 50, so that a second call with more replicates does only what is missing.
+0.5, which the prior does not expect. 50,000 rows, replace-one, δ = exp(−10), a released constant. Results are summed over
+replicates in parts of 50, so a second call with more replicates does only what is missing.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ MECHANISMS: Final = ("gaussian", "laplace", "wishart")
 METHODS: Final = ("oracle", "noise-aware", *PLUG_INS)
 PRIOR: Final = "zellner-siow"
 SURELY: Final = 1e-6
-"""A probability of 0 or 1 is taken as this far away from it in the logarithmic score."""
+"""The logarithmic score moves a probability of 0 or 1 away from it by this much."""
 DRAWS, BAND_DRAWS = 1000, 100
 BANDS_IN: Final = 20
 """Replicates of a part in which the bands are measured."""
@@ -143,7 +143,7 @@ def run_cell(cell: Cell, replicates: int = PART, rows: int = ROWS, bands: int = 
 
 
 def inside(draws: Array, truth: Array, slack: float = 0.0) -> npt.NDArray[np.bool_]:
-    """Whether the 95 % interval holds the truth. ``slack``: two probabilities that print alike are alike."""
+    """True if the 95 % interval holds the truth. ``slack``: probabilities that print the same count as equal."""
     low, high = np.quantile(draws, [0.025, 0.975], axis=0)
     return np.asarray((truth >= low - slack) & (truth <= high + slack))
 
@@ -166,7 +166,7 @@ def score_lines(method: str, said: Array, truth: npt.NDArray[np.bool_]) -> list[
 
 
 def cells(replicates: int) -> list[Cell]:
-    """Part by part, so that a call that is interrupted has something of everything."""
+    """Part by part, so that an interrupted call has some results of every setting."""
     main = [(p, "normal", "prior", mechanism, epsilon)
             for p, mechanism, epsilon in itertools.product((5, 9), MECHANISMS, EPSILONS)]
     hard = [(5, features, truth, mechanism, epsilon) for (features, truth), mechanism, epsilon in itertools.product(
@@ -185,7 +185,7 @@ class Reliability:
 
 
 def reliability(lines: Sequence[Line]) -> list[Reliability | None]:
-    """Of lines of one method, added up."""
+    """The reliability table of one method's lines, summed."""
     result: list[Reliability | None] = []
     for k in range(len(BINS) - 1):
         count, seen, said, squares = (sum(float(line[name] or 0) for line in lines if line["measure"] == f"bin {k}")
@@ -195,7 +195,7 @@ def reliability(lines: Sequence[Line]) -> list[Reliability | None]:
 
 
 def expected_calibration_error(rows: Sequence[Reliability | None]) -> tuple[float, float, float]:
-    """Mean absolute difference of said and observed over the bins, its standard error, and what chance alone would make of it."""
+    """Mean absolute difference of said and observed over the bins, its standard error, and its expectation by chance alone."""
     there = [row for row in rows if row is not None]
     total = sum(row.count for row in there)
     found = sum(row.count * abs(row.observed - row.said) for row in there) / total

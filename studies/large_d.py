@@ -5,7 +5,7 @@
 Normal predictors (sd 0.3 of their half width, neighbours correlated by 0.4), coefficients of equal size and alternating sign: by
 the correlation they lie where the predictors vary least, which is the hardest direction. ε = 1, δ = 1e-6, replace-one. The noise
 is given as the largest eigenvalue of the matrix of noise (about s√(2d)) over the smallest one of the predictors' own matrix; the
-number of rows follows from it. Matrices of so many rows are drawn from their distribution (Bartlett), not summed up. One line per
+number of rows follows from it. Matrices of this many rows are drawn from their distribution (Bartlett), not summed. One line per
 setting: coverage of the coefficients and its standard error over replicates, coverage of sigma, the mean and standard deviation
 of sigma's error in posterior standard deviations, and the median width of the slopes' intervals relative to those without
 privacy. ``--jointly`` keeps the covariance between the two parts of h, as is done for few predictors.
@@ -84,7 +84,7 @@ def run_setting(d: int, noise: float, replicates: int, seed: int, draws: int) ->
     """One line of the table."""
     made = [wide_release(d, noise, 1000 * seed + index) for index in range(replicates)]
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", NoisewiseWarning)  # that much noise is doubtful is what is being measured
+        warnings.simplefilter("ignore", NoisewiseWarning)  # the warning about much noise: that is what is measured
         fits = noisewise.fit_many(FORMULA, [release for release, _ in made], chains=1, draws=draws, seed=seed, run=QUIET)
     samples = np.stack([fit.samples[0] for fit in fits])
     low, high = np.quantile(samples, [0.025, 0.975], axis=1)

@@ -2,9 +2,9 @@
 
     python -m studies.ledger_faults --kills 200 --attempts 1000
 
-A process makes releases one after the other, each charged to one ledger, and writes down the digest of every release that it
-was handed. It is killed at a random moment (SIGKILL), again and again. What must hold each time: the ledger is intact, every
-release that was handed out is in it, and what it says is spent is at least the sum of what was handed out and never above the
+A process makes releases one after the other, each charged to one ledger, and records the digest of every release that it
+gets. It is killed at a random moment (SIGKILL), again and again. Each time the ledger must be intact and contain every release
+that was handed out, and the amount it records as spent must be at least the sum of what was handed out and never above the
 total.
 """
 
@@ -42,7 +42,7 @@ EACH = 0.01
 LONGEST = 0.2
 """Seconds after its first charge within which a process is killed: enough for a few releases."""
 STOPPED = 3
-"""How a process ends that met one of our errors."""
+"""The exit status of a process that met one of our errors."""
 SCHEMA = {"adjacency": "replace-one", "columns": {"stay": {"bounds": [0, 60]}, "age": {"bounds": [18, 98]}}}
 ROWS = {"stay": np.array([3.0, 8.0, 21.0]), "age": np.array([30.0, 55.0, 80.0])}
 
@@ -61,7 +61,7 @@ class Found:
 
 
 def releases(place: Path, told: Path, seed: int) -> None:
-    """Make releases until killed or refused; what was handed out is written down at once."""
+    """Make releases until killed or refused, and record each one at once."""
     ledger = Ledger.open(place)
     ledger.patience = 0.0
     schema = nw.Schema.from_dict(SCHEMA)
@@ -72,7 +72,7 @@ def releases(place: Path, told: Path, seed: int) -> None:
 
 
 def charges(place: Path, attempts: int) -> None:
-    """Attempt so many charges; refusals are expected."""
+    """Attempt this many charges; refusals are expected."""
     ledger = Ledger.open(place)
     for _ in range(attempts):
         with contextlib.suppress(BudgetError):
@@ -80,7 +80,7 @@ def charges(place: Path, attempts: int) -> None:
 
 
 def check(fault: str, times: int, ledger: Ledger, told: Path) -> Found:
-    """What the ledger says against what was handed out."""
+    """Compare the ledger with what was handed out."""
     lines = told.read_text().split("\n")[:-1] if told.exists() else []
     entries = ledger.entries()
     assert ledger.verify() == [], ledger.verify()
@@ -93,7 +93,7 @@ def check(fault: str, times: int, ledger: Ledger, told: Path) -> Found:
 
 
 def kills(folder: Path, count: int, seed: int) -> Found:
-    """SIGKILL at random moments of a process that makes one release after the other."""
+    """Kill a process that makes one release after the other at random moments (SIGKILL)."""
     chance, place, told = random.Random(seed), folder / "killed.db", folder / "killed.txt"
     ledger = Ledger.open(place, epsilon=1e6)
     for number in range(count):
@@ -110,7 +110,7 @@ def kills(folder: Path, count: int, seed: int) -> Found:
 
 
 def full_disk(folder: Path, count: int) -> Found:
-    """Files that may not grow any further, at ever other sizes: as on a full disk, a write fails somewhere."""
+    """Limit files to various sizes, so that a write fails somewhere, as on a full disk."""
     place, told = folder / "full.db", folder / "full.txt"
     ledger, ends = Ledger.open(place, epsilon=1e6), Counter[int]()
     for number in range(count):
@@ -124,7 +124,7 @@ def full_disk(folder: Path, count: int) -> Found:
 
 
 def two_writers(folder: Path, attempts: int) -> Found:
-    """Two processes that both want more than there is: one charge for each hundredth of epsilon, and no more."""
+    """Let two processes ask for more than there is: one charge for each hundredth of epsilon must succeed, and no more."""
     place = folder / "two.db"
     ledger = Ledger.open(place, epsilon=round(attempts * EACH, 6))  # half of what both want
     processes = [_started(charges, place, attempts) for _ in range(2)]
@@ -137,7 +137,7 @@ def two_writers(folder: Path, attempts: int) -> Found:
 
 
 def clock_backwards(folder: Path, count: int, seed: int) -> Found:
-    """A clock that jumps to any time between 1970 and 2100 before each entry."""
+    """Set the clock to any time between 1970 and 2100 before each entry."""
     chance, place, told = random.Random(seed), folder / "clock.db", folder / "clock.txt"
     ledger, schema, now = Ledger.open(place, epsilon=1e6), nw.Schema.from_dict(SCHEMA), book._now
     try:
@@ -152,7 +152,7 @@ def clock_backwards(folder: Path, count: int, seed: int) -> Found:
 
 
 def _started(work: Callable[..., None], *arguments: object, room: int | None = None) -> ForkServerProcess:
-    """A process of its own, from a server that has imported everything."""
+    """Start a separate process from a server that has imported everything."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["opendp.prelude", "scipy.special", "noisewise.data"])
     process = context.Process(target=_work, args=(work, arguments, room))

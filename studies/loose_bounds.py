@@ -1,9 +1,9 @@
-"""Where the default is weakest: bounds so loose, or noise so large, that the release hardly knows the predictors' moments.
+"""The default where it is weakest: loose bounds or large noise, so that the release hardly shows the predictors' moments.
 
     python -m studies.loose_bounds [--replicates 60]
 
 The conditional likelihood has a flat prior on the predictors' moment matrix S. Where the noise is larger than S itself, that
-prior takes S to be as large as the noise, so that large coefficients look unlikely and the posterior leans towards zero. Here the
+prior makes S as large as the noise, so large coefficients look unlikely and the posterior leans towards zero. Here the
 predictors use a tenth of their declared range and have large coefficients (in units of half width per half width).
 """
 

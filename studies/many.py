@@ -1,4 +1,4 @@
-"""Many fits of one method at once, for studies: the product's own samplers, mapped over replicates.
+"""Many fits of one method at once, for studies: the library's own samplers, mapped over replicates.
 
 Each function takes a list of problems of the same shape and returns draws of (coefficients, sigma): (problems, draws, p + 1).
 Replicates go through a compiled call in groups: in large batches of small matrices jaxlib's triangular solver can stall.
@@ -41,23 +41,23 @@ Problems = Sequence[LinearProblem]
 AT_ONCE = 100
 """Matrices that are handled side by side."""
 BATCHED = 8
-"""Up to so many predictors, the constant among them, the latent form is compiled for many fits at once."""
+"""Up to this many predictors, including the constant, the latent form is compiled for many fits at once."""
 LATENT_GROUP = 50
-"""Always so many, so that a study compiles it once."""
+"""A fixed number, so that a study compiles it once."""
 LARGE = 60
 """Parameters of ``collapsed`` above which fits are done one by one: the curvature would be the longest part of a batch."""
 
 
 @dataclass(frozen=True)
 class Length:
-    """Steps thrown away and kept."""
+    """Steps discarded and kept."""
 
     warmup: int
     draws: int
 
 
 LATENT = Length(500, 4_000)
-"""In batches the latent form mixes slowly: so many steps whatever is asked for, of which as many as that are kept."""
+"""In batches the latent form mixes slowly: run this many steps in any case, and keep the requested number."""
 
 
 def fast(problems: Problems, sigma: float, draws: int, seed: int) -> Array:
@@ -198,7 +198,7 @@ def _latent(parts: Sequence[Sequence[Any]], weights: Sequence[Array | None], uni
     begin = [model.start(max(abs(float(sigma)), 0.05)) for model, sigma in zip(models, sigmas, strict=True)]
     if len(models[0].data["gram"]) > BATCHED:
         draws = _one_by_one(models, begin, length, seed)
-    else:  # copies: the curvature needs the factors of very many matrices, for which they have to be written out
+    else:  # copies: the curvature needs the factors of very many matrices, which have to be written out
         arrays = [dict(model.data) | {"copies": np.zeros(MANY)} for model in models]
         starts, scales = (np.array(part) for part in zip(*begin, strict=True))
         place = np.arange(-(-len(models) // LATENT_GROUP) * LATENT_GROUP) % len(models)
@@ -209,7 +209,7 @@ def _latent(parts: Sequence[Sequence[Any]], weights: Sequence[Array | None], uni
 
 
 def _one_by_one(models: Sequence[Any], begin: Sequence[tuple[Array, Array]], length: Length, seed: int) -> Array:
-    """As a fit does it: for models that take long to compile in batches."""
+    """Sample as a fit does, for models that take long to compile in batches."""
     found = []
     for index, (model, start_and_scale) in enumerate(zip(models, begin, strict=True)):
         mode = find_mode(jax_density(model.log_density, model.data), *start_and_scale)

@@ -3,9 +3,9 @@
     python -m studies.many_holders [--holders 10000] [--replicates 100] [--only equal varied hidden] [--output many_holders.csv]
 
 Every replicate draws a table for each holder (three correlated predictors: yes/no, skewed, uniform), adds its holder's noise and
-fits all of them together. Printed for each cell: coverage of nominal 95 % intervals of all coefficients, the lowest of any one of
-them, and of sigma; the median width of the slopes' intervals relative to that without noise; and the noise relative to the
-predictors' smallest moment, of one holder in its own rows and of all together.
+fits all of them together. For each cell it prints the coverage of nominal 95 % intervals of all coefficients, the lowest of
+any one of them, and of sigma; the median width of the slopes' intervals relative to that without noise; and the noise relative
+to the predictors' smallest moment, of one holder in its own rows and of all together.
 
 - ``equal``: 50 rows and ε = 2 each; ``varied``: 10 to 90 rows, and ε = 1, 2 or 4, so that holders have different weights.
 - ``replace-one``: numbers of rows are public; ``add-remove``: they are noisy.
@@ -97,7 +97,7 @@ def replicate(cell: Cell, rng: np.random.Generator) -> tuple[list[SimulatedPart]
 
 
 def noise_over_moment(exact: Array, noises: list[EntryNoise], holders: int) -> tuple[float, float]:
-    """Standard deviation of the noise over the predictors' smallest moment: of an average holder, and of all together."""
+    """Standard deviation of the noise over the predictors' smallest moment, for an average holder and for all together."""
     smallest = float(np.linalg.eigvalsh(exact[:-1, :-1])[0])
     noise = float(np.sqrt(np.mean([one.diagonal**2 for one in noises])))
     return noise / (smallest / holders), noise * np.sqrt(holders) / smallest

@@ -39,7 +39,7 @@ CORRELATION = 0.4
 EFFECT = 1.0
 """The standard deviation of the linear predictor of ``logistic``."""
 BLOCK = 50_000
-"""Rows that are made at a time."""
+"""Rows made at a time."""
 
 
 @cache
@@ -58,7 +58,7 @@ def setting(d: int, rows: int) -> Setting:
 
 
 def rows_for(d: int, share: float) -> int:
-    """So many that the noise's largest eigenvalue, s√(2d), is this share of n times the predictors' smallest."""
+    """The number of rows at which the noise's largest eigenvalue, s√(2d), is this share of n times the predictors' smallest."""
     smallest = np.linalg.svd(root(d), compute_uv=False)[-1] ** 2
     return int(setting(d, 1).noise().diagonal * math.sqrt(2 * d) / (share * smallest))
 
@@ -81,7 +81,7 @@ def collapsed_part(rng: np.random.Generator, d: int, rows: int) -> SimulatedPart
 
 @dataclass(frozen=True)
 class LogisticWorld:
-    """What does not change from replicate to replicate."""
+    """Everything that is the same in all replicates."""
 
     d: int
     design: Design

@@ -47,7 +47,7 @@ HMC = Length(300, 600)
 
 @dataclass(frozen=True)
 class Part(SimulatedPart):
-    """As a request's release has it."""
+    """A setting as in a request's release."""
 
     average: int = 1
 

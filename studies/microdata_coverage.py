@@ -122,7 +122,7 @@ def main() -> None:
     parser.add_argument("--thin", type=int, default=8)
     parser.add_argument("--at-once", type=int, default=AT_ONCE, help="rows times numbers² in one call; 2**26 fill a large GPU")
     parser.add_argument("--scale", type=float, nargs="*", help="only these scales of the noise")
-    parser.add_argument("--limit", type=float, default=1e9, help="seconds; what is missing then is done by a second call")
+    parser.add_argument("--limit", type=float, default=1e9, help="seconds; a second call does the rest")
     parser.add_argument("--output", type=Path, default=RESULTS / "coverage.csv")
     arguments = parser.parse_args()
     arguments.output.parent.mkdir(parents=True, exist_ok=True)

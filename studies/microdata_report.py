@@ -2,8 +2,8 @@
 
     python -m studies.microdata_report [--results studies/results/microdata] [-o docs/rows-calibration.md]
 
-The words of the page are in ``studies/microdata_calibration_page.md``; a line ``{{name}}`` there stands for what the function of
-that name makes from the files of results.
+The text is in ``studies/microdata_calibration_page.md``, where a line ``{{name}}`` is replaced by the output of the function of
+that name.
 """
 
 from __future__ import annotations
@@ -44,13 +44,13 @@ def worst_unsettled(cell: Sequence[Line]) -> float:
 
 
 def verdict(cell: Sequence[Line]) -> str:
-    """Of the slopes' mean coverage."""
+    """The verdict on the slopes' mean coverage."""
     value = mean_coverage(slopes_of(cell))
     return "within" if LOW <= value <= HIGH else "**below**" if value < LOW else "above"
 
 
 def coverage_table(results: Path, *, prior: bool) -> list[str]:
-    """One line for each cell."""
+    """One line per cell."""
     body = []
     for cell in cells_in(results):
         first, own = cell[0], slopes_of(cell)
@@ -68,11 +68,11 @@ def coverage_table(results: Path, *, prior: bool) -> list[str]:
 
 
 def claims(results: Path) -> list[str]:
-    """What the tables say, counted."""
+    """A summary of the tables, with counts."""
     fixed = [cell for cell in cells_in(results) if not cell[0]["table"].endswith(PRIOR)]
     inside = [cell for cell in fixed if verdict(cell) == "within"]
     all_of = [mean_coverage(slopes_of(cell)) for cell in fixed]
-    lines = [f"- {len(inside)} of {len(fixed)} cells with fixed truths have a mean coverage of the slopes within 93–97 %; the "
+    lines = [f"- With fixed truths, {len(inside)} of {len(fixed)} cells have a mean coverage of the slopes within 93–97 %. The "
              f"lowest is {min(all_of):.1%}, the highest {max(all_of):.1%}."]
     for cell in fixed:
         if verdict(cell) != "within":

@@ -1,4 +1,4 @@
-"""What the studies of model averaging share: moments of made-up tables, releases of them, and what each method makes of these.
+"""Shared by the studies of model averaging: moments of made-up tables, releases of them, and the methods applied to these.
 
 Columns are in units of half their declared ranges, [−1, 1]. Neighbours differ by one replaced row, as in paper 004, whose
 analyses all use the number of rows. A table is never made: given the predictors' moments S, those with the response are
@@ -77,7 +77,7 @@ class Noise:
         return self.law.variances
 
     def draw(self, rng: np.random.Generator) -> Array:
-        """Simulated noise: protects nobody."""
+        """Simulated noise, which protects nobody."""
         return np.asarray(self.law.draw(1, rng)[0])
 
 
@@ -125,7 +125,7 @@ def table_without_constant(s: Array, beta: Array, variance: float, rows: int, rn
 
 @dataclass(frozen=True)
 class Analysis:
-    """What a method says: model ``i`` contains predictor ``k`` if bit k of i is set."""
+    """A method's answer: model ``i`` contains predictor ``k`` if bit k of i is set."""
 
     probabilities: Array
     inclusion: Array
@@ -172,7 +172,7 @@ def plug_in(table: Table, matrix: Array, noise: Noise, kind: str, prior: str) ->
 
 
 def region_analyses(table: Table, matrix: Array, noise: Noise, prior: str, count: int, seed: int) -> list[Analysis]:
-    """Of matrices from the 95 % confidence region of the table's own: each as if it were that."""
+    """Analyses of matrices from the 95 % confidence region of the table's own, each as if it were that."""
     drawn = Region(moments_of(table, matrix, noise.variances), noise.law).draws(count, seed)
     return [as_if_exact(table, possible, prior) for possible in drawn.matrices]
 
@@ -216,4 +216,4 @@ def oracle_draws(evidence: Evidence, analysis: Analysis, drawn: AveragedDraws, c
 
 
 def unheard(done: int, of: int | None) -> None:
-    """Progress of which nobody is told."""
+    """Progress that is not reported."""

@@ -1,11 +1,11 @@
-"""Does the probability of the true model tend to 1 as the table grows, at a fixed ε? Paper 004, proposition 2, tried out.
+"""Does the probability of the true model tend to 1 as the table grows, at a fixed ε? A test of paper 004, proposition 2.
 
     python -m studies.model_consistency [--replicates 20]
     python -m studies.model_consistency --figure
 
 Five predictors with pairwise correlation 0.3, two of them active with coefficients 0.13 and −0.1, σ = 0.15 (all in units of
 half the ranges), a released constant, n from 1,000 to 10,000,000, ε = 0.1 and 1, replace-one, δ = exp(−10). Moments are drawn,
-no table is made. Also with weak coefficients, a quarter as large, where sampling hides them at small n even without privacy.
+no table is made. Weak coefficients, a quarter as large, are tried too: sampling hides them at small n even without privacy.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""noisewise beside diffprivlib, OpenDP, d3p, dp-statsmodels, dapper and BAS, on one problem.
+"""noisewise compared with diffprivlib, OpenDP, d3p, dp-statsmodels, dapper and BAS, on one problem.
 
     python -m studies.other_systems [--d3p-python PATH] [--rscript PATH] [--quick]   # writes studies/results/other_systems
     python -m studies.other_systems --report                                         # writes docs/other-systems.md from there
 
-What is not installed gives the row "not run" with the reason. diffprivlib 0.6.6 and noisewise share an environment
+A system that is not installed gets the row "not run" with the reason. diffprivlib 0.6.6 and noisewise share an environment
 (``pip install '.[other-systems]'``); d3p needs one of its own (``studies/other_systems_d3p_requirements.txt``), named by
 ``--d3p-python``. The problem is in ``other_systems_problem``, what each system is asked in ``other_systems_fits``.
-Rows that are in the files already are kept, except those that were not run. The tables have seeds; privacy noise has none, so
+Rows already in the files are kept, except those that were not run. The tables have seeds; privacy noise has none, so
 figures vary by their Monte Carlo errors.
 """
 
@@ -56,7 +56,7 @@ Line = dict[str, Any]
 
 
 def problems(epsilons: Sequence[float] = EPSILONS, sizes: Sequence[int] = SIZES) -> list[Problem]:
-    """Five predictors, linear and logistic; and one predictor and many rows, which is what OpenDP's regression takes."""
+    """Five predictors, linear and logistic; and one predictor with many rows, for OpenDP's regression."""
     kinds = [("linear", 5, rows) for rows in sizes] + [("logistic", 5, rows) for rows in sizes] + [("linear", 1, sizes[0])]
     return [Problem(family, rows, predictors, epsilon) for family, predictors, rows in kinds for epsilon in epsilons]
 
@@ -97,7 +97,7 @@ def _error(values: Any) -> float:
 
 
 def asked_of(system: str, problem: Problem) -> bool:
-    """Laplace noise is there for one comparison, pure ε; one predictor for OpenDP, beside the plainest of the others."""
+    """Laplace noise serves one comparison, pure ε; one predictor serves OpenDP and the plainest of the others."""
     if system == OURS_PURE:
         return (problem.family, problem.predictors) == ("linear", 5)
     if system == DIFFPRIVLIB_RIDGE:
@@ -117,7 +117,7 @@ def replicates(system: str, problem: Problem, quick: bool) -> int:
 
 @dataclass(frozen=True)
 class TimeCell:
-    """One system beside noisewise on one problem."""
+    """One system and noisewise on one problem."""
 
     problem: Problem
     system: str
@@ -144,7 +144,7 @@ def run_time_cell(cell: TimeCell) -> list[Line]:
 
 
 def forget_not_run(path: Path, systems: Sequence[str]) -> None:
-    """They are tried again: what was missing may be there now."""
+    """Forget cells that were not run: what was missing may be installed now."""
     lines = read(path) if path.exists() else []
     kept = [line for line in lines if not (line["status"].startswith(NOT_RUN) and line.get("system") in systems)]
     if lines and not kept:
@@ -160,15 +160,15 @@ def describe(where: Where, output: Path) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="noisewise beside other systems, on one problem.")
-    parser.add_argument("--quick", action="store_true", help="at most 10 replicates and ε = 1 only, into a folder of its own")
-    parser.add_argument("--report", action="store_true", help="write the page and its picture from the results; run nothing")
+    parser = argparse.ArgumentParser(description="noisewise compared with other systems, on one problem.")
+    parser.add_argument("--quick", action="store_true", help="at most 10 replicates and ε = 1 only, in a separate folder")
+    parser.add_argument("--report", action="store_true", help="only write the page and its picture from the results")
     parser.add_argument("--stages", nargs="*", default=list(STAGES), choices=STAGES)
     parser.add_argument("--systems", nargs="*", default=list(SYSTEMS), choices=list(SYSTEMS))
     parser.add_argument("--families", nargs="*", default=["linear", "logistic"])
     parser.add_argument("--rows", type=int, nargs="*", default=list(SIZES))
     parser.add_argument("--epsilons", type=float, nargs="*", default=list(EPSILONS))
-    parser.add_argument("--d3p-python", default=Where.d3p_python, help="a Python that has d3p, if not this one")
+    parser.add_argument("--d3p-python", default=Where.d3p_python, help="a Python with d3p, if not this one")
     parser.add_argument("--rscript", default=Where.rscript)
     parser.add_argument("--results", type=Path)
     parser.add_argument("-o", "--output", type=Path, default=Path("docs/other-systems.md"))

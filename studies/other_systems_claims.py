@@ -1,6 +1,6 @@
-"""What other systems say they spend, looked at: a few facts that can be counted with the versions that are installed.
+"""Checks on what other systems say they spend: a few facts that can be counted with the installed versions.
 
-Nothing is attacked. Mechanisms of diffprivlib are watched while it fits made-up rows; numbers that should carry noise are
+Nothing is attacked. Mechanisms of diffprivlib are watched while it fits made-up rows, and numbers that should carry noise are
 compared with those without it.
 """
 
@@ -21,7 +21,7 @@ from studies.other_systems_r import NotRunError, row_microseconds
 
 PREDICTORS = 5
 LONGEST = math.sqrt(PREDICTORS + 1)
-"""The norm of a row of predictors within ±1, and the constant."""
+"""The norm of a row of the constant and predictors within ±1."""
 CURVATURE = 0.25
 """The largest second derivative of the logistic loss."""
 LONG = 100.0
@@ -105,12 +105,12 @@ def spent_without_intercept(where: Where) -> float:
 
 
 def recorded(where: Where) -> float:
-    """What diffprivlib's accountant records of that fit."""
+    """The amount that diffprivlib's accountant records for that fit."""
     return float(_fitted((-1.0, 1.0), fit_intercept=True)[2].total()[0])
 
 
 def logistic_left_for_noise(where: Where) -> float:
-    """Of ε = 1, what diffprivlib's logistic regression gives to its noise at C = 1, with rows of norm √5 and an intercept."""
+    """The part of ε = 1 that diffprivlib's logistic regression gives to its noise at C = 1, rows of norm √5, with intercept."""
     needed("diffprivlib.models")
     return 1.0 - 2 * math.log1p(CURVATURE * LONGEST)
 
@@ -130,7 +130,7 @@ def logistic_loss_at_zero(where: Where) -> float:
 
 
 def logistic_spent(where: Where) -> float:
-    """A lower bound of what is spent there, with confidence 95 %: coefficients near 0 are counted with the row and without it."""
+    """A lower bound on the amount spent there, with 95 % confidence: coefficients near 0 are counted with and without the row."""
     from scipy.stats import beta
 
     models = needed("diffprivlib.models")
@@ -149,7 +149,7 @@ def logistic_spent(where: Where) -> float:
 
 
 def _logistic_tables() -> list[tuple[Any, Any]]:
-    """Ten rows, all zero but the last one; and the neighbour, in which that is zero as well."""
+    """Ten rows, all zero except the last one, and the neighbour with only zeros."""
     y = np.array([0, 1] * 5)
     neighbour = np.zeros((len(y), 1))
     x = neighbour.copy()
@@ -158,7 +158,7 @@ def _logistic_tables() -> list[tuple[Any, Any]]:
 
 
 def logistic_excess_here(where: Where) -> float:
-    """An upper bound of what the logistic fits of the comparison spend, as a multiple of ε, were the intercept penalised.
+    """An upper bound on what the logistic fits of the comparison spend, as a multiple of ε, if the intercept were penalised.
 
     Sharper than the theorem's: a replaced row adds a matrix of rank one to the Hessian and takes one away, so that the ratio of
     the determinants is at most 1 + c q² / α, without its square.

@@ -1,4 +1,4 @@
-"""d3p's part of ``studies.other_systems``, in an environment of its own: see ``studies/other_systems_d3p_requirements.txt``.
+"""d3p's part of ``studies.other_systems``, in a separate environment: see ``studies/other_systems_d3p_requirements.txt``.
 
     python -m studies.other_systems_d3p linear 100000 5 1.0 20
 

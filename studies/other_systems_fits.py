@@ -1,6 +1,6 @@
-"""How each system fits the problem of ``studies.other_systems_problem``: one adapter for each, that imports it when it is used.
+"""How each system fits the problem of ``studies.other_systems_problem``: one adapter each, which imports it on use.
 
-A system that is not there, or does not offer the problem, raises `NotRunError` with the reason: its row says so.
+A system that is missing, or does not offer the problem, raises `NotRunError` with the reason, which its row shows.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ DIFFPRIVLIB, DIFFPRIVLIB_RIDGE, D3P, THEIL_SEN = "diffprivlib", "diffprivlib, C 
 DP_STATSMODELS, DAPPER = "dp-statsmodels", "dapper"
 LEVELS = ("no", "yes")
 CANDIDATES = 10_000
-"""Values that OpenDP's medians are chosen from. With its default, 100, their spacing would be most of the error here."""
+"""The number of values that OpenDP's medians are chosen from. With its default of 100, spacing would be most of the error."""
 WORKER_LIMIT = 3000
 
 
@@ -42,7 +42,7 @@ class Where:
 
 @dataclass(frozen=True)
 class System:
-    """``many`` fits the tables 0, 1, … of a problem; ``one`` fits one table, and is what the time is taken of."""
+    """``many`` fits the tables 0, 1, … of a problem; ``one`` fits one table and is timed."""
 
     name: str
     intervals: str
@@ -101,7 +101,7 @@ def noisewise_one(mechanism: str | None) -> Callable[[Problem, int, Where], Fit]
 
         release = our_release(problem, table(problem, replicate), mechanism)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", nw.errors.NoisewiseWarning)  # that there is much noise is what is studied
+            warnings.simplefilter("ignore", nw.errors.NoisewiseWarning)  # the warning about much noise: that is what is studied
             return _our_fit(problem, nw.fit(formula(problem), release, family=_family(problem), seed=replicate, run=QUIET))
     return one
 
@@ -163,7 +163,7 @@ def theil_sen_one(problem: Problem, replicate: int, where: Where) -> Fit:
 
 
 def dp_statsmodels_one(problem: Problem, replicate: int, where: Where) -> Fit:
-    """Written from the project's README; it could not be installed where this was written, so it has never been run."""
+    """Written from the project's README. It could not be installed, so this has never been run."""
     session = needed("dp_statsmodels.api").Session(
         epsilon=problem.epsilon, delta=DELTA, bounds_X=(-1, 1), bounds_y=(-RESPONSE_BOUND, RESPONSE_BOUND))
     data = table(problem, replicate)
@@ -217,7 +217,7 @@ SYSTEMS = {system.name: system for system in (
 
 
 def versions(where: Where) -> dict[str, str]:
-    """What is installed, of what matters for the figures."""
+    """The installed versions that matter for the figures."""
     found = {}
     for name in ("noisewise", "diffprivlib", "opendp", "scikit-learn", "jax", "numpy"):
         try:

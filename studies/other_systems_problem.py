@@ -1,6 +1,6 @@
-"""The problem that all systems of ``studies.other_systems`` are given: made-up tables, public bounds, known coefficients.
+"""The problem for all systems of ``studies.other_systems``: made-up tables, public bounds, known coefficients.
 
-Nothing but NumPy is imported: workers in environments with other packages make the same tables from the same seeds.
+This imports only NumPy, so that workers in environments with other packages make the same tables from the same seeds.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ SLOPES = np.array([1.0, -0.5, 0.25, 0.0, 0.5])
 INTERCEPT = 0.2
 SIGMA = 0.5
 RESPONSE_BOUND = 4.0
-"""Public: a linear response outside ±4 is clipped. With these coefficients next to none is."""
+"""Public: a linear response outside ±4 is clipped. With these coefficients hardly any is."""
 DELTA = 1e-6
 Z95 = 1.959963984540054
 
@@ -50,7 +50,7 @@ class Fit:
     low: Array
     high: Array
     seconds: float | None = None
-    """Only where the time was taken elsewhere, by a worker."""
+    """Given only if the time was measured elsewhere, by a worker."""
 
 
 def table(problem: Problem, replicate: int) -> Table:
@@ -84,7 +84,8 @@ def textbook_interval(family: str, data: Table, beta: Array) -> Fit:
     """Slopes and intervals as if ``beta`` (intercept first) were the maximum of the likelihood of these rows.
 
     Around the exact fit these are the textbook's intervals. Around a private estimate they are *naive*: they know nothing about
-    the noise. They are not private either, because the rows give their width; nobody could print shorter ones in good faith.
+    the noise. They are not private either, because their width comes from the rows. Nobody could print
+    shorter ones in good faith.
     """
     design = with_constant(data.x)
     variance = np.linalg.inv(_information(family, design, beta))

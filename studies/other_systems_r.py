@@ -1,4 +1,4 @@
-"""The R packages of ``studies.other_systems``: ``other_systems.R`` is given a folder of CSV files and leaves others there."""
+"""The R packages of ``studies.other_systems``: ``other_systems.R`` gets a folder of CSV files and writes others to it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NOT_INSTALLED = 3
 
 
 class NotRunError(Exception):
-    """Why a system has no figures in a row."""
+    """The reason why a system has no figures in a row."""
 
 
 def call_r(rscript: str, mode: str, folder: Path, limit: float = 3000) -> None:
@@ -77,7 +77,7 @@ def dapper_fit(problem: Problem, release: Any, seed: int, rscript: str) -> Fit:
 
 
 def row_microseconds(problem: Problem, release: Any, rscript: str) -> float:
-    """A lower bound for dapper: what it has to call for one row in one iteration, the user's functions, timed without it."""
+    """A lower bound for dapper: the user's functions that it has to call for one row in one iteration, timed without it."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         write_release(problem, release, folder, 0)

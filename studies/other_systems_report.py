@@ -1,7 +1,7 @@
 """The results of ``studies.other_systems`` as a page of the documentation, and its picture.
 
-The words are in ``studies/other_systems_page.md``; a line ``{{name}}`` there stands for what the function of that name below
-makes from the files of results.
+The text is in ``studies/other_systems_page.md``, where a line ``{{name}}`` is replaced by the output of the function of that name
+below.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ ORDER = (OURS, OURS_PURE, DIFFPRIVLIB, DIFFPRIVLIB_RIDGE, D3P, THEIL_SEN, DP_STA
 RAN = "ran"
 NOMINAL = 0.95
 LARGEST = 100_000
-NO_TIME = "the run was ended before this was done"
+NO_TIME = "the run ended before this was done"
 
 
 def write_report(results: Path, output: Path) -> None:
@@ -45,18 +45,18 @@ def write_report(results: Path, output: Path) -> None:
 
 
 def lines_of(results: Path, name: str) -> list[Line]:
-    """None where that part of the study has not been run."""
+    """The lines of a file; none if that part of the study has not been run."""
     return read(results / name) if (results / name).exists() else []
 
 
 def chosen(lines: Sequence[Line], family: str, rows: int, predictors: int) -> list[Line]:
-    """In the order of the page: by budget, then by system."""
+    """The lines of one setting in the order of the page: by budget, then by system."""
     found = [line for line in lines if (line["family"], int(line["rows"]), int(line["predictors"])) == (family, rows, predictors)]
     return sorted(found, key=lambda line: (float(line["epsilon"]), ORDER.index(line["system"])))
 
 
 def figure_table(results: Path, family: str, rows: int, predictors: int) -> list[str]:
-    """One row for each system and ε that ran; below, what did not run and why."""
+    """One row per system and ε that ran; below, the systems that did not run and why."""
     lines = chosen(read(results / "figures.csv"), family, rows, predictors)
     body = [[f"{float(line['epsilon']):g}", line["system"], with_error(line["mse"], line["mse_error"]),
              f"{float(line['median']):.1e}", coverage(line), f"{float(line['width']):.2g}", line["replicates"]]
@@ -72,7 +72,7 @@ def not_run(lines: Sequence[Line]) -> list[str]:
 
 
 def unfinished(lines: Sequence[Line], problems: Sequence[Problem]) -> list[str]:
-    """What the study asks and the results do not have, because the run was ended before."""
+    """The cells of the study that are missing because the run ended early."""
     there = {(line["system"], float(line["epsilon"])) for line in lines}
     missing = {system: [f"{problem.epsilon:g}" for problem in problems
                         if asked_of(system, problem) and (system, problem.epsilon) not in there] for system in ORDER}
@@ -84,7 +84,7 @@ def with_error(value: str, error: str) -> str:
 
 
 def coverage(line: Line) -> str:
-    """With its Monte Carlo error; bold where it is below 95 % beyond two of them."""
+    """Coverage with its Monte Carlo error; bold if more than two errors below 95 %."""
     value, error = float(line["coverage"]), float(line["coverage_error"])
     text = f"{100 * value:.1f} ± {100 * error:.1f}"
     text = f"**{text}**" if value + 2 * max(error, 0.001) < NOMINAL else text
@@ -96,7 +96,7 @@ def linear_large(results: Path) -> list[str]:
 
 
 def least_noise(results: Path) -> list[str]:
-    """Our coverage beside that of the fit without privacy to the same tables, where there is hardly any noise."""
+    """Our coverage and that of the fit without privacy on the same tables, where there is hardly any noise."""
     found = {line["system"]: line for line in chosen(read(results / "figures.csv"), "linear", LARGEST, 5)
              if line["status"] == RAN and float(line["epsilon"]) == EPSILONS[-1]}
     if not {OURS, EXACT} <= found.keys():
@@ -124,7 +124,7 @@ def one_predictor(results: Path) -> list[str]:
 
 
 def verdict(results: Path) -> list[str]:
-    """Each system beside noisewise in the settings with five predictors that noisewise has figures of."""
+    """Each system compared with noisewise, in the settings with five predictors where noisewise has figures."""
     lines = [line for line in read(results / "figures.csv") if line["status"] == RAN and line["predictors"] == "5"]
     found = {(line["system"], *kind_of(line)): line for line in lines}
     kinds = sorted({kind_of(line) for line in lines if line["system"] == OURS},
@@ -133,8 +133,8 @@ def verdict(results: Path) -> list[str]:
     body = [[f"{family}, n = {int(rows):,}, ε = {float(epsilon):g}",
              *(beside(found.get((system, family, rows, epsilon)), found[OURS, family, rows, epsilon]) for system in systems)]
             for family, rows, epsilon in kinds]
-    words = ("The median squared error of a slope as a multiple of noisewise's (below 1 is better than noisewise) and, in "
-             "brackets, the coverage of 95 % intervals, naive ones where there are no others:")
+    words = ("The median squared error of a slope, as a multiple of noisewise's (below 1 is better than noisewise). In "
+             "brackets: the coverage of 95 % intervals, naive ones where there are no others.")
     return [words, "", *table(["setting", *systems], body)]
 
 
@@ -149,17 +149,17 @@ def beside(line: Line | None, ours: Line) -> str:
 
 
 def dapper_time(results: Path) -> list[str]:
-    """A lower bound from the functions that its user writes, where R was there to time them."""
+    """A lower bound from the functions that its user writes, if R was available to time them."""
     line = next((line for line in lines_of(results, "claims.csv") if line["name"] == "dapper_row"), {"status": "not run"})
-    words = ("dapper keeps a made-up row for each row of the table. Every iteration proposes a new one for each, and calls two "
-             "functions of the user twice for it.")
+    words = ("dapper keeps a made-up row for each row of the table. Every iteration proposes a new one for each, which takes two "
+             "calls to each of two functions of the user.")
     if line["status"] != RAN:
         return [words]
     microseconds = float(line["value"])
     hours = ITERATIONS * LARGEST * microseconds / 3.6e9
-    return [f"{words} In R these functions alone, without dapper, took {microseconds:.0f} µs for a row of this problem. With "
-            f"{LARGEST:,} rows and {ITERATIONS:,} iterations that is at least {hours:.0f} hours for one fit, whatever dapper "
-            "itself needs."]
+    return [f"{words} In R these functions alone, without dapper, took {microseconds:.0f} µs per row of this problem. With "
+            f"{LARGEST:,} rows and {ITERATIONS:,} iterations that is at least {hours:.0f} hours for one fit, plus the time that "
+            "dapper itself needs."]
 
 
 def times(results: Path) -> list[str]:

@@ -1,8 +1,8 @@
 """Which predictors matter, from a release: BAS on rows with the release's moments, and noisewise, which knows the noise.
 
-BAS is not private and is not meant to be. What a reader of a release can do with it is to give it made-up rows that have the
-release's sums of products; it then takes the noise for data. ``ridge`` is noisewise's own computation of the same. Counted is
-how often a predictor without any effect gets a probability above 0.95, and how often all that have one do.
+BAS is not private and is not meant to be. A reader of a release can give it made-up rows that have the release's sums of
+products; it then treats the noise as data. ``ridge`` is noisewise's own computation of the same. The study counts how often
+a predictor without any effect gets a probability above 0.95, and how often all that have one do.
 """
 
 from __future__ import annotations

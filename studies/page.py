@@ -1,4 +1,4 @@
-"""Pages of the documentation from files of results: Markdown tables, and words in which {{name}} stands for a piece."""
+"""Pages of the documentation from files of results: Markdown tables, and templates in which {{name}} stands for a piece."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Pieces = Mapping[str, Callable[[Path], list[str]]]
 HERE: Final = Path(__file__).parent
 RESULTS: Final = HERE / "results"
 MEASURED: Final = "measured.json"
-"""In every folder of a paper's results: when each study was measured, and with which settings."""
+"""The file in every folder of a paper's results that records when each study was measured, and with which settings."""
 
 
 def table(head: Sequence[str], body: Iterable[Sequence[str]]) -> list[str]:
@@ -21,7 +21,7 @@ def table(head: Sequence[str], body: Iterable[Sequence[str]]) -> list[str]:
 
 
 def filled(words: str, pieces: Pieces, results: Path) -> str:
-    """The words with every line {{name}} replaced by what the piece of that name makes of the results."""
+    """The template with every line {{name}} replaced by the output of the piece of that name."""
     return re.sub(r"^\{\{(\w+)\}\}$", lambda match: "\n".join(pieces[match[1]](results)), words, flags=re.MULTILINE)
 
 

@@ -36,10 +36,10 @@ EPSILONS: Final = (0.1, 1.0, math.inf)
 POINTS: Final = np.round(np.arange(1.989, 2.0101, 0.001), 3)
 QUARTERS: Final = (0.25, 0.5, 0.75)
 SCORES: Final = (-1.5, 1.5)
-"""Where the bias is measured: so many standard deviations of the whole table's posterior from the true slope."""
+"""Where the bias is measured: this many standard deviations of the whole table's posterior from the true slope."""
 WHISKER: Final = 1.5
 BATCHES: Final = 10
-"""Of runs, from whose scatter the standard error of a quartile's difference is computed."""
+"""Batches of runs, whose scatter gives the standard error of a quartile's difference."""
 
 
 def figures(rows: int, parts: int, runs: int, random: np.random.Generator, points: Array = POINTS,

@@ -1,4 +1,4 @@
-"""The box plots of ``studies.paper_000``, and what is measured of them."""
+"""The box plots of ``studies.paper_000``, and measurements of them."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Boxes:
         self.epsilons = sorted({key[2] for key in self._lines})
 
     def of(self, rows: int, parts: int, epsilon: float, key: Key) -> dict[float, Line]:
-        """By b; what has no noise is the same for all ε, and without noise "valid noise" is "as printed"."""
+        """Box plots by b. Without noise they are the same for all ε, and "valid noise" is "as printed"."""
         if key in (TRUTH, HALF):
             epsilon = math.inf
         if math.isinf(epsilon) and key[1] == "valid noise":
@@ -50,7 +50,7 @@ class Boxes:
         return float(np.mean([float(line["error"]) for line in self.of(rows, parts, epsilon, key).values()]))
 
     def away(self, rows: int, parts: int, epsilon: float, key: Key) -> float:
-        """The largest difference of a quartile or median to that of p(b), over all b: how unlike the box plots are."""
+        """How unlike the box plots are: the largest difference of a quartile or median from that of p(b), over all b."""
         return self._farthest(rows, parts, epsilon, key)[0]
 
     def _farthest(self, rows: int, parts: int, epsilon: float, key: Key) -> tuple[float, float]:
@@ -60,23 +60,23 @@ class Boxes:
                    for b in mine for name in QUARTILES)
 
     def like(self, rows: int, parts: int, epsilon: float, key: Key, limit: float) -> Condition:
-        """That no quartile differs by as much as the limit."""
+        """The condition that no quartile differs by as much as the limit."""
         away, error = self._farthest(rows, parts, epsilon, key)
         return Condition(limit - away, error, BATCHES - 1.0)
 
     def accurate(self, rows: int, parts: int, epsilon: float, key: Key, limit: float) -> Condition:
-        """That the mean absolute error is below the limit; errors at different b are taken for one."""
+        """The condition that the mean absolute error is below the limit; errors at different b are treated as one."""
         lines = self.of(rows, parts, epsilon, key).values()
         error = float(np.mean([float(line["error_se"]) for line in lines]))
         return Condition(limit - self.error(rows, parts, epsilon, key), error)
 
     def better(self, rows: int, parts: int, epsilon: float, key: Key, other: Key) -> Condition:
-        """That the mean absolute error is below another's; the errors are taken for independent."""
+        """The condition that the mean absolute error is below another's; the errors are treated as independent."""
         mine, theirs = (self.accurate(rows, parts, epsilon, one, 0.0) for one in (key, other))
         return Condition(mine.margin - theirs.margin, math.hypot(mine.error, theirs.error))
 
     def biased(self, rows: int, parts: int, epsilon: float, key: Key, limit: float) -> Condition:
-        """That expectations differ by more than the limit, somewhere."""
+        """The condition that expectations differ by more than the limit, somewhere."""
         largest = max(self.of(rows, parts, epsilon, key).values(), key=lambda line: abs(float(line["bias"])))
         return Condition(abs(float(largest["bias"])) - limit, float(largest["bias_se"]))
 

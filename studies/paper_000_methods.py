@@ -1,9 +1,9 @@
 """Amitai and Reiter (2018, paper 000): simulated tables in parts; their methods as printed, corrected, and as in noisewise.
 
-NOT PRIVATE: the versions that are called "as printed" break the guarantee that they state (`true_epsilon`). They are here to show
-what the corrections change, and nowhere else.
+NOT PRIVATE: the versions called "as printed" break the guarantee that they state (`true_epsilon`). They exist only here, to
+show what the corrections change.
 
-No rows are drawn. The rows of a part are normal, so that its moments have known distributions: the mean of x, its sum of squares,
+No rows are drawn. The rows of a part are normal, so its moments have known distributions: the mean of x, its sum of squares,
 the errors' mean, the slope given both, the sum of squared residuals. A part of 100,000 rows costs as much as one of 100.
 """
 
@@ -75,7 +75,7 @@ class Tables:
         return Tables(self.rows * self.xx.shape[1], centre_x, centre_y, xx, xy, yy)
 
     def probabilities(self, points: Array, prior: str, whole_rows: float) -> Array:
-        """P(slope ≤ b) in each part, by the product's own fits: (points, tables, parts)."""
+        """P(slope ≤ b) in each part, by the library's own fits: (points, tables, parts)."""
         products = np.zeros((self.xx.size, 3, 3))
         products[:, 0, 0] = self.rows
         products[:, 1, 1], products[:, 2, 2] = self.xx.ravel(), self.yy.ravel()
@@ -86,7 +86,7 @@ class Tables:
         return answers.probabilities(question).reshape(len(points), *self.xx.shape)
 
     def _prior(self, prior: str, whole_rows: float) -> PartPrior:
-        """Zellner's leaves the intercept alone, while the paper's shrinks it too: for the slope that makes no difference."""
+        """Zellner's prior leaves the intercept alone. The paper's shrinks it too, which makes no difference to the slope."""
         if prior == FLAT:
             return PartPrior("flat")
         return PartPrior("zellner", g=self.rows if prior == OWN else whole_rows)
@@ -94,7 +94,7 @@ class Tables:
 
 @dataclass(frozen=True)
 class Version:
-    """A way of combining, with a prior, a scale of the noise, and a rule that makes a probability of the noisy mean."""
+    """A way of combining parts: a prior, a scale of the noise, and a rule that turns the noisy mean into a probability."""
 
     combine: str
     name: str
@@ -107,7 +107,7 @@ class Version:
         return question_of(self.combine)
 
     def noise_scale(self, parts: int, epsilon: float) -> float:
-        """Of the Laplace noise on the mean over the parts.
+        """The scale of the Laplace noise on the mean over the parts.
 
         Printed: ε/M on the mean of probabilities (2.10), and −2 log(p*)/(Mε) on the sum of −2 log p (2.13).
         """
@@ -119,12 +119,12 @@ class Version:
         return epsilon / parts if self.combine == "rescaled-normal" else upper / (parts * epsilon) / parts
 
     def true_epsilon(self, parts: int, epsilon: float) -> float:
-        """What the noise guarantees: the largest change of the mean over the scale."""
+        """The ε that the noise guarantees: the largest change of the mean over the scale."""
         lower, upper = self.question.limits
         return (upper - lower) / parts / self.noise_scale(parts, epsilon)
 
     def estimate(self, mean: Array, rows: int, parts: int, epsilon: float, random: np.random.Generator) -> Array:
-        """What this version reports, from the exact means over the parts: noise and rule."""
+        """The report of this version, from the exact means over the parts: noise and rule."""
         from scipy.special import ndtr, ndtri
 
         scale = self.noise_scale(parts, epsilon)
@@ -149,7 +149,7 @@ VERSIONS: Final = (
     Version("fisher", "noisewise", WHOLE, VALID, "answer"),
     Version("stouffer", "noisewise", WHOLE, VALID, "answer"),
 )
-"""``valid noise`` is the printed method with noise that keeps the promise; ``corrected`` has the right factor and prior too."""
+"""``valid noise`` is the printed method with noise that gives the stated ε; ``corrected`` has the right factor and prior too."""
 
 
 def question_of(combine: str) -> PosteriorProbability:
@@ -163,13 +163,13 @@ def mean_over_parts(probabilities: Array, combine: str) -> Array:
 
 
 def fisher_reference(parts: int, scale: float) -> Array:
-    """Draws of the mean of −2 log of uniform numbers, clipped, with noise: the product's null law. One logarithm."""
+    """Draws of the mean of −2 log of uniform numbers, clipped, with noise: the library's null distribution. One logarithm."""
     noise = MeanNoise("k-norm", max(scale, 1e-12), 1)
     return null_draws(NullRequest(question_of("fisher"), parts, None, len(DESIGN.terms), noise, False))
 
 
 def printed_reference(parts: int, draws: int, random: np.random.Generator) -> Array:
-    """Steps 1 to 4 of the paper's reference distribution without noise to the letter: the logarithm of the logarithm."""
+    """Steps 1 to 4 of the paper's reference distribution without noise, literally: the logarithm of the logarithm."""
     once = np.minimum(-2.0 * np.log(random.uniform(size=(draws, parts))), -2.0 * math.log(CLIPPED_AT))
     return np.asarray(-2.0 * np.log(once).sum(axis=1))
 
@@ -192,7 +192,7 @@ def answers_of(combine: str, rows: int, parts: int, epsilon: float) -> tuple[Arr
 
 
 def release_with(combine: str, rows: int, parts: int, epsilon: float, mean: float) -> Release:
-    """A release that says this mean; without privacy, one with noise that does not matter."""
+    """A release with this mean; without privacy, one with negligible noise."""
     question = question_of(combine)
     lower, upper = question.limits
     exact = math.isinf(epsilon)

@@ -2,8 +2,7 @@
 
     python -m studies.reproduce 000 --page
 
-The words of the page are in ``studies/paper_000_page.md``; a line ``{{name}}`` there stands for what the function of that name
-makes from the files of results.
+The text is in ``studies/paper_000_page.md``, where a line ``{{name}}`` is replaced by the output of the function of that name.
 """
 
 from __future__ import annotations
@@ -44,15 +43,15 @@ def in_short(results: Path) -> list[str]:
         f"- **Two mechanisms are not private as printed.** At a claimed ε of {claimed:g} and M = {most}, the noise of "
         f"rescaled-normal has a true ε of {true[RN]:.3g}, that of Fisher {true[FISHER]:.3g} "
         "([why](#what-the-printed-noise-guarantees)).",
-        "- **The preference for the Fisher method rests on that.** With noise that keeps the promise it "
+        "- **The preference for the Fisher method rests on this error.** With valid noise it "
         "[reverses](#fisher-or-rescaled-normal).",
-        f"- **The factor √M is too small.** Of 1.5 standard deviations it recovers {recovered['root of M']}; √(2M − 1), "
-        f"{recovered['root of 2M - 1']} ([why](#the-factor)).",
-        f"- **The failure at n = {small:,} and M = {most} comes from the prior in the parts,** not from their size: without "
+        f"- **The factor √M is too small.** Of 1.5 standard deviations it recovers {recovered['root of M']}. The factor "
+        f"√(2M − 1) recovers {recovered['root of 2M - 1']} ([why](#the-factor)).",
+        f"- **The failure at n = {small:,} and M = {most} comes from the prior in the parts,** not from their size. Without "
         f"noise the median at b = β is {medians[0]:.2f} as printed, {medians[1]:.2f} [corrected](#the-prior-in-the-parts), and "
         f"{medians[2]:.2f} for the whole table.",
-        f"- At ε = {claimed:g} and M = {most} the best private version has errors of {best}; always saying 1/2 has "
-        f"{half[0]:.2f} to {half[1]:.2f}. Noise falls as 1/(Mε): at small ε take more parts.",
+        f"- At ε = {claimed:g} and M = {most} the best private version has errors of {best}. Always saying 1/2 has "
+        f"{half[0]:.2f} to {half[1]:.2f}. Noise falls as 1/(Mε), so use more parts at small ε.",
     ]
 
 
@@ -65,7 +64,7 @@ def _recovered(results: Path, rule: str) -> str:
 
 
 def errors(results: Path) -> list[str]:
-    """Mean absolute error, mean over the 22 b of the figures; the least of what is private is bold."""
+    """Mean absolute error over the 22 b of the figures; the smallest among the private methods is bold."""
     boxes = boxes_of(results)
     keys = [(version.combine, version.name) for version in VERSIONS] + [HALF]
     body = []
@@ -100,7 +99,7 @@ def reversal(results: Path) -> list[str]:
                                                                     else "**rescaled-normal**"))
                 body.append([f"{rows:,}", _number(epsilon), str(parts), *cells])
     head = ["n", "ε", "M", "Fisher as printed, NOT PRIVATE / rescaled-normal", "both with valid noise", "both corrected"]
-    last = ["", *(f"- {what}: Fisher has the smaller error in {counts[name][0]} of {counts[name][1]} settings in which at least "
+    last = ["", *(f"- {what}: Fisher has the smaller error in {counts[name][0]} of {counts[name][1]} settings where at least "
                   "one of the two is better than saying 1/2." for name, what in (
                       ("as printed", "As the paper compares them"), ("valid noise", "With valid noise for both"),
                       ("corrected", "With the right prior and factor too")))]
@@ -200,7 +199,7 @@ def _quartiles(line: Line) -> str:
 
 
 def guarantees(results: Path) -> list[str]:
-    """What the printed noise guarantees, from the scales of both methods."""
+    """The true ε of the printed noise, from the scales of both methods."""
     boxes = boxes_of(results)
     body = []
     for version in VERSIONS:
@@ -219,11 +218,10 @@ def double_logarithm(results: Path) -> list[str]:
     once = parts * np.quantile(fisher_reference(parts, 0.0), [0.01, 0.5, 0.99])
     given = [np.mean(twice > value) for value in once]
     return [f"The reference distribution of the paper takes the logarithm twice in step 4. With M = {parts} and no noise the "
-            f"statistic at b = β is {once[1]:.0f} in the median, and 98 % of its values lie between {once[0]:.0f} and "
-            f"{once[2]:.0f}. Of {draws:,} draws of step 4 to the letter, 98 % lie between {np.quantile(twice, 0.01):.0f} and "
-            f"{np.quantile(twice, 0.99):.0f}: "
-            f"what should get a probability of 0.5 would get {given[1]:.4f}, and what should get 0.99, {given[0]:.4f}. We take "
-            "the logarithm once, as the paper must have done."]
+            f"statistic at b = β has the median {once[1]:.0f}, and 98 % of its values lie between {once[0]:.0f} and "
+            f"{once[2]:.0f}. Of {draws:,} draws that follow step 4 literally, 98 % lie between {np.quantile(twice, 0.01):.0f} "
+            f"and {np.quantile(twice, 0.99):.0f}. A probability that should be 0.5 would be {given[1]:.4f}, and one that should "
+            f"be 0.99 would be {given[0]:.4f}. We take the logarithm once, as the paper must have done."]
 
 
 def _number(epsilon: float) -> str:

@@ -1,4 +1,4 @@
-"""What paper 000 says of its figures, sentence by sentence, beside what the repetition finds."""
+"""The sentences of paper 000 about its figures, each with what the repetition finds."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from studies.paper_000_boxes import FISHER, HALF, QUARTILES, RN, STOUFFER, TRUTH
 from studies.verdicts import Condition, Target, Verdict, in_words, judge_sentence, share_beyond_chance, with_the_error
 
 SIMILAR: Final = 0.1
-"""Two box plots are called similar if no quartile or median differs by more, at any b; the limit is ours."""
+"""Two box plots are called similar if no quartile or median differs by more than this, at any b. The limit is ours."""
 NORMAL: Final = (RN, "valid noise")
-"""The paper's rescaled-normal method as its figures must have been made."""
+"""The paper's rescaled-normal method with the noise that its figures must have used."""
 PRINTED: Final = (FISHER, "as printed")
 VALID: Final = (FISHER, "valid noise")
 LARGE: Final = (100_000, 1_000_000)
@@ -27,7 +27,7 @@ STUDY: Final = "figures"
 
 @dataclass(frozen=True)
 class Sentence:
-    """What the paper says and where; what its method gives here; what decides; what the private, corrected method gives.
+    """A sentence of the paper and its place, the number we find, what decides, and the result of the corrected, private method.
 
     ``private`` are the conditions of the same method with a valid guarantee, where the paper's own has none.
     """
@@ -64,8 +64,9 @@ def not_reproduced(results: Path) -> list[str]:
     found = every(results)
     other = [one for one in found if one.verdict != Verdict.REPRODUCED]
     wider = [one for one in every(results, 2 * SIMILAR) if one.verdict != Verdict.REPRODUCED]
-    return [f"Of {len(found)} sentences {len(other)} are not reproduced, not wholly, only with the authors' error, or undecided, "
-            f"where \"similar\" means within {SIMILAR:g} (see below; {len(wider)} if it meant {2 * SIMILAR:g}):", "",
+    return [f"Of {len(found)} sentences {len(other)} are not reproduced, only in part, only with the authors' error, or "
+            f"undecided. \"Similar\" means within {SIMILAR:g} (see below); with {2 * SIMILAR:g} it would be {len(wider)} "
+            "sentences:", "",
             *(f"- {one.verdict}: {one.text} ({one.where}): {one.number}" for one in other)]
 
 
@@ -87,7 +88,7 @@ def listed(values: Iterable[float]) -> str:
 
 
 def _away(boxes: Boxes, key: tuple[str, str], epsilon: float, rows: tuple[int, ...] = LARGE) -> tuple[str, list[float]]:
-    """Words and numbers: how unlike the box plots are, for each n and M."""
+    """The distance between box plots for each n and M, as text and as numbers."""
     found = {size: [boxes.away(size, parts, epsilon, key) for parts in boxes.parts] for size in rows}
     text = "; ".join(f"n = {size:,}: " + listed(values) for size, values in found.items())
     return text, [value for values in found.values() for value in values]
@@ -234,24 +235,24 @@ def _well(boxes: Boxes, key: tuple[str, str], limit: float) -> list[Condition]:
 
 
 def _difference(one: Condition, other: Condition) -> Condition:
-    """That the first has the larger margin."""
+    """The condition that the first has the larger margin."""
     return Condition(one.margin - other.margin, math.hypot(one.error, other.error), one.degrees)
 
 
 def _nearer(boxes: Boxes, rows: int, parts: int) -> Condition:
-    """That the box plots of Fisher are more like those of p(b) than those of rescaled-normal, without noise."""
+    """The condition that, without noise, the box plots of Fisher are more like those of p(b) than rescaled-normal's are."""
     return _difference(*(boxes.like(rows, parts, math.inf, key, 0.0) for key in (PRINTED, NORMAL)))
 
 
 def _moved(boxes: Boxes, parts: int, key: tuple[str, str]) -> tuple[float, float]:
-    """How far noise at ε = 1 moves a median, at most, and the standard error."""
+    """The largest move of a median by noise at ε = 1, and its standard error."""
     noisy, exact = (boxes.of(SMALL, parts, epsilon, key) for epsilon in (1.0, math.inf))
     return max((abs(float(noisy[b]["median"]) - float(exact[b]["median"])),
                 math.hypot(float(noisy[b]["quartile_se"]), float(exact[b]["quartile_se"]))) for b in noisy)
 
 
 def least(boxes: Boxes, rows: int, epsilon: float, parts: Sequence[int] | None = None) -> float:
-    """The smallest error of what is private."""
+    """The smallest error among the private methods."""
     keys = [NORMAL, VALID, (STOUFFER, "noisewise"), *((how, name) for how in (RN, FISHER) for name in ("corrected", "noisewise"))]
     return min(boxes.error(rows, count, epsilon, key) for count in parts or boxes.parts for key in keys)
 

@@ -7,8 +7,8 @@ both, Δ = 3.92·1.5; everything but the two coefficients is known, which have t
 
 ``thesis``      as it is there;
 ``declared``    the same with bounds that are declared beforehand, x in [−4, 4] and y in [−8, 12]: cells are clipped, and
-                the noise is the one that the product's calibration asks for, so that ε is one;
-``unknown``     ``declared``, where nothing is known beforehand: the product's own model and priors.
+                the noise is the one that the library's calibration requires, so that ε is a guarantee;
+``unknown``     ``declared``, where nothing is known beforehand: the library's own model and priors.
 
 The error of posterior means as the thesis measures it (squared errors of both coefficients, added; and the absolute error of the
 slope over the slope), coverage and width of 95 % intervals of the slope; the same for SIMEX and for least squares on noisy rows.
@@ -39,7 +39,7 @@ Array = npt.NDArray[np.float64]
 
 ROWS, BETA, SIGMA, PRIOR_SD = 500, np.array([2.0, 2.0]), 0.5, 10.0
 DELTA: Final = 3.92 * 1.5
-"""The thesis' "sensitivity", which is none: see the page."""
+"""The thesis' "sensitivity", which is not one: see the page."""
 BOUNDS: Final = ((-4.0, 4.0), (-8.0, 12.0))
 CENTRE, HALF = (np.array([operation(pair) for pair in BOUNDS]) for operation in (np.mean, lambda pair: (pair[1] - pair[0]) / 2))
 EPSILONS: Final = (5.0, 2.5, 2.0, 1.5, 1.0, 0.5, 0.25)
@@ -49,7 +49,7 @@ VERSIONS: Final = ("thesis", "declared", "unknown")
 MIXING: Final = (5.0, 2.0, 1.0, 0.5)
 STARTS: Final = ("truth", "zero", "moments")
 PLAIN: Final = Length(200, 1000, 1)
-"""Of chains of the thesis' own sampler; it does not say how long its chains were, nor where they started."""
+"""Chains of the thesis' own sampler. It does not say how long its chains were or where they started."""
 THEIRS: Final = 50
 """Repeats in the thesis."""
 Z: Final = 1.959964
@@ -67,7 +67,7 @@ class Cell:
         return asdict(self)
 
     def scales(self) -> Array:
-        """Of the noise on x and y, in the user's units."""
+        """The scales of the noise on x and y, in the user's units."""
         if self.version == "thesis":
             return np.full(2, self.copies * DELTA / self.epsilon)
         made = calibrate({"x": None, "y": None}, epsilon=self.epsilon, delta=None, mechanism=None, copies=self.copies,
@@ -119,7 +119,7 @@ def cells(versions: Iterable[str]) -> list[Cell]:
 
 def line_of(cell: Cell, method: str, mean: Array, low: Array, high: Array, ess: Array | None = None, r_hat: Array | None = None
             ) -> Line:
-    """What the page needs of all repeats, from arrays (repeats, 2) of both coefficients."""
+    """The numbers that the page needs of all repeats, from arrays (repeats, 2) of both coefficients."""
     line: Line = {**cell.columns(), "method": method, "repeats": len(mean)}
     errors = {"squares": np.sum((mean - BETA) ** 2, axis=1), "relative": np.abs(mean[:, 1] - BETA[1]) / BETA[1]}
     for name, values in errors.items():
@@ -147,7 +147,7 @@ def plain(cell: Cell, start: str, repeats: int, length: Length) -> Line:
 
 
 def compared(cell: Cell, repeats: int) -> list[Line]:
-    """SIMEX and least squares. They do not use what is known."""
+    """SIMEX and least squares, which do not use the known parameters."""
     lines = []
     methods: dict[str, Callable[[RowProblem, int], Estimate]] = {
         "simex": lambda problem, seed: simex(problem, seed=seed), "naive": lambda problem, seed: naive(problem)}

@@ -2,8 +2,7 @@
 
     python -m studies.reproduce 001 --page
 
-The words of the page are in ``studies/paper_001_page.md``; a line ``{{name}}`` there stands for what the function of that name
-makes from the files of results.
+The text is in ``studies/paper_001_page.md``, where a line ``{{name}}`` is replaced by the output of the function of that name.
 """
 
 from __future__ import annotations
@@ -46,6 +45,8 @@ RESULTS: Final = page.RESULTS / "paper_001"
 ROUNDING: Final = 0.00005
 CHAINS: Final = "Algorithm 6 from truth"
 NAMES: Final = {"squares": "mean square error", "relative": "relative error of the slope"}
+RELEASES: Final = {"thesis": "The thesis' noise", "declared": "[Declared bounds](#with-declared-bounds), noise of a valid ε",
+                   "unknown": "[Nothing known beforehand](#nothing-known-beforehand), noise of a valid ε"}
 
 
 Line = dict[str, str]
@@ -69,7 +70,7 @@ def with_error(line: Line, name: str) -> str:
 
 
 def away(printed: float, line: Line, name: str) -> float:
-    """How many standard errors of a mean of 50 repeats a printed figure is away from ours."""
+    """The distance of a printed figure from ours, in standard errors of a mean of 50 repeats."""
     return (printed - float(line[name])) / (float(line[f"{name}_sd"]) / math.sqrt(THEIRS))
 
 
@@ -82,7 +83,7 @@ def headings(first: str, others: Sequence[str]) -> list[str]:
 
 
 def thesis_table(results: Path, copies: int) -> list[str]:
-    """Printed beside measured."""
+    """Printed and measured figures."""
     found, body = cells_in(results), []
     for epsilon in EPSILONS:
         line, printed = found["thesis", copies, epsilon, "posterior"], PRINTED[copies][epsilon]
@@ -125,15 +126,15 @@ def version_table(results: Path, version: str) -> list[str]:
 
 
 def claims(results: Path) -> list[str]:
-    """What the tables say, counted."""
+    """A summary of the tables, with counts."""
     found = cells_in(results)
     offs = {(epsilon, copies, name): away(PRINTED[copies][epsilon][place], found["thesis", copies, epsilon, "posterior"], name)
             for epsilon in EPSILONS for copies in (1, 2) for place, name in enumerate(MEASURES)}
     near = sum(abs(value) <= LIMIT for value in offs.values())
     far = sorted({epsilon for (epsilon, *_), value in offs.items() if abs(value) > LIMIT}, reverse=True)
     where = ", ".join(f"{epsilon:g}" for epsilon in far)
-    lines = [f"- Of the {len(offs)} printed figures {near} are within {LIMIT:g} standard errors of what 50 repeats give. The "
-             f"others are at ε = {where}: see [below](#chains-that-do-not-mix)."]
+    lines = [f"- Of the {len(offs)} printed figures, {near} are within {LIMIT:g} standard errors of what 50 repeats give at the "
+             f"thesis' noise. The others are at ε = {where}: see [below](#chains-that-do-not-mix)."]
     for version in VERSIONS:
         shown = {method: [float(line["coverage"]) for key, line in found.items() if key[0] == version and key[3] == method]
                  for method in METHODS}
@@ -141,11 +142,12 @@ def claims(results: Path) -> list[str]:
         less = sum(value < LOW for value in own)
         others = ", ".join(f"those of {name} in {min(shown[method]):.0%} to {max(shown[method]):.0%}"
                            for method, name in (("simex", "SIMEX"), ("naive", "least squares on noisy rows")))
-        lines.append(f"- `{version}`: the posterior's 95 % intervals hold the slope in {min(own):.1%} to {max(own):.1%} of "
+        lines.append(f"- {RELEASES[version]} (`{version}`): the posterior's 95 % intervals hold the slope in "
+                     f"{min(own):.1%} to {max(own):.1%} of "
                      f"repeats ({inside} of {len(own)} cells within 93–97 %, {less} below), {others}.")
     one, two = (np.array([float(found["thesis", copies, epsilon, "posterior"]["squares"]) for epsilon in EPSILONS])
                 for copies in (1, 2))
-    lines.append("- Mean square error of two copies over that of one at the same ε: "
+    lines.append("- Mean square error of two copies, as a multiple of that of one copy at the same ε: "
                  + ", ".join(f"{ratio:.2f} (ε = {epsilon:g})" for epsilon, ratio in zip(EPSILONS, two / one, strict=True)) + ".")
     return lines
 
@@ -154,7 +156,7 @@ def mixing(results: Path) -> list[str]:
     """Effective draws of the slope, medians over repeats."""
     path = results / "mixing.csv"
     if not path.exists():
-        return ["This part has not been run yet."]
+        return ["Not run yet."]
     lines, body = read(path), []
     for copies in (1, 2):
         for epsilon in MIXING:
@@ -169,7 +171,7 @@ def mixing(results: Path) -> list[str]:
 
 
 def diagnostics(results: Path) -> list[str]:
-    """Of the posteriors in the tables."""
+    """Diagnostics of the posteriors in the tables."""
     body = []
     for version in VERSIONS:
         own = [line for key, line in cells_in(results).items() if key[0] == version and key[3] == "posterior"]
@@ -199,7 +201,7 @@ def targets(results: Path) -> list[Target]:
 
 
 def _figure(results: Path, copies: int, epsilon: float, name: str) -> Target:
-    """Printed beside the posterior at noise of a valid ε, at the thesis' noise, and its own sampler started from the truth."""
+    """A printed figure against the posterior at valid noise, at the thesis' noise, and the thesis' sampler from the truth."""
     printed, found = PRINTED[copies][epsilon][MEASURES.index(name)], cells_in(results)
     ways = {"noise of ε": ("declared", "posterior"), "the thesis' noise": ("thesis", "posterior"),
             "its chains from the truth": ("thesis", CHAINS)}
@@ -219,12 +221,12 @@ def _figure(results: Path, copies: int, epsilon: float, name: str) -> Target:
 
 
 def error_of_difference(line: Line, name: str) -> float:
-    """Of a mean of their 50 repeats, which scatter as ours, and of ours."""
+    """The standard error of the difference between a mean of their 50 repeats, assumed to scatter like ours, and our mean."""
     return float(line[f"{name}_sd"]) * math.sqrt(1 / THEIRS + 1 / int(line["repeats"]))
 
 
 def _sentences(results: Path) -> list[Target]:
-    """Each is a pair of cells for every ε, of which the first has the larger error."""
+    """Sentences as pairs of cells for every ε, the first of which has the larger error."""
     found, made = cells_in(results), []
     for text, where, study, pairs in (
             ("the posterior mean has a smaller error than SIMEX", "Abstract", "comparators",
@@ -243,7 +245,7 @@ def _sentences(results: Path) -> list[Target]:
 
 
 def _larger(one: Line, other: Line) -> Condition:
-    """That the first has the larger mean square error; they share the rows, which makes chance smaller than is counted here."""
+    """The condition that the first has the larger mean square error. They share rows, so this overstates chance."""
     values = [float(line["squares"]) for line in (one, other)]
     errors = [float(line["squares_sd"]) / math.sqrt(int(line["repeats"])) for line in (one, other)]
     return Condition(values[0] - values[1], math.hypot(*errors), int(one["repeats"]) - 1.0)

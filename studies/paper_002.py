@@ -1,4 +1,4 @@
-"""The setting of Alparslan, Yıldırım and Birbil (2023), and all its methods: what the table and the simulation share.
+"""The setting of Alparslan, Yıldırım and Birbil (2023) and all its methods, shared by the table and the simulation.
 
 No constant, and bounds that are the largest norms of the rows. Such bounds are taken from the data and are NOT private. Theirs
 are the statistics S = Σ xxᵀ and z = Σ xy (B&S: and Σ y²) with independent normal noise of one standard deviation on
@@ -140,8 +140,8 @@ def noisy_problem(tables: Tables, budget: Budget, rng: np.random.Generator, with
 def adassp(tables: Tables, budget: Budget, rng: np.random.Generator, rho: float = 0.05) -> Array:
     """Wang's own: a third of the budget for each of the smallest eigenvalue, S and z, with the sensitivity of each.
 
-    Appendix C.2 says two thirds for S and z together; that gives wider and larger errors than the paper's Tables 1 and 2, and
-    this gives theirs.
+    Appendix C.2 says two thirds for S and z together. That gives larger errors and wider intervals than the paper's Tables 1
+    and 2; this gives theirs.
     """
     d, holders = tables.d, len(tables.rows)
     logarithm, sigma = math.log(6 / budget.delta), tables.x_norm**2 / (budget.epsilon / 3)
@@ -155,7 +155,7 @@ def adassp(tables: Tables, budget: Budget, rng: np.random.Generator, rho: float 
 
 @dataclass(frozen=True)
 class UnknownMeans:
-    """The noise of a matrix without a constant: what stands in the constant's row was not released."""
+    """The noise of a matrix without a constant: the constant's row was not released."""
 
     diagonal: float
     off_diagonal: float
@@ -174,7 +174,7 @@ class UnknownMeans:
 def released_parts(tables: Tables, budget: Budget, rng: np.random.Generator) -> list[SimulatedPart]:
     """Ours: one matrix of (x, c·y) per holder, scaled to norm 1, symmetric Gaussian noise, and a constant with sums 0.
 
-    The likelihoods expect a constant. ``conditional-flat`` does not look at it, ``collapsed`` takes the sums of columns for 0.
+    The likelihoods expect a constant. ``conditional-flat`` does not look at it, ``collapsed`` assumes sums of columns of 0.
     """
     sd = budget.sd(1 + RESPONSE_SHARE**2)
     noise = EntryNoise("gaussian", sd, sd / math.sqrt(2), 0.0)
@@ -213,7 +213,7 @@ def working_units(tables: Tables, own_prior: bool = False) -> Units:
 
 
 def iterations_of(method: str, iterations: int) -> int:
-    """The methods of the paper run for ``iterations``; ours have a sampler and a length of their own."""
+    """The methods of the paper run for ``iterations``; ours have their own sampler and length."""
     return OURS.warmup + OURS.draws if method in OUR_METHODS else iterations
 
 
@@ -246,7 +246,7 @@ def posterior_draws(method: str, tables: Tables, budgets: Sequence[Budget], seed
 
 
 def _as_run(key: Any, data: Any) -> dict[str, Any]:
-    """As the authors' code starts: θ = 0, the variance a third of ‖Y‖, and proposals with n²/100 degrees of freedom."""
+    """Start as the authors' code does: θ = 0, the variance a third of ‖Y‖, and proposals with n²/100 degrees of freedom."""
     import jax.numpy as jnp
 
     state = NORMAL_X.start(key, data)

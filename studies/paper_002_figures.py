@@ -22,7 +22,7 @@ NOISE = {"correct": "correct noise", "theirs": "the authors' noise (not ε-priva
 
 
 def draw_all(results: Path, images: Path) -> None:
-    """Every picture whose results are there."""
+    """Draw every picture whose results exist."""
     images.mkdir(parents=True, exist_ok=True)
     if (results / "errors.csv").exists():
         lines = read(results / "errors.csv")

@@ -2,8 +2,8 @@
 
     python -m studies.reproduce 002 --page
 
-The words of the page are in ``studies/paper_002_page.md``; a line ``{{name}}`` there stands for what the function of that name
-below makes from the files of results.
+The text is in ``studies/paper_002_page.md``, where a line ``{{name}}`` is replaced by the output of the function of that name
+below.
 """
 
 from __future__ import annotations

@@ -104,7 +104,7 @@ def simulation(d: int, rows: int = ROWS) -> Simulation:
 
 
 def posterior_without_privacy(made: Simulation, draws: int, rng: np.random.Generator) -> Array:
-    """With the paper's priors; σ² is so well known that its posterior mean stands for it."""
+    """The posterior with the paper's priors. σ² is known so well that its posterior mean replaces it."""
     s, z = made.x.T @ made.x, made.x.T @ made.y
     rest = made.y @ made.y - z @ np.linalg.solve(s, z)
     variance = (RATE + rest / 2) / (SHAPE + len(made.y) / 2 - 1)
@@ -151,7 +151,7 @@ def standard_error(values: Array) -> float:
 
 
 def cells(runs: int, iterations: int, holders: list[int], methods: list[str], noises: list[str]) -> list[Cell]:
-    """The long ones first. Our own prior for d = 2 only: for d = 5 and a small ε a batch of its chains does not mix."""
+    """All cells, long ones first. Our own prior for d = 2 only: for d = 5 and a small ε a batch of its chains does not mix."""
     grid = [Cell(d, number, noise, method, runs, iterations_of(method, iterations)) for d, number, noise, method in
             itertools.product((5, 2), holders, noises, methods) if not (d == 5 and method == OWN_PRIOR)]
     order = {"normal-x": 10, "clt-gibbs": 9, "conditional": 8, OWN_PRIOR: 8, "collapsed": 7, "fixed-s": 2}
@@ -162,7 +162,7 @@ def cells(runs: int, iterations: int, holders: list[int], methods: list[str], no
 def measure_times(sizes: Sequence[int], steps: int) -> list[dict[str, Any]]:
     """Microseconds of the processor per iteration of one chain, J = 1, compiled before the clock starts.
 
-    Run it on one core (``taskset -c 0``): the time of all threads counts, that of other programs does not.
+    Run it on one core (``taskset -c 0``): it counts the time of all threads, but not that of other programs.
     """
     lines = []
     for d, method in itertools.product(sizes, TIMED):

@@ -7,7 +7,7 @@ DIRECTORY holds ``power_plant_energy.csv.gz``, ``bike_sharing.csv.gz`` and ``air
 
 The setting is the paper's: no intercept, the first 80 % of the rows train and the rest test, holders are contiguous blocks,
 ε = 1, δ = 1 / (training rows), the sensitivity for adding or removing a row, and bounds that are the maxima over the training
-rows. Bounds taken from the data are NOT private: this compares estimators, and is nothing to do with confidential rows. With
+rows. Bounds taken from the data are NOT private: this compares estimators and is not for confidential rows. With
 ``noise = theirs`` the noise is not what ε = 1 needs either (``studies.paper_002``).
 
 Written: for each data set, number of holders, noise and method the mean of the test error over the runs and its 90 % interval.

@@ -3,7 +3,7 @@
     noisewise reproduce 003 --data DIRECTORY [--quick]      # DIRECTORY holds pima.csv.gz and adult.csv.gz
 
 Distances are Kolmogorov–Smirnov distances of each coefficient's posterior to that of the rows themselves, with the same model and
-the same prior. The paper asks for ‖x‖ ≤ 1, says that the data were "pre-processed", and names no public bounds; so predictors are
+the same prior. The paper asks for ‖x‖ ≤ 1, says that the data were "pre-processed", and names no public bounds. So predictors are
 scaled in three ways:
 
 - ``divided``: to mean 0 and standard deviation 1, and all divided by the largest norm of a row. NOT private: means, deviations
@@ -48,23 +48,23 @@ Bounds = Mapping[str, tuple[float, float]]
 
 PIMA_ROWS: Final = 758
 PIMA: Final = {"age": (21, 90), "pregnancies": (0, 20), "pedigree": (0, 2.5), "insulin": (0, 900)}
-"""Women of at least 21 years; the rest are round numbers. Half of the insulin values are 0, not measured; with 758 rows the paper
+"""Women aged 21 or more; the rest are round numbers. Half of the insulin values are 0, not measured. With 758 rows the paper
 must have kept them."""
 ADULT_ROWS: Final = 8000
 ADULT: Final = {"age": (17, 90), "workclass": (0, 6), "education": (0, 15), "marital_status": (0, 6), "occupation": (0, 13),
                 "relationship": (0, 5), "sex": (0, 1)}
-"""Codes are the positions of the levels, which the census publishes, in the alphabet; its ages are 17 to 90."""
+"""Codes are the alphabetical positions of the levels that the census publishes; its ages are 17 to 90."""
 SYNTHETIC: Final = np.array([-0.9, -0.5, 0.3])
 SYNTHETIC_EPSILONS: Final = tuple(np.linspace(0.001, 1.1, 10).round(4).tolist())
 DIVIDED, SHORTENED, PUBLIC = "divided", "shortened", "public"
 WAYS: Final = (DIVIDED, SHORTENED, PUBLIC, "gram", "moments")
-"""The paper's statistic in three scalings; ours, of which there are two, in the last of them."""
+"""The paper's statistic in three scalings, and our two in the last of them."""
 LEVELS: Final = np.linspace(0.01, 0.99, 33)
 
 
 @dataclass(frozen=True)
 class Problem:
-    """One table, scaled in one way: what is released, the model and its prior, and the posterior of the rows themselves."""
+    """One table, scaled in one way: the release, the model and its prior, and the posterior of the rows themselves."""
 
     statistic: str
     scaling: str
@@ -73,13 +73,13 @@ class Problem:
     prior: Prior | None
     exact: Reference
     shown: tuple[int, ...]
-    """Which coefficients are compared: all but the intercept."""
+    """The coefficients to compare: all but the intercept."""
     unconditional: Array
-    """Draws from the prior: what somebody who sees no data would say."""
+    """Draws from the prior: the answer of someone who sees no data."""
 
     @classmethod
     def of_paper(cls, rows: Rows, scaling: str, radius: float) -> Problem:
-        """The paper's: no intercept, standard normal coefficients within a ball."""
+        """The paper's prior: no intercept, standard normal coefficients within a ball."""
         d = len(rows.names)
         free = np.random.default_rng(1).normal(size=(20_000, d))
         inside = free[np.linalg.norm(free, axis=1) <= radius]
@@ -89,7 +89,7 @@ class Problem:
 
     @classmethod
     def of_product(cls, rows: Rows, statistic: str) -> Problem:
-        """Ours: an intercept and the default prior, for effects of one standard deviation of each predictor."""
+        """Our prior: an intercept and the default prior, for effects of one standard deviation of each predictor."""
         d, family = len(rows.names), FAMILIES["logistic"]
         deviations, means = rows.x.std(axis=0), rows.x.mean(axis=0)
         sd = np.append(family.intercept_sd, np.full(d, family.slope_sd * min(1.0, 2.0 / math.sqrt(d))))
@@ -111,7 +111,7 @@ class Problem:
         return result
 
     def lines(self, draws: Array, first: Line) -> list[Line]:
-        """How far a posterior's draws (draws, terms) are from the posterior of the rows."""
+        """The distance of a posterior's draws (draws, terms) from the posterior of the rows."""
         mean, sd = self.exact.mean, self.exact.sd
         result = []
         for name, k in zip(self.rows.names, self.shown, strict=True):
@@ -222,7 +222,7 @@ def synthetic(repeats: int, draws_each: int, rows: int = 1000) -> tuple[list[Lin
 
 
 def _rounded(lines: Sequence[Line]) -> list[Line]:
-    """Five digits, so that the files stay small."""
+    """Round to five digits, to keep the files small."""
     return [{key: float(f"{value:.5g}") if isinstance(value, float) else value for key, value in line.items()} for line in lines]
 
 

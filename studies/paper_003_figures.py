@@ -18,7 +18,7 @@ SHOWN_EPSILONS = 5
 
 
 def draw_all(results: Path, images: Path) -> None:
-    """Every picture whose results are there."""
+    """Draw every picture whose results exist."""
     images.mkdir(parents=True, exist_ok=True)
     for name, title in (("pima", "Pima, 758 rows"), ("adult", "Adult, 8000 rows")):
         if (results / f"{name}_curves.csv").exists():

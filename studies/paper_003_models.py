@@ -1,9 +1,9 @@
-"""What the studies of Kulkarni et al. (2021, paper 003) share: scaled rows, simulated releases of them, and posteriors.
+"""Shared by the studies of Kulkarni et al. (2021, paper 003): scaled rows, simulated releases of them, and posteriors.
 
 A statistic is released in one of three ways, all for replaced rows, and simulated with a seeded generator (``studies.tables``
 says why):
 
-- ``paper``: Σ y x and Σ xxᵀ of rows with ‖x‖ ≤ 1 and y = ±1, one noise for both, Δ = √4.5 (Corollary 3.4, which the product's own
+- ``paper``: Σ y x and Σ xxᵀ of rows with ‖x‖ ≤ 1 and y = ±1, one noise for both, Δ = √4.5 (Corollary 3.4, which the library's own
   bound for these blocks confirms); no sums of columns;
 - ``gram``: the noisy Gram matrix of (1, x, y) that ``noisewise.release`` gives, columns in [−1, 1];
 - ``moments``: the blocks Σ x, Σ xxᵀ, Σ y and Σ y x with the default weights of a release of that kind.
@@ -41,7 +41,7 @@ DELTA: Final = 1e-5
 PAPER_BLOCKS: Final = {"xx": 1.0, "yx": 1.0}
 HIDDEN: Final = 1e3
 SEEDS_APART: Final = 1000
-"""Between the seeds of two fits."""
+"""The step between the seeds of two fits."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Rows:
 
 @dataclass(frozen=True)
 class NoisyPart:
-    """What the likelihood of a generalised linear model needs of a release; a variance is infinite where nothing was released."""
+    """The part of a release that the likelihood of a generalised linear model needs; variances are infinite where nothing was."""
 
     matrix: Array
     rows: int
@@ -104,10 +104,10 @@ def noisy_part(exact: Array, variances: Array, rng: np.random.Generator) -> Nois
 
 def model_of(schema: Schema, part: NoisyPart, formula: str, family: str, prior: Prior | None, *,
              centred: bool = False) -> tuple[GlmModel, Design]:
-    """The product's model for a simulated part.
+    """The library's model for a simulated part.
 
     The paper's statistic lacks the sums of the columns, and a fit refuses such a release. If predictors are ``centred``, as the
-    paper assumes, the sums are known to be 0 up to their scatter between tables; else they get a noise that hides them.
+    paper assumes, the sums are known to be 0 up to their scatter between tables. Otherwise they get noise that hides them.
     """
     basis = Basis.of(schema)
     variances = np.minimum(part.variances, (HIDDEN * part.rows) ** 2)
@@ -129,7 +129,7 @@ class Fits:
 
 
 def sample_models(models: Sequence[Any], *, seed: int, draws: int = 1000, chains: int = 2) -> Fits:
-    """The product's sampler on one model after the other. Models of one shape share a compiled program."""
+    """The library's sampler on one model after the other. Models of one shape share a compiled program."""
     found = []
     for index, model in enumerate(models):
         mode = find_mode(jax_density(model.log_density, model.data), *model.start())
@@ -157,7 +157,7 @@ class Reference:
 
     @property
     def effective(self) -> float:
-        """The number of independent draws that these are worth."""
+        """The effective number of independent draws."""
         return float(1.0 / np.sum(self.weights**2))
 
     def quantiles(self, k: int, levels: Array) -> Array:

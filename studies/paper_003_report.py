@@ -2,8 +2,7 @@
 
     python -m studies.reproduce 003 --page
 
-The words of the page are in ``studies/paper_003_page.md``; a line ``{{name}}`` there stands for what the function of that name
-makes from the files of results.
+The text is in ``studies/paper_003_page.md``, where a line ``{{name}}`` is replaced by the output of the function of that name.
 """
 
 from __future__ import annotations

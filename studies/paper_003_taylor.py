@@ -4,7 +4,7 @@ x ~ N(0, Σ), y = ±1, tanh(η/2) ≈ η/2 − η³/24. With v = Σθ, τ² = θ
 
     E[y x] = k v,      E[y x_i x_j x_k] = k (Σ_ij v_k + Σ_ik v_j + Σ_jk v_i) − v_i v_j v_k / 4,
 
-and (Σ y x, Σ xxᵀ) is taken for normal with N times the covariance of a row, plus the noise: as the paper has it, with its errata
+and (Σ y x, Σ xxᵀ) is treated as normal with N times the covariance of a row, plus the noise, as in the paper, with its errata
 corrected (the sign in (5), case (b), min for max). A dense matrix of size d + d(d + 1)/2, and no d⁴ table of pairings.
 
 |k v| has a largest value, at τ² = 4/3: tables with a stronger signal than that have no θ that would explain them.
@@ -30,16 +30,16 @@ Line = dict[str, Any]
 NORMS: Final = (0.5, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0)
 DIRECTION: Final = np.array([0.8, 0.6])
 SCALE: Final = 4.0
-"""Rows are divided by this, and cut off at norm 1."""
+"""Rows are divided by this and cut off at norm 1."""
 CORRELATION: Final = 0.5
 EPSILON: Final = 1.0
 ROWS: Final = 20_000
 SPREAD_OF_DEVIATIONS: Final = 2.5
 TAYLOR, OURS, UNTOLD = "Taylor", "quadrature", "quadrature, mean not told"
-"""The last is ours without the knowledge that the predictors' mean is 0, which the paper's statistic does not show."""
+"""The last is ours without knowing that the predictors' mean is 0, which the paper's statistic does not show."""
 METHODS: Final = (TAYLOR, OURS, UNTOLD)
 UNTOLD_NORMS: Final = (1.0, 5.0, 6.0)
-"""Of the third, which takes several times as long as the others."""
+"""The norms for the third, which takes several times as long as the others."""
 
 
 def log_density(x: Any, data: Mapping[str, Any], xp: Any) -> Any:
@@ -120,7 +120,7 @@ def simulated_rows(norm: float, rows: int, rng: np.random.Generator) -> Rows:
 
 def growing_norms(repeats: int, norms: Sequence[float] = NORMS, rows: int = ROWS, draws: int = 1000,
                   methods: Sequence[str] = METHODS) -> list[Line]:
-    """Bias and coverage of the models: tables and noise are new in each repeat, and the same, with the same prior, for all."""
+    """Bias and coverage of the models. Each repeat has new tables and noise, and all models share them and the prior."""
     variances = entry_variances("paper", 2, EPSILON, DELTA)
     models: dict[str, list[Any]] = {method: [] for method in methods}
     for norm in norms:

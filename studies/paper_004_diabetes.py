@@ -49,7 +49,7 @@ EPSILONS: Final = (0.1, 0.5, 1.0)
 RELEASES: Final = ("laplace", "wishart-paper", "wishart", "gaussian")
 ORACLES: Final = ("zellner-siow", "zellner-siow-laplace", "bic")
 BANDS_IN: Final = 40
-"""Repeats in which the band is computed."""
+"""The number of repeats in which the band is computed."""
 DRAWS, BAND_DRAWS, REGION_DRAWS = 1000, 100, 100
 HISTOGRAM: Final = "histogram"
 
@@ -73,7 +73,7 @@ def table_in(directory: str) -> Table:
     with gzip.open(Path(directory) / FILE, "rt", newline="") as file:
         names, *rows = csv.reader(file)
     if names != list(BOUNDS):
-        raise SystemExit(f"{FILE} has the columns {names}")
+        raise SystemExit(f"{FILE} must have the columns {list(BOUNDS)}, not {names}")
     low, high = np.array(list(BOUNDS.values()), dtype=float).T
     values = np.clip(np.array(rows, dtype=float), low, high)
     columns = np.column_stack([np.ones(len(values)), 2.0 * (values - low) / (high - low) - 1.0])
@@ -81,7 +81,7 @@ def table_in(directory: str) -> Table:
 
 
 def oracle_lines(table: Table) -> list[Line]:
-    """What the exact table says."""
+    """The result from the exact table."""
     return [{"prior": prior, "term": term, "probability": probability} for prior in ORACLES
             for term, probability in zip(TERMS, as_if_exact(table, table.matrix, prior).inclusion.tolist(), strict=True)]
 
@@ -131,7 +131,7 @@ def _lines(method: str, said: Array, bands: Array, oracle: Array) -> list[Line]:
 
 
 def cells(directory: str, repeats: int, histograms: int) -> list[Cell]:
-    """BIC, which says much the same, is repeated a fifth as often."""
+    """All cells. BIC gives much the same and is repeated a fifth as often."""
     main, slow, other = [], [], []
     for epsilon in EPSILONS:
         for release in RELEASES:

@@ -18,12 +18,12 @@ Line = dict[str, str]
 COLOURS = {"": "0.2", "laplace": "C3", "wishart-paper": "C1", "wishart": "C2", "gaussian": "C0"}
 MARKS = {"oracle": ("", "-"), "ridge": ("o", "--"), "thresholded": ("^", ":"), "noise-aware": ("s", "-")}
 LEAST_MSE = 1e-7
-"""What is below is drawn here; without active predictors it may be 0."""
+"""Smaller values are drawn here; without active predictors they may be 0."""
 NAMES = {"mse": "MSE", "distance": "distance to O", "relative": "relative gain in MSE"}
 
 
 def draw_all(results: Path, images: Path) -> None:
-    """Every picture whose results are there."""
+    """Draw every picture whose results exist."""
     images.mkdir(parents=True, exist_ok=True)
     if (results / "simulation.csv").exists():
         lines = read(results / "simulation.csv")

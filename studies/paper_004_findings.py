@@ -1,4 +1,4 @@
-"""What the simulation of paper 004 says: averages, the paper's findings beside ours, and our default against every method."""
+"""The simulation of paper 004: averages, the paper's findings and ours, and our default against every method."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Line = dict[str, str]
 Key = tuple[float, float, int, str, str]
 """SNR, ε, |T|, release, method."""
 Where = Callable[[float, float, int], bool]
-"""Of SNR, ε and |T|."""
+"""A condition on SNR, ε and |T|."""
 Which = tuple[str, str]
 """A release and a method."""
 Place = tuple[Which, Where]
@@ -50,7 +50,7 @@ def everywhere(snr: float, epsilon: float, active: int) -> bool:
 
 @dataclass(frozen=True)
 class Found:
-    """The results under one prior, added up over parts."""
+    """The results under one prior, summed over parts."""
 
     sums: dict[Key, dict[str, float]]
     parts: dict[str, dict[Key, dict[str, float]]]
@@ -79,7 +79,7 @@ class Found:
         return sorted(key[:3] for key in self.sums if key[3:] == which and where(*key[:3]))
 
     def mean(self, measure: str, which: tuple[str, str], where: Where = everywhere) -> float:
-        """Over cells that count alike."""
+        """The mean over cells, with equal weights."""
         values = [self.of_cell(measure, which, cell) for cell in self.cells(which, where)]
         return sum(values) / len(values) if values else math.nan
 
@@ -88,7 +88,7 @@ class Found:
         return entry[measure] / entry["replicates"]
 
     def larger(self, measure: str, one: Place, other: Place) -> Condition:
-        """That the mean over the cells of the first place is larger than that over the second's.
+        """The condition that the mean over the cells of the first place is larger than that over the second's.
 
         The error is that of parts, which scatter independently for each SNR and |T|; tables are the same for all ε and methods.
         """
@@ -108,7 +108,7 @@ class Found:
         return Condition(sum(mean for mean, _, _ in found), math.sqrt(total), degrees)  # Welch and Satterthwaite's degrees
 
     def behind(self, measure: str, which: tuple[str, str], cell: tuple[float, float, int]) -> tuple[float, float]:
-        """By how much the method is worse than our default on the same tables, and the standard error."""
+        """How much worse the method is than our default on the same tables, and the standard error."""
         entry = self.sums[*cell, *which]
         count = entry["replicates"]
         mean = entry[f"{measure}_behind"] / count
@@ -265,7 +265,7 @@ def _shown(verdict: Verdict) -> str:
 
 
 def default_against(results: Path) -> list[str]:
-    """In how many of the 90 cells our default is better than a method, worse, or neither by two standard errors."""
+    """In how many of the 90 cells our default is better than a method or worse by two standard errors, or neither."""
     found = found_in(results)
     body = []
     for which in (*PAPERS, *OTHERS):
@@ -320,23 +320,24 @@ def best_of_papers(results: Path) -> list[str]:
 
 
 def simulation_summary(results: Path) -> list[str]:
-    """What the simulation comes to, in sentences."""
+    """The results of the simulation in sentences."""
     found = found_in(results)
     said = Counter(judge_sentence(conditions) for _, conditions, _ in sentences(found))
     lines = ["- Findings of the paper about its methods: " + ", ".join(f"{count} {verdict}" for verdict, count in said.items())
              + "."]
+    lines.append("- The default against the paper's four methods, on the same Laplace release for LM and LMT and on a Gaussian "
+                 "one of the same ε and δ for WM and WMT:")
     for measure, name in (("mse", "MSE"), ("distance", "distance to the oracle"), ("brier", "Brier score")):
         beaten = {which: [epsilon for epsilon in EPSILONS if found.mean(measure, which, at(epsilon))
                           <= found.mean(measure, ours_for(which), at(epsilon))] for which in PAPERS}
         lost = [f"{LABELS[which]} at ε = {', '.join(f'{epsilon:g}' for epsilon in where)}"
                 for which, where in beaten.items() if where]
-        lines.append(f"- Mean {name}: the default (for LM and LMT on the same Laplace release, for WM and WMT on a Gaussian one "
-                     "of the same ε and δ) beats all four methods of the paper at every ε"
-                     + (", but for " + "; ".join(lost) + "." if lost else "."))
+        lines.append(f"    - Mean {name}: the default is better than all four at every ε"
+                     + (", except " + "; ".join(lost) + "." if lost else "."))
     ratios = ", ".join(f"{found.mean('mse', ('wishart', 'noise-aware'), at(epsilon)) / found.mean('mse', OURS, at(epsilon)):.1f}"
                        for epsilon in EPSILONS)
-    lines.append(f"- Exact-k Wishart noise against Gaussian noise, both noise-aware: the MSE is {ratios} times as large at "
-                 f"ε = {', '.join(f'{epsilon:g}' for epsilon in EPSILONS)}.")
+    lines.append(f"- With exact-k Wishart noise the MSE is {ratios} times that with Gaussian noise at "
+                 f"ε = {', '.join(f'{epsilon:g}' for epsilon in EPSILONS)}, both noise-aware.")
     return lines
 
 
@@ -354,7 +355,7 @@ def mechanisms(results: Path) -> list[str]:
 
 
 def histogram_averages(results: Path) -> list[str]:
-    """hLM and hWM (exact k) beside the others on the same tables."""
+    """hLM and hWM (exact k) and the other methods on the same tables."""
     found = found_in(results, name="simulation_histogram.csv")
     shown = [(release, method) for release in ("laplace", "wishart")
              for method in ("histogram", "ridge", "thresholded", "noise-aware")]

@@ -2,8 +2,8 @@
 
     noisewise reproduce 004 example-1 --data DIRECTORY [--quick]      # DIRECTORY holds hsb2.csv.gz
 
-Does gender predict the score in mathematics (H11), and does reading where science is in the model already (H12)? The parts'
-statistics, the noise's law and the critical values are the library's own functions; noise is drawn with a seed, but for the
+Does gender predict the score in mathematics (H11), and does reading if science is in the model already (H12)? The parts'
+statistics, the noise's law and the critical values are the library's own functions. Noise is drawn with a seed, except for the
 releases that compare them with `noisewise.release`. The printed Gaussian variance is divided by M, the right one by M²: the
 printed noise is private, and √M times too large.
 """
@@ -45,7 +45,7 @@ EPSILON: Final = 1.0
 """Of Figure 2 and of the errors."""
 LEVELS: Final = (0.05, 0.01)
 ODDS: Final = math.log(0.99 / 0.01)
-"""Log Bayes factors are clipped here, as in the paper."""
+"""The limit at which log Bayes factors are clipped, as in the paper."""
 LARGEST_RATIO: Final = 7.0
 NOISE_OF_EACH: Final = 20
 """Draws of noise for each random split."""
@@ -54,7 +54,7 @@ AT_ONCE: Final = 2000
 
 @dataclass(frozen=True)
 class Hypothesis:
-    """One of the paper's two tests: the predictors, the last of which is tested."""
+    """One of the paper's two tests: its predictors, the last of which is tested."""
 
     name: str
     predictors: tuple[str, ...]
@@ -82,7 +82,7 @@ class Hypothesis:
                 "posterior-probability": PosteriorProbability(self.tested, (0.0,))}
 
     def rows(self, table: dict[str, Array]) -> Array:
-        """The constant, the predictors and the response, around their means: slopes stay the same."""
+        """The constant, the predictors and the response, centred, which leaves slopes the same."""
         centred = [table[name] - table[name].mean() for name in (*self.predictors, RESPONSE)]
         return np.column_stack([np.ones(len(table[RESPONSE])), *centred])
 
@@ -95,7 +95,7 @@ def table_in(directory: str) -> dict[str, Array]:
     with gzip.open(Path(directory) / FILE, "rt", newline="") as file:
         rows = list(csv.DictReader(file))
     if not rows or not {"gender", "math", "science", "read"} <= set(rows[0]):
-        raise SystemExit(f"{FILE} has not the columns gender, math, science and read")
+        raise SystemExit(f"{FILE} must have the columns gender, math, science and read")
     found = {name: np.array([float(row[name]) for row in rows]) for name in ("math", "science", "read")}
     return found | {"male": np.array([float(row["gender"] == "male") for row in rows])}
 
@@ -113,7 +113,7 @@ def part_statistics(hypothesis: Hypothesis, rows: Array, parts: int, question: T
 
 
 def split_order(count: int, parts: int, random: np.random.Generator) -> npt.NDArray[np.int64]:
-    """The rows in order of their random parts, by the library's own split."""
+    """The rows ordered by random part, with the library's own split."""
     return np.argsort(balanced_parts(count, parts, random.bytes), kind="stable")
 
 
@@ -159,20 +159,20 @@ def figure_1(directory: str, splits: int) -> list[Line]:
 
 
 def gaussian_noise(parts: int, delta: float, printed: bool) -> MeanNoise:
-    """On a mean over parts of what is between 0 and 7; printed: the variance of a sum divided by M, not by M²."""
+    """The noise on a mean over parts of numbers from 0 to 7; printed: the variance of a sum divided by M, not by M²."""
     if printed:
         return MeanNoise("gaussian", analytic_gaussian_sigma(EPSILON, delta, LARGEST_RATIO) / math.sqrt(parts), 1)
     return MeanNoise("gaussian", analytic_gaussian_sigma(EPSILON, delta, LARGEST_RATIO / parts), 1)
 
 
 def null_of(hypothesis: Hypothesis, question: Testable, count: int | None, parts: int, noise: MeanNoise, censored: bool) -> Array:
-    """By the library; without the number of rows, as if parts were large, so that likelihood ratios are chi-squared."""
+    """The library's critical value; without the number of rows, as if parts were large and likelihood ratios chi-squared."""
     rows = None if count is None else count / parts
     return null_draws(NullRequest(question, parts, rows, len(hypothesis.design.terms), noise, censored))
 
 
 def rejects(null: Array, values: Array, level: float, two_sided: bool = False) -> npt.NDArray[np.bool_]:
-    """By the calibrated p-value, as `noisewise.hypothesis_test` computes it."""
+    """Reject by the calibrated p-value, as `noisewise.hypothesis_test` computes it."""
     above = (1 + len(null) - np.searchsorted(null, values, "left")) / (len(null) + 1)
     below = (1 + np.searchsorted(null, values, "right")) / (len(null) + 1)
     return np.asarray((2 * np.minimum(above, below) if two_sided else above) <= level)
@@ -225,7 +225,7 @@ def errors(directory: str, tables: int) -> list[Line]:
 
 
 def null_tables(rows: Array, tables: int, parts: int, random: np.random.Generator) -> Array:
-    """Tables with the same predictors and new responses, in order of their random parts."""
+    """Tables with the same predictors and new responses, ordered by random part."""
     kept, response = rows[:, :-2], rows[:, -1]
     fitted = kept @ np.linalg.lstsq(kept, response, rcond=None)[0]
     sd = math.sqrt(np.sum((response - fitted) ** 2) / (len(rows) - kept.shape[1]))
@@ -266,7 +266,7 @@ def _errors(hypothesis: Hypothesis, name: str, question: Testable, count: int, p
 
 
 def releases(directory: str, count: int, parts: int = 10) -> list[Line]:
-    """Whole releases, with their own splits and noise, beside what Figure 1 and its simulated noise say."""
+    """Whole releases with their own splits and noise, to compare with Figure 1 and its simulated noise."""
     from scipy.special import expit
 
     import noisewise as nw
@@ -293,7 +293,7 @@ def rounded(lines: Sequence[Line]) -> list[Line]:
 
 
 def cell(piece: str, directory: str, count: int = 0) -> dict[str, list[Line]]:
-    """One piece; ``count`` of splits, tables or releases."""
+    """One piece; ``count`` is the number of splits, tables or releases."""
     lines = exact_lines(directory) if piece == "exact" else {
         "figure_1": figure_1, "figure_2": figure_2, "errors": errors, "releases": releases}[piece](directory, count)
     return {f"hypotheses_{piece}": rounded(lines)}

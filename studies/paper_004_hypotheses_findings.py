@@ -1,4 +1,4 @@
-"""What ``studies.paper_004_hypotheses`` found, as pieces of the page of paper 004."""
+"""The results of ``studies.paper_004_hypotheses`` as pieces of the page of paper 004."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ ERROR_OF_WIDTH: Final = 1.17
 
 
 def hypotheses_exact(results: Path) -> list[str]:
-    """Without parts and noise, beside what the paper prints."""
+    """The results without parts and noise, and what the paper prints."""
     printed = {"gender": "≈ 0.07", "read": "≈ 0.99 (the censoring limit)"}
     body = [[NAMES[line["hypothesis"]], printed[line["hypothesis"]], f"{float(line['probability']):.4f}",
              f"{float(line['log_bayes_factor']):.2f}", f"{float(line['likelihood_ratio']):.3f}"]
@@ -122,21 +122,21 @@ def hypotheses_summary(results: Path) -> list[str]:
     plain, large = ([float(line[f"{name}_0.05"]) for line in ratios] for name in ("uncalibrated", "chi_squared"))
     never = sum(float(line[f"censored_{level}"]) == 0 for line in lines for level in LEVELS)
     return [
-        f"- Section 3, Example 1 without privacy: P(H11|D) = {float(exact['gender']['probability']):.4f}, log Bayes factor of "
-        f"H12 {float(exact['read']['log_bayes_factor']):.2f}; M = 10 without noise, median over splits "
+        f"- Section 3, Example 1 without privacy: P(H11|D) = {float(exact['gender']['probability']):.4f}, and the log Bayes "
+        f"factor of H12 is {float(exact['read']['log_bayes_factor']):.2f}. With M = 10 and no noise, the medians over splits are "
         f"{medians['gender', '10']:.2f} and {medians['read', '10']:.2f} (printed ≈ 0.25 and ≈ 0.70).",
-        f"- Section 3.2: of {len(shares)} shares of wrong rejections by calibrated tests (M = 2, 5, 10; levels 0.05 and 0.01), "
-        f"{good} are within {ERRORS_ALLOWED:g} standard errors of their level (the farthest is {worst[0]:.4f} at {worst[1]:g}). "
-        f"Uncalibrated tests at 0.05 have errors from {min(plain):.3f} to {max(plain):.3f}; calibrated ones that take parts of "
-        f"20 to 100 rows for large, {min(large):.3f} to {max(large):.3f}.",
-        f"- A calibrated test of the *censored* statistic can never reject in {never} of {len(shares)} cases, because more than "
-        "the level is censored to one value. Do not censor before a test.",
+        "- Section 3.2: calibrated tests (M = 2, 5, 10; levels 0.05 and 0.01) reject a true hypothesis as often as they should: "
+        f"of {len(shares)} shares {good} are within {ERRORS_ALLOWED:g} standard errors of their level (the farthest is "
+        f"{worst[0]:.4f} at {worst[1]:g}). Uncalibrated tests at 0.05 reject in shares from {min(plain):.3f} to "
+        f"{max(plain):.3f}, calibrated ones that treat parts of 20 to 100 rows as large in {min(large):.3f} to {max(large):.3f}.",
+        f"- A calibrated test of the *censored* statistic can never reject in {never} of {len(shares)} cases, because more of "
+        "the null distribution than the level is censored to one value. Do not censor before a test.",
     ]
 
 
 @dataclass(frozen=True)
 class Said:
-    """What the paper says, where, what we find, and what decides."""
+    """A sentence of the paper and its place, what we find, and what decides."""
 
     text: str
     where: str

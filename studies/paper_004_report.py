@@ -2,8 +2,7 @@
 
     python -m studies.reproduce 004 --page
 
-The words of the page are in ``studies/paper_004_page.md``; a line ``{{name}}`` there stands for what the function of that name
-makes from the files of results.
+The text is in ``studies/paper_004_page.md``, where a line ``{{name}}`` is replaced by the output of the function of that name.
 """
 
 from __future__ import annotations
@@ -72,14 +71,14 @@ def diabetes_distances(results: Path) -> dict[tuple[str, str], float]:
 
 
 def distance_of_always(results: Path) -> float:
-    """Of saying 1 to every term, whatever the release."""
+    """The distance of saying 1 to every term, whatever the release."""
     misses = [1.0 - float(line["probability"]) for line in lines_of(results, "diabetes_oracle.csv")
               if line["prior"] == "zellner-siow"]
     return float((sum(miss**2 for miss in misses) / len(misses)) ** 0.5)
 
 
 def diabetes_bands(results: Path) -> list[str]:
-    """Mean bands of the default, and how often they hold what the analysis without privacy says."""
+    """Mean bands of the default, and how often they hold the result of the analysis without privacy."""
     lines = [line for line in lines_of(results, "diabetes.csv")
              if line["prior"] == "zellner-siow" and line["method"] == "noise-aware" and line.get("bands")]
     body = []
@@ -125,7 +124,7 @@ def calibration_count(results: Path) -> list[str]:
 
 
 def calibration_misses(results: Path) -> list[str]:
-    """Settings in which the default's calibration error is beyond chance: more than chance makes, and two standard errors."""
+    """Settings in which the default's calibration error exceeds what chance gives by more than two standard errors."""
     lines = lines_of(results, "calibration.csv")
     result = []
     for key in settings(lines):
@@ -133,7 +132,7 @@ def calibration_misses(results: Path) -> list[str]:
         if beyond_chance(mine):
             error, spread, chance = expected_calibration_error(reliability(mine))
             result.append(f"- p = {key[0]}, {key[1]} predictors, truth from the {key[2]}, {key[3]} noise, ε = {key[4]}: "
-                          f"{error:.3f} ± {spread:.3f}, where chance makes {chance:.3f}.")
+                          f"{error:.3f} ± {spread:.3f}, where chance gives {chance:.3f}.")
     return result or ["- none."]
 
 
@@ -203,7 +202,7 @@ def consistency_verdict(results: Path) -> list[str]:
 
 
 def summary(results: Path) -> list[str]:
-    """The verdicts, from the files."""
+    """The verdicts, computed from the files."""
     known = oracle(results)[2:]
     equal = sum(row.endswith("| yes |") for row in known)
     lines = [*findings.simulation_summary(results), f"- Diabetes study without privacy: {equal} of {len(known)} inclusion "
@@ -213,14 +212,14 @@ def summary(results: Path) -> list[str]:
         here = {name: value for (other, name), value in distances.items() if other == epsilon}
         ours = min((name for name in here if name.startswith("noise-aware")), key=here.__getitem__)
         theirs = min((name for name in here if not name.startswith("noise-aware")), key=here.__getitem__)
-        lines.append(f"- Diabetes study, ε = {epsilon}, distance to the analysis without privacy: ours at best {here[ours]:.2f} "
-                     f"({ours}), the others at best {here[theirs]:.2f} ({theirs}), saying 1 to everything "
+        lines.append(f"- Diabetes study, ε = {epsilon}, smallest distance to the analysis without privacy: ours {here[ours]:.2f} "
+                     f"({ours}), the others {here[theirs]:.2f} ({theirs}), saying 1 to everything "
                      f"{distance_of_always(results):.2f}.")
     lines_of_calibration = lines_of(results, "calibration.csv")
     for truth in dict.fromkeys(line["truth"] for line in lines_of_calibration):
         mine = [key for key in settings(lines_of_calibration) if key[2] == truth]
         counts = {method: sum(not beyond_chance(of(lines_of_calibration, key, method)) for key in mine) for method in METHODS}
-        lines.append(f"- Calibration, truth from the {truth}, within chance: "
+        lines.append(f"- Calibration, truth from the {truth}: probabilities are right within chance for "
                      + ", ".join(f"{method} in {count}" for method, count in counts.items()) + f" of {len(mine)} settings.")
     return [*lines, *("- " + line for line in consistency_verdict(results))]
 
@@ -248,7 +247,7 @@ def targets(results: Path) -> list[Target]:
 
 
 def _diabetes(results: Path) -> list[Target]:
-    """Inclusion probabilities without privacy beside those of BAS, and what the paper says of its private ones."""
+    """Inclusion probabilities without privacy compared with those of BAS, and the paper's sentences about its private ones."""
     made = []
     for line in lines_of(results, "diabetes_oracle.csv"):
         printed = TARGETS.get((line["prior"], line["term"]), "1.000" if line["prior"] == "zellner-siow" else "")
@@ -277,7 +276,7 @@ def _diabetes(results: Path) -> list[Target]:
 
 
 def _square_distance(lines: Sequence[Line], epsilon: str, method: str, release: str) -> tuple[float, float] | None:
-    """Mean over terms and repeats, and a bound of its standard error; None if it was not run.
+    """The mean over terms and repeats with a bound on its standard error; None if it was not run.
 
     Squares between 0 and 1 with mean m scatter by √(m(1 − m)) at most, and terms of one release are taken for one.
     """
@@ -290,7 +289,7 @@ def _square_distance(lines: Sequence[Line], epsilon: str, method: str, release: 
 
 
 def _histograms(results: Path) -> list[Target]:
-    """Simulated tables: the paper says it of its diabetes study."""
+    """Tested on simulated tables; the paper says it about its diabetes study."""
     found = findings.found_in(results, name="simulation_histogram.csv")
     if not found.sums:
         return []

@@ -16,7 +16,7 @@ does not say, or leaves privacy open:
   Δ₁² q(q + 1)/2/ε (the paper prints it without the square and without ε), Gaussian noise the Frobenius sensitivity √2 Δ₂²,
   Wishart noise the scale Δ₂² and the paper's degrees of freedom or the exact ones.
 
-Tables, and the noise of a mechanism, are the same for all methods. Results are sums over replicates, in parts of 5.
+All methods share the tables and the noise of each mechanism. Results are sums over replicates, in parts of 5.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ PRIORS: Final = ("zellner-siow", "bic")
 RELEASES: Final = ("laplace", "wishart-paper", "wishart", "gaussian")
 AWARE_OF: Final = ("laplace", "wishart", "gaussian")
 OURS: Final = {"laplace": "laplace", "wishart-paper": "gaussian", "wishart": "gaussian", "gaussian": "gaussian"}
-"""The release from which our default would be computed at the same kind of privacy."""
+"""The release that our default would use at the same kind of privacy."""
 ORACLE: Final = "oracle"
 DEFAULT: Final = "noise-aware"
 HISTOGRAM: Final = "histogram"
@@ -68,7 +68,7 @@ COMPARED: Final = ("mse", "distance", "brier")
 
 @dataclass(frozen=True)
 class Cell:
-    """A few tables of each kind, and releases of them at every ε."""
+    """A few tables of each kind, and their releases at every ε."""
 
     prior: str
     methods: str
@@ -109,7 +109,7 @@ def measures(table: Table, analysis: Analysis, oracle: Analysis) -> dict[str, fl
 
 
 def analyses(table: Table, epsilon: float, prior: str, methods: str, rng: np.random.Generator) -> dict[tuple[str, str], Analysis]:
-    """By (release, method)."""
+    """The answers by (release, method)."""
     result: dict[tuple[str, str], Analysis] = {}
     for release in RELEASES:
         noise = release_noise(release, epsilon)
@@ -125,7 +125,7 @@ def analyses(table: Table, epsilon: float, prior: str, methods: str, rng: np.ran
 
 def run_cell(cell: Cell, replicates: int = PART, kinds: Sequence[tuple[float, int]] = KINDS,
              epsilons: Sequence[float] = EPSILONS) -> list[Line]:
-    """Sums over replicates, and of how far a method is behind our default on the same table, with squares."""
+    """Sums over replicates of the measures, and of how far a method is behind our default on the same table, with squares."""
     return [cell.columns() | {"snr": snr, "active": active} | line for snr, active in
             (HISTOGRAM_KINDS if cell.methods == HISTOGRAM else kinds)
             for line in _of_kind(cell, snr, active, replicates, epsilons)]
@@ -166,7 +166,7 @@ def noise_cell() -> dict[str, list[Line]]:
 
 
 def noise_lines() -> list[Line]:
-    """How large the noise of each release is, in the paper's units."""
+    """The size of each release's noise in the paper's units."""
     result = []
     for release in RELEASES:
         for epsilon in EPSILONS:

@@ -2,8 +2,8 @@
 
     python -m studies.partition_coverage [--only probabilities|quantiles|hypotheses|tests] [--replicates 1000]
 
-Tables are made up; the moments of their parts are drawn as in ``studies.partition_world``, the noise from a seeded generator; the
-rest is done by the library's own functions. Writes files of results that ``studies.partition_report`` makes a page of.
+Tables are made up. The moments of their parts are drawn as in ``studies.partition_world``, the noise by a seeded generator. The
+library's own functions do the rest. ``studies.partition_report`` turns the files of results into a page.
 
 Posterior probabilities are asked at b = beta + z sd, sd being the posterior's in the whole table on average: what must be covered
 is that table's own p(b). An answer depends on the table through one released number only, so the ends of its interval are
@@ -42,20 +42,20 @@ SCORES = (-3.0, -1.5, 0.0, 1.5, 3.0)
 COMBINE = ("stouffer", "rescaled-normal", "fisher")
 EPSILONS = (0.1, 1.0, 10.0)
 RELEASES = (("k-norm", 1), ("k-norm", 5), ("gaussian", 1))
-"""Mechanism, and how many b are asked about together: one number has Laplace noise."""
+"""The mechanism, and how many b are asked about together: one number gets Laplace noise."""
 KNOTS = 81
 LEVELS = (0.05, 0.01)
 BOUNDS, TRUTHS = (1.0, 3.0), (1.3, 2.7)
-"""Declared for the first slope in the study of quantiles, and where it is."""
+"""The bounds declared for the first slope in the study of quantiles, and the range of its true value."""
 ROUND = 2.0
 """A slope that is itself a candidate for the centre: the hardest case for the search, in question ``round``."""
 SMALL = 6.0
-"""So many standard deviations from zero at most, in question ``small``: candidates for a centre crowd there."""
+"""The largest distance from zero in standard deviations, in question ``small``: candidates for a centre crowd there."""
 
 
 @dataclass(frozen=True)
 class Cell:
-    """Tables of one kind, and what is asked of them."""
+    """Tables of one kind, and the question about them."""
 
     study: str
     parts: int
@@ -97,7 +97,7 @@ def rejection_cells() -> list[Cell]:
 
 
 def typical_sd(rows: float) -> float:
-    """Of the first slope's posterior in a table of so many rows."""
+    """The standard deviation of the first slope's posterior in a table of ``rows`` rows."""
     size = PREDICTORS
     others = 1.0 - (size - 1) * CORRELATION**2 / (1.0 + (size - 2) * CORRELATION)  # of its variance, given the others
     return 1.0 / math.sqrt(rows * others)
@@ -185,7 +185,7 @@ def quantiles(cell: Cell, replicates: int, seed: int) -> list[Line]:
 
 
 def hypotheses(cell: Cell, replicates: int, seed: int) -> list[Line]:
-    """Does the interval hold the mean of the parts' clipped log Bayes factors, as it is without noise?"""
+    """Check if the interval holds the mean of the parts' clipped log Bayes factors without noise."""
     rng = np.random.default_rng(seed)
     question = BayesFactor("x3")
     plan = Plan.of(PREDICTORS, cell.parts, cell.rows, (question,), cell.epsilon)
@@ -234,7 +234,7 @@ STUDIES: dict[str, tuple[Callable[[], list[Cell]], Callable[[Cell, int, int], li
     "probabilities": (probability_cells, probabilities, 1.0), "quantiles": (quantile_cells, quantiles, 0.3),
     "hypotheses": (hypothesis_cells, hypotheses, 1.0), "tests": (rejection_cells, rejection_rates, 20.0),
 }
-"""Cells, what is done with one, and how many replicates it takes for each that is asked for."""
+"""Cells, the function that runs one, and the replicates that each requested replicate takes."""
 
 
 def run_cell(cell: Cell, replicates: int, seed: int) -> list[Line]:

@@ -2,8 +2,8 @@
 
     python -m studies.partition_report [--results studies/results/partition] [-o docs/partition-calibration.md]
 
-The words of the page are in ``studies/partition_calibration_page.md``; a line ``{{name}}`` there stands for what the function of
-that name makes from the files of results.
+The text is in ``studies/partition_calibration_page.md``, where a line ``{{name}}`` is replaced by the output of the function of
+that name.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ WORDS = Path(__file__).parent / "partition_calibration_page.md"
 KINDS = {("k-norm", "1"): "one b, Laplace", ("k-norm", "5"): "five b, k-norm", ("gaussian", "1"): "one b, Gaussian"}
 LOST, SAFE = 0.9, 0.99
 ENORMOUS = 1e3
-"""Widths and errors above this many standard deviations of the posterior mean that nothing is known."""
+"""Widths and errors of more than this many standard deviations of the posterior show that nothing is known."""
 
 
 def lines_of(results: Path, name: str, **wanted: object) -> list[Line]:
@@ -40,7 +40,7 @@ def values(lines: Sequence[Line], name: str) -> list[float]:
 
 
 def covered(lines: Sequence[Line]) -> str:
-    """The mean over the points, and in brackets the lowest."""
+    """The mean over the points, in brackets the lowest."""
     if not lines:
         return ""
     found = values(lines, "coverage")
@@ -55,7 +55,7 @@ def replicates(results: Path) -> list[str]:
             for name in counts if counts[name]]
     errors = [f"{100 * math.sqrt(NOMINAL * (1.0 - NOMINAL) / counts[name][0]):.1f} ({name})"
               for name in ("probabilities", "quantiles", "hypotheses") if counts[name]]
-    return ["Made-up tables in each cell: " + "; ".join(said) + ".", "Standard errors of a coverage of 95 %, in points: "
+    return ["Made-up tables per cell: " + "; ".join(said) + ".", "Standard errors of a coverage of 95 %, in points: "
             + ", ".join(errors) + "."]
 
 
@@ -66,12 +66,12 @@ def headline(results: Path) -> list[str]:
     silent = values(lines_of(results, "quantiles"), "missed_in_silence")
     said = []
     if means:
-        said.append(f"- Posterior probabilities: 95 % intervals cover in {percent(min(means))} to {percent(max(means))} % "
-                    f"of tables ({len(means)} cells, means over five b).")
+        said.append(f"- Posterior probabilities: 95 % intervals cover {percent(min(means))} to {percent(max(means))} % "
+                    f"of the time ({len(means)} cells, means over five b).")
     if quantiles:
         cover = values(quantiles, "coverage")
-        said.append(f"- Coefficients: {percent(min(cover))} to {percent(max(cover))} % ({len(cover)} cells). Limits that missed "
-                    f"the coefficient without a word about it: at most {percent(max(silent))} % of releases in a cell.")
+        said.append(f"- Coefficients: {percent(min(cover))} to {percent(max(cover))} % ({len(cover)} cells). Limits missed "
+                    f"the coefficient without warning in at most {percent(max(silent))} % of the releases of a cell.")
     tests = lines_of(results, "tests", shape="normal")
     for level in LEVELS:
         mine = [line for line in tests if float(line["level"]) == level]
@@ -79,22 +79,21 @@ def headline(results: Path) -> list[str]:
         if mine:
             rates = values(mine, "rejected")
             said.append(f"- Tests at level {level:g} reject a true hypothesis in {min(rates):.2%} to {max(rates):.2%} of "
-                        f"releases; likelihood ratios that are not calibrated, in {min(plain):.1%} to {max(plain):.1%}.")
+                        f"releases. Likelihood ratios that are not calibrated do so in {min(plain):.1%} to {max(plain):.1%}.")
     return said
 
 
 def search(results: Path) -> list[str]:
-    """From which M ε on limits that were found hold the coefficient."""
+    """The M ε from which on the limits found hold the coefficient."""
     held = [(float(line["parts"]) * float(line["epsilon"]), float(line["limits_hold"]))
             for line in lines_of(results, "quantiles", shape="normal", question="found", mechanism="k-norm")]
     lost = max((size for size, share in held if share < LOST), default=0.0)
     safe = min((size for size, _ in held if all(share >= SAFE for other, share in held if other >= size)), default=float("inf"))
-    return ["- **Columns whose limits nobody knows, few parts, a small ε.** The search for the limits of a coefficient chooses "
-            f"among {len(centre_candidates()):,} centres by counting parts. In the cells below it misses in more than "
+    return ["- **Unknown limits, few parts, a small ε.** The search for the limits of a coefficient chooses among "
+            f"{len(centre_candidates()):,} centres by counting parts. In the cells below it misses in more than "
             f"{percent(1.0 - LOST)} % of releases up to M ε = {lost:g}, and in at most {percent(1.0 - SAFE)} % from "
-            f"M ε = {safe:g} on. The answer knows this: its interval then spans all magnitudes, and its sentence says "
-            "that the limits may have",
-            "  missed the coefficient. Declare bounds for such a release, or ask for a probability."]
+            f"M ε = {safe:g} on. The answer shows this: its interval then spans all magnitudes, and it warns that the limits",
+            "  may have missed the coefficient. Declare bounds for such a release, or ask for a probability."]
 
 
 def _cells(lines: Sequence[Line]) -> list[list[Line]]:

@@ -1,7 +1,7 @@
 """Moments of the random parts of made-up tables, and releases of them with seeded noise: many tables at once.
 
-The moments of a part of normal rows are drawn from their Wishart law, so that a table of a million rows costs as much as one of a
-hundred. Tables that are not normal are drawn row by row.
+The moments of a part of normal rows are drawn from their Wishart distribution, so a table of a million rows costs as much as
+one of a hundred. Tables that are not normal are drawn row by row.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ SLOPES = (2.0, -1.0, 0.5)
 """Of predictors with standard deviation 1; the errors too have standard deviation 1."""
 INTERCEPT = 1.0
 CORRELATION = 0.4
-"""Of each two predictors."""
+"""The correlation of any two predictors."""
 SHAPES = ("normal", "heavy", "skewed")
 DELTA = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
 class Moments:
-    """Of the parts: their numbers of rows and sums of products of (1, predictors, response)."""
+    """The parts' numbers of rows and sums of products of (1, predictors, response)."""
 
     counts: Array
     products: Array
@@ -80,7 +80,7 @@ def slopes_of(predictors: int, null: bool = False) -> Array:
 
 
 def draw(rng: np.random.Generator, parts: int, rows: int, slopes: Array, shape: str = "normal") -> Moments:
-    """A table of ``parts`` equal parts of so many rows."""
+    """A table of ``parts`` equal parts."""
     if shape == "normal":
         return _normal(rng, parts, rows, slopes)
     return _from_rows(rng, parts, rows, slopes, shape)
@@ -122,7 +122,7 @@ def _from_rows(rng: np.random.Generator, parts: int, rows: int, slopes: Array, s
 
 
 class Seeded:
-    """The mechanism of a release with noise of a seeded generator, of the same law but for the grid's rounding."""
+    """The mechanism of a release with seeded noise, of the same distribution except for the grid's rounding."""
 
     def __init__(self, mechanism: PartitionMechanism, rng: np.random.Generator) -> None:
         self._mechanism, self._rng = mechanism, rng
@@ -142,7 +142,7 @@ class Seeded:
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """A release that could be made of any table of this kind: everything but its numbers."""
+    """A release for any table of this kind, with everything but its numbers."""
 
     planned: PartitionPlan
     design: Design
@@ -162,7 +162,7 @@ class Plan:
 
     @property
     def asked(self) -> Asked:
-        """What is asked, with zeros for answers."""
+        """The questions, with zeros for answers."""
         return Asked.of_release(self.blank)
 
     def answers(self, moments: Moments) -> PartAnswers:

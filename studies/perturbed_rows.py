@@ -1,7 +1,7 @@
 """Simulated tables in scaled units, perturbed as a `rows` release perturbs them: problems for the sampler, with their truth.
 
 Numbers have a standard deviation of a quarter and bounds at −1 and 1, four standard deviations away, and are clipped there. The
-noise is the one that the product's own calibration asks for at ε; it comes from a seeded generator, which a release must not do.
+noise is the one that the library's own calibration requires at ε. It comes from a seeded generator, which a release never uses.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ CORRELATION = 0.5
 EXPLAINED = 0.8
 """The share of the response's variance that the predictors explain."""
 SHARE, SHIFT = 0.4, 0.15
-"""Of the binary predictor: how often it is 1, and by how much it shifts each number."""
+"""The binary predictor: how often it is 1, and how far it shifts each number."""
 CODING = np.array([[-1.0], [1.0]])
 
 
 @dataclass(frozen=True)
 class Table:
-    """Which columns a table has: perturbed numbers, exact ones, a binary predictor; and whether the response is exact."""
+    """The columns of a table: perturbed numbers, exact ones, a binary predictor; and whether the response is exact."""
 
     numbers: int
     exact: int = 0
@@ -103,7 +103,7 @@ def make_cells(table: Table, rows: int, rng: np.random.Generator) -> Cells:
 
 
 def perturb(table: Table, cells: Cells, epsilon: float, copies: int, rng: np.random.Generator) -> RowProblem:
-    """What is published of the table, with the product's default priors."""
+    """The published rows of the table, with the library's default priors."""
     mechanism = table.mechanism(epsilon, copies)
     rows = len(cells.y)
     numbers = np.column_stack([cells.x[:, table.exact:], cells.y])
@@ -125,7 +125,7 @@ def simulate(table: Table, rows: int, epsilon: float, copies: int, rng: np.rando
 
 def simulate_from_prior(table: Table, rows: int, epsilon: float, copies: int, rng: np.random.Generator
                         ) -> tuple[RowProblem, Array]:
-    """As `simulate`, numbers only, with all parameters drawn from the prior; nothing is clipped: a test of the sampler alone."""
+    """Like `simulate` with numbers only, all parameters from the prior and no clipping: a test of the sampler alone."""
     scales = np.array(list(table.mechanism(epsilon, copies).scales.values()))
     columns: list[Array] = [np.ones(rows)]
     truth = np.zeros(0)

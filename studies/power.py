@@ -1,11 +1,11 @@
-"""Whether plans come true: what ``plan_power`` predicts beside what releases and fits of tables then give.
+"""Do plans come true? The predictions of ``plan_power`` against the results of releases and fits of tables.
 
     python -m studies.power [--repeats 100] [--adult DIRECTORY] [--only patients ...]     # it holds adult.csv.gz
     python -m studies.power --methods [--repeats 48]              # is the fast method as wide as the default one?
     python -m studies.power --show                                                        # the page's table
 
-A plan is made with means, standard deviations and shares of the columns, as a planner could know them, and with nothing else:
-the tables' columns have other shapes (uniform ages, skewed errors, and, with --adult, real rows, of which each table is a sample
+A plan uses only means, standard deviations and shares of the columns, as a planner could know them. The tables' columns have
+other shapes (uniform ages, skewed errors, and, with --adult, real rows, of which each table is a sample
 with replacement). Then tables are drawn, released with real privacy noise and fitted by the default method. Widths are medians; z
 is the difference of the logarithms of the two widths, or of the two powers, in units of their Monte Carlo error.
 
@@ -42,12 +42,12 @@ METHODS: Final = page.RESULTS / "power_methods.csv"
 METHOD_CELLS: Final = ((5_000, 1.0), (5_000, 0.3), (5_000, 0.1))
 DELTA: Final = 1e-6
 MEDIAN_ERROR: Final = 1.2533
-"""The standard error of a median of normal numbers, in units of that of their mean."""
+"""The standard error of a median of normal numbers, relative to that of their mean."""
 
 
 @dataclass(frozen=True)
 class World:
-    """A regression whose truth is known, tables of it, and what a planner knows about their columns."""
+    """A regression with known truth, tables of it, and a planner's knowledge about their columns."""
 
     name: str
     schema: nw.Schema
@@ -61,7 +61,7 @@ class World:
 
 
 def patients() -> World:
-    """Uniform ages and skewed errors; the planner takes both for normal."""
+    """Uniform ages and skewed errors; the planner assumes that both are normal."""
     def draw(rows: int, random: np.random.Generator) -> Rows:
         age, ward = random.uniform(18, 98, rows), random.choice(["A", "B", "C"], rows, p=[0.5, 0.3, 0.2])
         stay = 8 + 0.05 * age + 1.0 * (ward == "B") + 2 * random.gamma(4.0, 1.0, rows) - 8
@@ -75,7 +75,7 @@ def patients() -> World:
 
 
 def readmitted() -> World:
-    """Yes or no, with uniform ages."""
+    """A yes-or-no response, with uniform ages."""
     def draw(rows: int, random: np.random.Generator) -> Rows:
         age, ward = random.uniform(30, 90, rows), random.choice(["A", "B", "C"], rows, p=[0.5, 0.3, 0.2])
         chance = 1 / (1 + np.exp(1.2 - 0.03 * (age - 60) - 0.5 * (ward == "B")))
@@ -134,7 +134,7 @@ def predicted(world: World, rows: int, epsilon: float, repeats: int) -> PowerPla
 
 
 def happened(world: World, rows: int, epsilon: float, repeats: int, seed: int, method: str = "conditional") -> dict[str, Array]:
-    """For each effect the ends of the intervals of so many releases, with real noise: (repeats, 2)."""
+    """For each effect the ends of the intervals of ``repeats`` releases with real noise: (repeats, 2)."""
     random = np.random.default_rng(seed)
     releases = [nw.release(world.draw(rows, random), world.schema, epsilon=epsilon, delta=DELTA, run=QUIET)
                 for _ in range(repeats)]
@@ -170,7 +170,7 @@ def compared(world: World, plan: PowerPlan, found: dict[str, Array]) -> list[dic
 
 
 def methods_compared(world: World, rows: int, epsilon: float, repeats: int) -> dict[str, Any]:
-    """How wide the fast method and the normal approximation are, relative to the default sampler, on the same releases."""
+    """The widths of the fast method and the normal approximation, relative to the default sampler on the same releases."""
     random = np.random.default_rng(2)
     releases = [nw.release(world.draw(rows, random), world.schema, epsilon=epsilon, delta=DELTA, run=QUIET)
                 for _ in range(repeats)]
@@ -193,7 +193,7 @@ def methods_compared(world: World, rows: int, epsilon: float, repeats: int) -> d
 
 
 def markdown(results: Path) -> list[str]:
-    """The results as the page about planning has them."""
+    """The results as on the page about planning."""
     body = [[str(line["table"]), f"{line['rows']:,}", f"{line['epsilon']:g}", str(line["term"]), f"{line['width predicted']:.3g}",
              f"{line['width']:.3g}", f"{line['power predicted']:.2f}", f"{line['power']:.2f}", f"{line['power z']:+.1f}"]
             for line in pd.read_csv(results).to_dict("records")]
@@ -201,7 +201,7 @@ def markdown(results: Path) -> list[str]:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description="What plans predict beside what happens.")
+    parser = argparse.ArgumentParser(description="The predictions of plans against what happens.")
     parser.add_argument("--repeats", type=int, default=100)
     parser.add_argument("--adult", type=Path, help="a folder with adult.csv.gz")
     parser.add_argument("--only", nargs="*", default=[])

@@ -4,9 +4,9 @@
     python -m studies.random_sites --quick
 
 Each replicate draws sites whose intercept (at the middle of the predictors' ranges) and slopes scatter around the
-population's with the standard deviation ω, tables of those sites, and new noise. Beside it stands the default fit, which takes
-one set of coefficients for all sites. Replicates of a cell are fitted in one vectorised call; apart from that the steps
-are those of ``fit(..., site="random")``.
+population's with the standard deviation ω, tables of those sites, and new noise. The default fit, which assumes
+one set of coefficients for all sites, is shown for comparison. Replicates of a cell are fitted in one vectorised call. Otherwise
+the steps are those of ``fit(..., site="random")``.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ D = 2
 
 @dataclass(frozen=True)
 class Cell:
-    """One setting: so many sites of so many rows each, and how much their coefficients differ."""
+    """One setting: the numbers of sites and of rows each, and how much their coefficients differ."""
 
     sites: int
     omega: float
@@ -118,7 +118,7 @@ def pooled_fits(replicates: list[list[SimulatedPart]], seed: int, draws: int) ->
 
 
 def covered(draws: Array, truth: Array) -> tuple[Array, Array]:
-    """Whether each interval holds the truth, and its width: (replicates, parameters)."""
+    """Whether each interval holds the truth, and the interval's width: (replicates, parameters)."""
     low, high = np.quantile(draws, [0.025, 0.975], axis=1, method="weibull")
     return (low <= truth) & (truth <= high), high - low
 

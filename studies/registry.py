@@ -1,6 +1,6 @@
-"""The five papers: what they print, which study measures it, with which settings and which data. Nothing here computes.
+"""The five papers: what they print, and the study, settings and data that measure it. Nothing here computes.
 
-A study is a list of cells; each runs in a process of its own and returns lines for files of results. The verdicts on a paper's
+A study is a list of cells. Each runs in a separate process and returns lines for files of results. The verdicts on a paper's
 targets are computed by ``targets`` of its report from those files (``studies.verdicts`` has the rules).
 """
 
@@ -22,7 +22,7 @@ Lines = dict[str, list[dict[str, Any]]]
 
 @dataclass(frozen=True)
 class Data:
-    """A file that a study reads: public, not shipped, and where anybody may get it."""
+    """A file that a study reads: public, not shipped, with its source."""
 
     file: str
     what: str
@@ -45,7 +45,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Cell:
-    """Tasks that share a process, and the file in which what they found is kept."""
+    """Tasks that share a process, and the file that keeps their results."""
 
     study: str
     tasks: tuple[Task, ...]
@@ -53,7 +53,7 @@ class Cell:
 
 
 def perform(cell: Cell) -> tuple[Lines, float]:
-    """In a process of its own: what was found, and the seconds of the processor since the process began."""
+    """The results of a cell run in a separate process, and the processor seconds since the process began."""
     found: Lines = {}
     for task in cell.tasks:
         for name, lines in task().items():
@@ -65,16 +65,16 @@ def perform(cell: Cell) -> tuple[Lines, float]:
 class Study:
     name: str
     covers: str
-    """Tables, figures and sections that it repeats."""
+    """The tables, figures and sections that it repeats."""
     how: str
     tasks: Callable[[Settings, str], Iterator[Task]]
     full: Settings
     quick: Settings
     times: tuple[str, str]
-    """Of one processor, about: a quick and a full run. Where they were measured, that is shown."""
+    """Approximate processor time of a quick and a full run; a measured time is shown instead if there is one."""
     data: tuple[str, ...] = ()
     together: int = 1
-    """So many cells share a process in a quick run, and what it compiles."""
+    """The number of cells that share a process, and what it compiles, in a quick run."""
 
     def task_groups(self, quick: bool, directory: str) -> list[tuple[Task, ...]]:
         tasks = list(self.tasks(self.quick if quick else self.full, directory))
@@ -90,10 +90,10 @@ class Paper:
     authors: str
     published: str
     errors: str
-    """What is meant by the authors' error, if there is one."""
+    """The authors' error, if there is one."""
     studies: tuple[Study, ...]
     pictures: Mapping[str, str] = field(default_factory=dict)
-    """Drawn from the results, with their text alternatives."""
+    """The pictures drawn from the results, with their text alternatives."""
 
     @property
     def report(self) -> ModuleType:
@@ -104,7 +104,7 @@ class Paper:
             importlib.import_module(f"studies.paper_{self.number}_figures").draw_all(results, images)
 
     def chosen(self, table: str | None) -> tuple[Study, ...]:
-        """By the name of the study, or a table, figure or section that it covers; none if there is none."""
+        """Studies by name, or by a table, figure or section that they cover; empty if there is none."""
         if table is None:
             return self.studies
         wanted = _plain(table)

@@ -25,7 +25,7 @@ NOMINAL = 0.95
 SETTING = ("features", "mechanism", "d", "rows", "epsilon", "holders", "adjacency")
 CASE = ("likelihood", "mechanism", "adjacency", "d", "epsilon")
 LEVEL = 0.05
-"""Of the family of all tests in a table of simulation-based calibration, by Holm's rule."""
+"""For the family of all tests in a table of simulation-based calibration, by Holm's rule."""
 
 
 def read(paths: Iterable[Path]) -> tuple[list[Line], list[Line]]:
@@ -40,7 +40,7 @@ def read(paths: Iterable[Path]) -> tuple[list[Line], list[Line]]:
         elif lines and {"quantity", "chi_square_p", "band_p"} <= set(lines[0]):
             sbc += lines
         else:
-            sys.exit(f"{path}: neither coverage nor simulation-based calibration (or no line at all)")
+            sys.exit(f"{path} has neither results of coverage nor of simulation-based calibration, or no lines")
     return latest(coverage, SETTING), latest(sbc, (*CASE, "noise_share", "quantity"))
 
 
@@ -49,7 +49,7 @@ def latest(lines: Iterable[Line], names: Sequence[str]) -> list[Line]:
 
 
 def verdict(cell: Line) -> str:
-    """``overconfident`` only where chance does not explain it: two standard errors and more below 95 %, and below 93 %."""
+    """``overconfident`` only where chance does not explain it: below 93 %, and at least two standard errors below 95 %."""
     coverage, error = float(cell["coverage"]), standard_error(cell)
     if coverage > HIGH:
         return "wide"
@@ -59,13 +59,13 @@ def verdict(cell: Line) -> str:
 
 
 def standard_error(cell: Line) -> float:
-    """As measured between replicates, but not below the binomial one of independent coefficients that cover 95 %."""
+    """The error measured between replicates, but at least the binomial one of independent coefficients that cover 95 %."""
     covered = int(cell["replicates"]) * (int(cell["d"]) + 1)
     return max(float(cell["standard_error"]), math.sqrt(NOMINAL * (1 - NOMINAL) / covered))
 
 
 def expected_by_chance(cells: Iterable[Line]) -> float:
-    """How many cells would be called overconfident if all of them covered exactly 95 %."""
+    """The number of cells that would be called overconfident if all covered exactly 95 %."""
     normal = statistics.NormalDist()
     errors = [standard_error(cell) for cell in cells if verdict(cell) != "wide"]
     return sum(normal.cdf(min(-2.0, (LOW - NOMINAL) / error)) for error in errors)
@@ -75,8 +75,8 @@ def coverage_section(cells: Sequence[Line]) -> list[str]:
     return [
         "## Coverage of 95 % intervals", "",
         *headline(cells), "",
-        "Coverage is in per cent, over all coefficients, intercept included. Marks: **bold** is outside 93–97 %; ↑ wider than it "
-        "has to be, ↓ too narrow, ~ below 93 % but within two standard errors of 95 %.", "",
+        "Coverage is in per cent, over all coefficients including the intercept. **Bold** is outside 93–97 %: ↑ wider than "
+        "necessary, ↓ too narrow, ~ below 93 % but within two standard errors of 95 %.", "",
         *coverage_tables(cells),
         *sigma_summary(cells), "",
         *width_summary(cells), "",
@@ -86,12 +86,12 @@ def coverage_section(cells: Sequence[Line]) -> list[str]:
 def headline(cells: Sequence[Line]) -> list[str]:
     count = {name: sum(verdict(cell) == name for cell in cells) for name in ("within", "wide", "overconfident", "unclear")}
     result = [
-        f"{len(cells)} settings, {span(cells, 'replicates')} replicates each: a new table and new noise every time.", "",
+        f"{len(cells)} settings, {span(cells, 'replicates')} replicates each, every time with a new table and new noise:", "",
         f"- {count['within']} within 93–97 %",
-        f"- {count['wide']} above 97 % (wider than they have to be)",
+        f"- {count['wide']} above 97 % (wider than necessary)",
         f"- {count['unclear']} below 93 %, but within two standard errors of 95 %",
-        f"- {count['overconfident']} overconfident (below 93 %, and more than two standard errors below 95 %); if all settings "
-        f"that are not wide covered exactly 95 %, chance alone would make {expected_by_chance(cells):.1f} look so",
+        f"- {count['overconfident']} overconfident (below 93 %, and more than two standard errors below 95 %). If all settings "
+        f"that are not wide covered exactly 95 %, chance alone would make {expected_by_chance(cells):.1f} look overconfident",
     ]
     worst = sorted((cell for cell in cells if verdict(cell) == "overconfident"), key=lambda cell: float(cell["coverage"]))
     if worst:
@@ -108,7 +108,7 @@ def overconfident_line(cell: Line) -> list[str]:
 
 
 def coverage_tables(cells: Sequence[Line]) -> list[str]:
-    """One table for each kind of features and noise: n × ε × J down, d × adjacency across."""
+    """One table per kind of features and noise: n × ε × J down, d × adjacency across."""
     result = []
     for features, mechanism in distinct(cells, "features", "mechanism"):
         chosen = [cell for cell in cells if (cell["features"], cell["mechanism"]) == (features, mechanism)]
@@ -137,7 +137,7 @@ def sigma_summary(cells: Sequence[Line]) -> list[str]:
         f"Coverage of the 95 % interval of sigma: {sum(LOW <= v <= HIGH for v in values)} settings within 93–97 %, "
         f"{sum(v > HIGH for v in values)} above, {sum(v < LOW for v in values)} below; "
         f"median {percent(statistics.median(values))} %, lowest {percent(lowest['sigma'])} % ({describe(lowest)}). "
-        f"One number per replicate: the standard error at 95 % is "
+        f"Each replicate gives one interval for sigma, so the standard error at 95 % is "
         f"{100 * math.sqrt(NOMINAL * (1 - NOMINAL) / int(lowest['replicates'])):.1f}.",
     ]
 
@@ -154,30 +154,30 @@ def width_summary(cells: Sequence[Line]) -> list[str]:
     return [
         "### Width", "",
         "Width of the slopes' intervals relative to those from the confidential rows: median over the settings "
-        "(smallest–largest). Where it is far above ten the release says little and the interval is mostly the prior's.", "",
+        "(smallest–largest). Far above ten, the release says little and the interval is mostly the prior's.", "",
         *table(["n", *(f"ε={number(e)}" for e in epsilons)], body),
     ]
 
 
 def sbc_section(lines: Sequence[Line]) -> list[str]:
-    """Right densities, and then the deliberately wrong ones if there are any."""
+    """The right densities, then the deliberately wrong ones if there are any."""
     right = [line for line in lines if float(line["noise_share"]) == 1.0]
     wrong = [line for line in lines if float(line["noise_share"]) != 1.0]
     result = [
         "## Simulation-based calibration", "",
-        "Truths from the prior, data from the likelihood's own model: the rank of the truth among the draws has to be uniform. "
-        "For each case the smallest p-value over the coefficients and sigma, by a chi-square test on 20 bins and by the "
-        "simultaneous band of the distribution function; for the log density, which sees all parameters at once, these two tests "
-        "and one of its chi-square scores (distance²: the mean squared distance of the truth from the posterior, 1 if the "
-        "posterior is as wide as it should be). Among so many p-values some are small; *rejected* says whether any of a case's "
-        f"is too small by Holm's rule at level {LEVEL:g} for the whole table.", "",
+        "Truths come from the prior and data from the likelihood's own model, so the rank of the truth among the draws should be "
+        "uniform. For each case the table gives the smallest p-value over the coefficients and sigma, by a chi-square test on 20 "
+        "bins and by the simultaneous band of the distribution function. For the log density, which depends on all parameters at "
+        "once, it gives these two tests and one of its chi-square scores (distance²: the mean squared distance of the truth from "
+        "the posterior, 1 if the posterior is as wide as it should be). Among this many p-values some are small. *Rejected*: a "
+        f"p-value of the case is too small by Holm's rule at level {LEVEL:g} for the whole table.", "",
     ]
     if right:
         result += [f"{span(right, 'replicates')} replicates a case.", "", *sbc_table(right), ""]
     if wrong:
         share = 100 * (1 - float(wrong[0]["noise_share"]))
-        result += [f"The same tests of deliberately wrong densities that ignore {share:.0f} % of the noise's variance "
-                   f"({span(wrong, 'replicates')} replicates a case); these have to be rejected:", "", *sbc_table(wrong), ""]
+        result += [f"The same tests on deliberately wrong densities, which ignore {share:.0f} % of the noise's variance "
+                   f"({span(wrong, 'replicates')} replicates a case). The tests should reject these:", "", *sbc_table(wrong), ""]
     return result
 
 
@@ -216,7 +216,7 @@ def holm_limit(p: Sequence[float]) -> float:
 
 
 def distinct(lines: Sequence[Line], *names: str) -> list[tuple[str, ...]]:
-    """The different values, in the order in which they come."""
+    """The distinct values, in order of appearance."""
     return list(dict.fromkeys(tuple(line[name] for name in names) for line in lines))
 
 
@@ -249,11 +249,13 @@ def p_text(p: float) -> str:
 def page(coverage: Sequence[Line], sbc: Sequence[Line]) -> str:
     result = [
         "# Calibration: measured results", "",
-        "Written by `python -m studies.report` from what `python -m studies.coverage` and `python -m studies.sbc` found; do not "
-        "edit.", "",
+        "How often the 95 % intervals of a linear regression from `gram` releases hold the truth, setting by setting. "
+        "[Calibration](calibration.md) explains the studies and what they leave out.", "",
     ]
     result += coverage_section(coverage) if coverage else []
     result += sbc_section(sbc) if sbc else []
+    result += ["---", "", "Generated by `python -m studies.report` from the results of `python -m studies.coverage` and "
+               "`python -m studies.sbc`. Do not edit."]
     return "\n".join(result).rstrip() + "\n"
 
 

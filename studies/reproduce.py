@@ -1,13 +1,13 @@
-"""What the five papers print beside what we measure, with a verdict: the program behind ``noisewise reproduce``.
+"""Compare what the five papers print with what we measure, with a verdict: the program behind ``noisewise reproduce``.
 
     python -m studies.reproduce                            # the papers, and what each needs
     python -m studies.reproduce 002 table-1 --data DIRECTORY --quick
-    python -m studies.reproduce all --stored               # from the results that are stored with the studies, nothing is run
+    python -m studies.reproduce all --stored               # from the results stored with the studies; runs nothing
     python -m studies.reproduce all --page                 # docs/paper-*.md and docs/reproductions.md from the stored results
-    python -m studies.reproduce 000 --store                # a full run, whose results are stored
+    python -m studies.reproduce 000 --store                # a full run, and store its results
 
-Every cell of a study runs in a process of its own, and what it found is kept in the output folder: a second call with the same
-settings goes on where the first one was stopped.
+Every cell of a study runs in a separate process, and the output folder keeps its results. A second call with the same settings
+resumes where the first one stopped.
 """
 
 from __future__ import annotations
@@ -55,21 +55,21 @@ def main(given: Sequence[str] | None = None) -> None:
         sys.exit(1)
     except KeyboardInterrupt:
         code = why_stopped()
-        out.fail(f"{WORDS[code]}; finished cells are kept", ("remedy", "the same command goes on from there"))
+        out.fail(f"{WORDS[code]}; finished cells are kept", ("remedy", "run the same command again to resume"))
         sys.exit(code)
 
 
 def _arguments(given: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="noisewise reproduce", description="What the papers print beside what we measure.")
-    parser.add_argument("paper", nargs="?", help="a number or a name, or all; without it the papers are listed")
-    parser.add_argument("table", nargs="?", help="a study, table or figure; without it all of the paper")
-    parser.add_argument("--quick", action="store_true", help="minutes on two cores; what is too noisy is undecided")
-    parser.add_argument("--data", type=Path, help="the folder with the files that the paper needs")
-    parser.add_argument("-o", "--output", type=Path, help="the folder for results, pictures and the page")
+    parser = argparse.ArgumentParser(prog="noisewise reproduce", description="Compare printed results with what we measure.")
+    parser.add_argument("paper", nargs="?", help="a number or a name, or all; without it, list the papers")
+    parser.add_argument("table", nargs="?", help="a study, table or figure; without it, the whole paper")
+    parser.add_argument("--quick", action="store_true", help="minutes on two cores; results that are too noisy are undecided")
+    parser.add_argument("--data", type=Path, help="folder with the files that the paper needs")
+    parser.add_argument("-o", "--output", type=Path, help="folder for results, pictures and the page")
     parser.add_argument("--workers", type=int, default=len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1)
-    parser.add_argument("--resume", action=argparse.BooleanOptionalAction, default=True, help="keep cells that are finished")
-    parser.add_argument("--stored", action="store_true", help="run nothing: show the results that are stored with the studies")
-    parser.add_argument("--store", action="store_true", help="store the results beside the studies")
+    parser.add_argument("--resume", action=argparse.BooleanOptionalAction, default=True, help="keep finished cells")
+    parser.add_argument("--stored", action="store_true", help="run nothing and show the results stored with the studies")
+    parser.add_argument("--store", action="store_true", help="store the results with the studies")
     parser.add_argument("--page", action="store_true", help="write the pages of the documentation from the stored results")
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--quiet", action="store_true")
@@ -85,11 +85,11 @@ def _serve(arguments: argparse.Namespace, out: Output) -> None:
         for paper in PAPERS:
             out.line(reproduce_page.heading(paper), style="bold")
             out.result(reproduce_page.listing(paper))
-        out.text("* of one processor; measured where we know, otherwise about.")
+        out.text("* processor time: measured if known, otherwise estimated.")
         out.text("noisewise reproduce PAPER [TABLE] --quick runs one, by number or name; --stored shows our full runs at once.")
         return
     if arguments.stored and arguments.quick:
-        raise ResultError("what is stored are full runs", found="--stored and --quick", remedy="leave one of them out")
+        raise ResultError("only full runs are stored", found="--stored and --quick", remedy="leave one of them out")
     found, chosen = [], _chosen(arguments.paper, arguments.table)
     directory = "" if arguments.stored else _checked(chosen, arguments.data)
     for paper, studies in chosen:
@@ -107,11 +107,11 @@ def _chosen(name: str, table: str | None) -> list[tuple[Paper, tuple[Study, ...]
     if name == "all" and table is None:
         return [(paper, paper.studies) for paper in PAPERS]
     if name == "all":
-        raise ResultError("a table, figure or study is one of a paper", found=f"all and {table}",
+        raise ResultError("a table, figure or study belongs to one paper", found=f"all and {table}",
                           remedy="name the paper, or leave the table out")
     paper = paper_of(name)
     if paper is None:
-        raise ResultError("there is no paper of this number or name", found=name,
+        raise ResultError("no paper has this number or name", found=name,
                           remedy="one of " + ", ".join(f"{one.number} ({one.name})" for one in PAPERS) + ", or all")
     studies = paper.chosen(table)
     if not studies:
@@ -121,7 +121,7 @@ def _chosen(name: str, table: str | None) -> list[tuple[Paper, tuple[Study, ...]
 
 
 def run(paper: Paper, studies: Sequence[Study], arguments: argparse.Namespace, directory: str, out: Output) -> Path:
-    """All cells that are not there yet; the folder of the results."""
+    """Run all missing cells and return the folder of the results."""
     folder: Path = _folder(paper, arguments)
     results, cells = folder / "results" / f"paper_{paper.number}", folder / "cells"
     for place in (results, cells):
@@ -130,11 +130,11 @@ def run(paper: Paper, studies: Sequence[Study], arguments: argparse.Namespace, d
               for group in study.task_groups(arguments.quick, directory)]
     missing = [one for one in groups if not (arguments.resume and one.path.exists())]
     if len(missing) < len(groups):
-        out.note(f"{len(groups) - len(missing)} of {len(groups)} cells are there already ({folder}).")
+        out.note(f"{len(groups) - len(missing)} of {len(groups)} cells are already done ({folder}).")
     failed: list[str] = []
     with out.run().bar(f"Paper {paper.number}", "cells") as tick:
         done = 0
-        begun = threading.Timer(PATIENCE_SECONDS + 0.1, lambda: tick(done, len(missing)))  # a bar hears nothing before
+        begun = threading.Timer(PATIENCE_SECONDS + 0.1, lambda: tick(done, len(missing)))  # a bar receives nothing earlier
         begun.daemon = True
         begun.start()
 
@@ -154,18 +154,18 @@ def run(paper: Paper, studies: Sequence[Study], arguments: argparse.Namespace, d
     for study in studies:
         _assemble(study, [one.path for one in groups if one.study == study.name], results, arguments)
     for name, count in Counter(failed).items():
-        out.warn(f"{count} cells of {name} have no result, so that it is not judged", ("remedy", "the same command tries again"))
+        out.warn(f"{count} cells of {name} have no result, so it is not judged", ("remedy", "run the same command to try again"))
     return results
 
 
 def _name(study: Study, group: tuple[Task, ...]) -> str:
-    """Of the file of a group of cells: other settings, another name. Where the data lie does not matter."""
+    """The name of the file of a group of cells. It depends on the settings, but not on where the data lie."""
     said = [(task.function, {key: value for key, value in task.arguments.items() if key != "directory"}) for task in group]
     return f"{study.name}-{hashlib.sha256(repr((__version__, said)).encode()).hexdigest()[:16]}.json"
 
 
 def _assemble(study: Study, cells: Sequence[Path], results: Path, arguments: argparse.Namespace) -> None:
-    """The files of results of a study whose cells are all there."""
+    """Write the files of results of a study whose cells are complete."""
     if not cells or not all(path.exists() for path in cells):
         return
     found = [json.loads(path.read_text(encoding="utf-8")) for path in cells]
@@ -186,7 +186,7 @@ def _assemble(study: Study, cells: Sequence[Path], results: Path, arguments: arg
 
 
 def _shown(paper: Paper, studies: Sequence[Study], results: Path, arguments: argparse.Namespace, out: Output) -> dict[str, Any]:
-    """The table, and the page with its pictures; what JSON says of the paper."""
+    """Print the table, write the page with its pictures, and return the paper's JSON."""
     names = {study.name for study in studies}
     ready = {study.name for study in studies if page.measured(results, study.name)}
     targets = [one for one in paper.report.targets(results) if one.study in names and (one.study in ready or one.measured == "–")]
@@ -216,7 +216,7 @@ def _folder(paper: Paper, arguments: argparse.Namespace) -> Path:
 
 
 def _checked(chosen: Sequence[tuple[Paper, Sequence[Study]]], directory: Path | None) -> str:
-    """The folder of the data, if all files that are needed are in it: asked before anything is run."""
+    """The folder of the data, if it holds all files needed. Checked before anything runs."""
     needed = list(dict.fromkeys(name for _, studies in chosen for study in studies for name in study.data))
     missing = [DATA[name] for name in needed if directory is None or not (directory / name).exists()]
     if missing:
@@ -225,14 +225,14 @@ def _checked(chosen: Sequence[tuple[Paper, Sequence[Study]]], directory: Path | 
             f"{directory}, which is not a folder"
         papers = [paper.number for paper, studies in chosen if any(study.data for study in studies)]
         who = f"paper {papers[0]} needs" if len(papers) == 1 else f"papers {', '.join(papers[:-1])} and {papers[-1]} need"
-        raise DataError(f"{who} files of data, which are public and not part of noisewise", found=found,
+        raise DataError(f"{who} data files, which are public and not part of noisewise", found=found,
                         remedy="\n".join(["give --data FOLDER with gzipped CSV files:", *(
                             f"    {one.file}: {one.what}; columns {one.columns}; from {one.source}" for one in missing)]))
     return "" if directory is None else str(directory.resolve())
 
 
 def _store(paper: Paper, results: Path, arguments: argparse.Namespace) -> None:
-    """A full run becomes the stored results; of a quick one the times and the verdicts are kept."""
+    """Store the results of a full run, or the times and verdicts of a quick one."""
     if arguments.quick:
         stored = reproduce_quick.stored() | {paper.number: reproduce_quick.of_run(paper, results)}
         _write_whole(reproduce_quick.FILE, json.dumps(dict(sorted(stored.items())), indent=1, ensure_ascii=False) + "\n")
@@ -246,7 +246,7 @@ def _store(paper: Paper, results: Path, arguments: argparse.Namespace) -> None:
 
 
 def _write_whole(path: Path, text: str) -> None:
-    """A file that is there is whole, also after Ctrl-C."""
+    """Write a file as a whole, so that Ctrl-C leaves no part of one."""
     part = path.with_suffix(path.suffix + ".part")
     part.write_text(text, encoding="utf-8")
     part.replace(path)

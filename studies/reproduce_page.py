@@ -1,4 +1,4 @@
-"""Verdicts as they are shown: a terminal's table, a folder with a page and pictures, and the pages of the documentation."""
+"""Show verdicts: as a table in the terminal, as a folder with a page and pictures, and as pages of the documentation."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ STYLES: Final = {Verdict.REPRODUCED: ("green", "#1b7837"), Verdict.ONLY_WITH_ERR
 HEAD: Final = ("where", "what", "printed", "measured", "verdict", "why")
 PICTURE: Final = "printed-and-measured.png"
 WIDER: Final = 3.0
-"""A limit to compare with."""
+"""The limit to compare with, in standard errors."""
 
 
 def described(paper: Paper) -> dict[str, Any]:
-    """For machines."""
+    """A paper and its studies as JSON."""
     return {"number": paper.number, "name": paper.name, "title": paper.title, "authors": paper.authors,
             "published": paper.published, "studies": [
                 {"name": study.name, "covers": study.covers.split(", "), "how": study.how, "quick": times(paper, study)[0],
@@ -94,7 +94,7 @@ def markdown(paper: Paper, targets: Sequence[Target], results: Path, pictures: M
 
 
 def _rule() -> list[str]:
-    """What a verdict means, from where it is computed."""
+    """The rules of verdicts, from the docstring of the module that computes them."""
     from studies import verdicts
 
     assert verdicts.__doc__ is not None
@@ -113,7 +113,7 @@ def dated(paper: Paper, results: Path) -> list[str]:
 
 
 def write_folder(paper: Paper, targets: Sequence[Target], results: Path, folder: Path, quick: bool) -> list[str]:
-    """Page, pictures and verdicts of one run; the names of the files."""
+    """Write page, pictures and verdicts of one run, and return the names of the files."""
     images = folder / "images"
     images.mkdir(parents=True, exist_ok=True)
     paper.draw(results, images)
@@ -129,7 +129,7 @@ def write_folder(paper: Paper, targets: Sequence[Target], results: Path, folder:
 
 
 def as_html(paper: Paper, targets: Sequence[Target], images: Path, pictures: Mapping[str, str], quick: bool) -> str:
-    """One file, pictures included; nothing is loaded from elsewhere."""
+    """One self-contained file, pictures included."""
     rows = "".join("<tr>" + "".join(f"<td>{html.escape(text)}</td>" for text in (
         one.where, one.what, "" if one.printed == one.what else one.printed, one.measured))
         + f'<td style="color:{STYLES[one.verdict][1]}"><b>{html.escape(one.verdict)}</b></td><td>{html.escape(one.why)}</td></tr>'
@@ -184,7 +184,7 @@ def draw(targets: Sequence[Target], path: Path) -> bool:
 
 
 def write_pages(docs: Path) -> None:
-    """The page of every paper and the overview, from the stored results, and the pictures."""
+    """Write the page of every paper, the overview and the pictures from the stored results."""
     for paper in PAPERS:
         results = page.RESULTS / f"paper_{paper.number}"
         text = filled(words_of(paper.number).read_text(encoding="utf-8"), paper.report.PIECES, results)
@@ -234,7 +234,7 @@ def _papers(results: Path) -> list[str]:
 
 
 def _sensitivity(results: Path) -> list[str]:
-    """Which verdicts depend on the limit: those that differ with three standard errors."""
+    """The verdicts that differ with three standard errors."""
     changed = []
     for paper in PAPERS:
         here = _targets(paper, results)
@@ -242,11 +242,11 @@ def _sensitivity(results: Path) -> list[str]:
             wider = _targets(paper, results)
         changed += [f"- {paper.number}, {one.where}, {_cell(one.what)}: {one.verdict}, with {WIDER:g} {other.verdict}"
                     for one, other in zip(here, wider, strict=True) if one.verdict != other.verdict]
-    return [f"With {WIDER:g} standard errors instead of {LIMIT:g} these {len(changed)} verdicts would differ:", "", *changed]
+    return [f"With {WIDER:g} standard errors instead of {LIMIT:g}, {len(changed)} verdicts would differ:", "", *changed]
 
 
 def _plainly(results: Path) -> list[str]:
-    """What does not agree, or is weak, in the papers with sentences."""
+    """The sentences of papers 003 and 004 that do not agree, or rest on little."""
     from studies.paper_003_report import in_one_scaling, targets
     from studies.paper_004_findings import found_in
 
@@ -257,10 +257,10 @@ def _plainly(results: Path) -> list[str]:
     return [f"- **{len(failed)} of {len(found)} sentences of paper 003 are not reproduced** in any scaling of its data that we "
             "tried: " + "; ".join(one.what for one in failed) + ".", *([few] if undecided else []),
             *([f"  {len(single)} more are reproduced in one scaling only: " + "; ".join(single) + "."] if single else []),
-            "  The paper does not say how it scaled rows, and we do not have its supplement: this is no proof that its figures "
-            "are wrong. [What was tried, and in which order](paper-003.md#what-was-tried-and-in-which-order).",
+            "  The paper does not say how it scaled rows, and we do not have its supplement, so this does not prove its figures "
+            "wrong. [What was tried, and in which order](paper-003.md#what-was-tried-and-in-which-order).",
             f"- **The simulation of paper 004 has {found_in(results / 'paper_004').replicates} replicates of each kind here, and "
-            "1000 in the paper.** Sentences are compared, because the paper's numbers are in pictures."]
+            "1000 in the paper.** We compare sentences, because the paper's numbers appear only in pictures."]
 
 
 def _data(results: Path) -> list[str]:
@@ -269,7 +269,7 @@ def _data(results: Path) -> list[str]:
 
 
 def times(paper: Paper, study: Study) -> tuple[str, str]:
-    """Processor time of a quick and of a full run: measured where it is known, otherwise about."""
+    """Processor time of a quick and of a full run: as measured if known, otherwise an estimate."""
     seconds = reproduce_quick.stored().get(paper.number, {}).get("studies", {}).get(study.name, {}).get("seconds")
     full = page.measured(page.RESULTS / f"paper_{paper.number}", study.name).get("seconds")
     return (study.times[0] if seconds is None else in_minutes(seconds), study.times[1] if full is None else in_minutes(full))

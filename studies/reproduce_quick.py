@@ -1,4 +1,4 @@
-"""Quick runs beside full ones: how long they took, what they could decide, and where the two do not agree.
+"""Compare quick runs with full ones: how long they took, what they could decide, and where the two disagree.
 
 ``python -m studies.reproduce PAPER --quick --store`` keeps the times and verdicts of a quick run in ``results/quick.json``.
 """
@@ -20,7 +20,7 @@ from studies.verdicts import Target, Verdict
 FILE: Final = page.RESULTS / "quick.json"
 OPEN: Final = (Verdict.UNDECIDED, Verdict.NOT_RUN, Verdict.INCOMPARABLE)
 MISSES: Final = (Verdict.NOT, Verdict.IN_PART, Verdict.ONLY_WITH_ERROR)
-"""What is not, or not wholly, so when it is measured rightly."""
+"""Verdicts of what does not hold, or not wholly, when it is measured correctly."""
 SAME, SAME_NUMBERS, BOTH_OPEN = "the same, from other numbers", "the same, from the same numbers", "open in both"
 LEFT_OPEN, NOT_RUN = "left open by the quick run", "not run"
 OTHER_MISS, CLOSED, AGAINST = (
@@ -30,18 +30,18 @@ RELATIONS: Final = (SAME, SAME_NUMBERS, BOTH_OPEN, LEFT_OPEN, NOT_RUN, *TOLD)
 
 
 def stored() -> dict[str, Any]:
-    """By paper."""
+    """The stored quick runs, by paper."""
     found: dict[str, Any] = json.loads(FILE.read_text(encoding="utf-8")) if FILE.exists() else {}
     return found
 
 
 def rule() -> str:
-    """A name for the rule of verdicts: another rule, another name."""
+    """A digest that changes with the rule of verdicts."""
     return hashlib.sha256(repr((verdicts.__doc__, verdicts.LIMIT, verdicts.RELEVANT)).encode()).hexdigest()[:12]
 
 
 def of_run(paper: Paper, results: Path) -> dict[str, Any]:
-    """What is kept of the quick run in this folder: all studies of the paper that are in it."""
+    """The record to keep of the quick run in this folder, with all studies of the paper that are in it."""
     ran = {study.name: said for study in paper.studies if (said := page.measured(results, study.name))}
     return {"rule": rule(), "studies": {name: {key: said[key] for key in ("date", "seconds", "elapsed", "workers", "settings")}
                                         for name, said in ran.items()},
@@ -50,7 +50,7 @@ def of_run(paper: Paper, results: Path) -> dict[str, Any]:
 
 
 def relation(quick: Verdict, full: Verdict, *, same_numbers: bool = False) -> str:
-    """How two verdicts on a target stand to each other.
+    """How two verdicts on a target are related.
 
     >>> relation(Verdict.NOT, Verdict.ONLY_WITH_ERROR)
     'missed by both, in another way'
@@ -67,7 +67,7 @@ def relation(quick: Verdict, full: Verdict, *, same_numbers: bool = False) -> st
 
 
 def compared(paper: Paper, results: Path) -> Iterator[tuple[Target, Mapping[str, str] | None, str]]:
-    """Every target of the full run, what the quick run says of it (None if it was not run), and how they stand to each other."""
+    """Every target of the full run, the quick run's verdict (None if it was not run), and how the two are related."""
     said = {(one["where"], one["what"]): one for one in stored().get(paper.number, {}).get("targets", [])}
     for target in paper.report.targets(results / f"paper_{paper.number}"):
         one = said.get((target.where, target.what))
@@ -96,7 +96,7 @@ def times_table(results: Path) -> list[str]:
 
 
 def against_full(results: Path) -> list[str]:
-    """How often the two agree, and every target on which they do not."""
+    """How often the two agree, and every target on which they disagree."""
     body, told = [], []
     for paper in PAPERS:
         found = list(compared(paper, results))
@@ -106,8 +106,8 @@ def against_full(results: Path) -> list[str]:
                  f"{_plain(quick['why'])}. Full: **{full.verdict}**, {_plain(full.why)}."
                  for full, quick, how in found if quick is not None and how in TOLD]
     return [*table(["paper", *RELATIONS, "targets"], body), "",
-            *(["Where the verdicts are not the same although neither is open, or the quick run alone decides:", "", *told]
-              if told else ["There is no target on which the two say different things."])]
+            *(["Targets on which the verdicts differ although neither is open, or only the quick run decides:", "", *told]
+              if told else ["The two agree on every target that both decide."])]
 
 
 def _plain(text: str) -> str:
@@ -115,7 +115,7 @@ def _plain(text: str) -> str:
 
 
 def settings_table(results: Path) -> list[str]:
-    """What a quick run has less of."""
+    """The settings that a quick run reduces."""
     body = [[paper.number, study.name, *(said_settings(one) for one in (study.quick, study.full))]
             for paper in PAPERS for study in paper.studies]
     return table(["paper", "study", "quick", "full"], body)

@@ -1,4 +1,4 @@
-"""Many fits to perturbed rows at once, for studies: the product's own chains, mapped over simulated problems of one shape."""
+"""Many fits to perturbed rows at once, for studies: the library's own chains, mapped over simulated problems of one shape."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ CHAINS = 2
 BLOCK = 50
 """Records of one compiled call."""
 AT_ONCE = 2**23
-"""Rows times numbers times numbers of the problems that go through a call together, about: their little matrices fill memory."""
+"""Approximate rows times numbers² of the problems in one call: their small matrices fill memory."""
 
 
 @dataclass(frozen=True)
 class Length:
-    """Sweeps thrown away, records kept of each chain, and sweeps between records."""
+    """Sweeps discarded, records kept of each chain, and sweeps between records."""
 
     warmup: int = 600
     draws: int = 500
@@ -37,7 +37,7 @@ class Length:
 
 @dataclass(frozen=True)
 class Found:
-    """Of every problem and quantity: posterior mean, standard deviation, ends of the 95 % interval, ranks and diagnostics."""
+    """Posterior mean, standard deviation, ends of the 95 % interval, ranks and diagnostics of every problem and quantity."""
 
     mean: Array
     sd: Array
@@ -60,16 +60,16 @@ def found_of(draws: Array) -> Found:
 
 def sample_many(problems: Sequence[RowProblem], *, seed: int, length: Length, transform: Transform | None = None,
                 chains: int = CHAINS, at_once: int = AT_ONCE, **changes: bool) -> Found:
-    """The posterior of g and σ of every problem, or of what ``transform`` makes of them."""
+    """The posterior of g and σ of every problem, or of their ``transform``."""
     draws = draws_of_many(problems, seed=seed, length=length, chains=chains, at_once=at_once, **changes)
     return found_of(draws if transform is None else transform(draws))
 
 
 def draws_of_many(problems: Sequence[RowProblem], *, seed: int, length: Length, chains: int = CHAINS,
                   at_once: int = AT_ONCE, **changes: bool) -> Array:
-    """Draws of g and σ, (problems, chains, draws, quantities); problems go through compiled calls in groups of one size."""
+    """Draws of g and σ, (problems, chains, draws, quantities); compiled calls take problems in groups of one size."""
     variant = variant_of(problems[0], **changes)
-    if not variant.collapsed:  # the stored results were made so, before the sampler had its least scale
+    if not variant.collapsed:  # as the stored results were made, before the sampler had its smallest scale
         variant = replace(variant, double=True)
     size = max(1, at_once // (chains * problems[0].rows * variant.numbers**2))
     number = -(-len(problems) // size)

@@ -4,7 +4,7 @@
     python -m studies.rows_or_gram --only figure      # docs/images/rows-or-gram.png and docs/publishing-rows.md from the results
 
 10,000 rows of two correlated predictors and a response, all declared with bounds four standard deviations away; δ = 0, Laplace
-noise of the product's own calibration for both kinds, from a seeded generator. In scaled units.
+noise of the library's own calibration for both kinds, from a seeded generator. In scaled units.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ TABLE: Final = Table(2)
 SCHEMA: Final = Schema.from_dict({"adjacency": "replace-one",
                                   "columns": {name: {"bounds": [-1, 1]} for name in ("x1", "x2", "y")}})
 SLOPE: Final = 1
-"""The place of the slope that is looked at."""
+"""The position of the slope that is compared."""
 Z: Final = 1.959964
 LENGTH: Final = Length()
 LOOK: Final = {"rows": ("rows, this library", "#d55e00", "o-"), "naive": ("rows, noise ignored", "#cc79a7", "s--"),
@@ -83,7 +83,7 @@ def gram_part(replicates: int, epsilons: Sequence[float], draws: int) -> list[Li
             noise = np.random.default_rng([3, replicate, round(1000 * epsilon)])
             release = simulated_release(rows, SCHEMA, noise, epsilon=epsilon)
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore", NoisewiseWarning)  # that a release says little: the figure shows it
+                warnings.simplefilter("ignore", NoisewiseWarning)  # the warning that a release says little: the figure shows it
                 found = fit("y ~ x1 + x2", release, draws=draws, chains=2, seed=replicate, run=QUIET).summary().loc["x1"]
             lines.append(line_of(epsilon, "gram", replicate, truth, *found[["mean", "2.5%", "97.5%"]].to_numpy(dtype=float)))
         design = np.column_stack([np.ones(ROWS), cells.x])
@@ -106,7 +106,7 @@ def summary(lines: Sequence[Line], method: str, epsilon: float) -> tuple[float, 
 
 
 def as_table(results: Path) -> list[str]:
-    """The figure in numbers."""
+    """The numbers of the figure."""
     lines = lines_in(results)
     epsilons = sorted({float(line["epsilon"]) for line in lines if line["method"] == "rows"})
     body = []
@@ -119,7 +119,7 @@ def as_table(results: Path) -> list[str]:
 
 
 def in_words(results: Path) -> list[str]:
-    """How much ε rows need to be as good as a gram release."""
+    """The ε that rows need to be as good as a gram release."""
     lines = lines_in(results)
     epsilons = sorted({float(line["epsilon"]) for line in lines if line["method"] == "rows"})
     widths = {method: [summary(lines, method, epsilon)[1] for epsilon in epsilons] for method in ("rows", "gram")}
@@ -134,7 +134,7 @@ PIECES: Final = {"table": as_table, "in_words": in_words}
 
 
 def draw(results: Path, image: Path) -> None:
-    """Error and width against ε."""
+    """Draw error and width against ε."""
     from matplotlib.figure import Figure
 
     lines = lines_in(results)

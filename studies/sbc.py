@@ -2,14 +2,14 @@
 
     python -m studies.sbc --processes 2            # 1000 replicates of every case: hours on two cores
     python -m studies.sbc --likelihood conditional --d 2 --replicates 200
-    python -m studies.sbc --wrong                  # with 30 % of the noise's variance ignored: the tests must notice
+    python -m studies.sbc --wrong                  # ignore 30 % of the noise's variance: the tests must notice
 
-Truths come from the prior, data from exactly the normal law that the likelihood states; its covariance is built here from the
-definition, entry by entry, and shares no code with the density. If density and sampler are right, the truth's rank among the
-draws is uniform. Whether tables follow these models is another question, which ``studies.coverage`` answers.
+Truths come from the prior, data from exactly the normal distribution that the likelihood states. Its covariance is built here
+from the definition, entry by entry, and shares no code with the density. If density and sampler are right, the truth's rank
+among the draws is uniform. ``studies.coverage`` tests if tables follow these models.
 
-Written: one line for each case and quantity (coefficients, sigma, and the log density at the truth, which sees everything at
-once) with p-values, and a picture of the ranks' distribution functions with a 99 % band.
+The output has one line per case and quantity (coefficients, sigma, and the log density at the truth, which depends on all
+parameters) with p-values, and a picture of the ranks' distribution functions with a 99 % band.
 """
 
 from __future__ import annotations
@@ -49,9 +49,9 @@ SHARE = 50
 """Replicates that one process takes at a time."""
 ROWS = 10_000
 WRONG = 0.7
-"""``--wrong``: the share of the noise's variance that the density is told of."""
+"""``--wrong``: the share of the noise's variance that the density accounts for."""
 WINDOW = 50
-"""A private number of rows is uniform within so many standard deviations of its noise: flat, as in the prior, but for edges."""
+"""A private number of rows is uniform within this many standard deviations of its noise: flat, as in the prior, up to edges."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ def cases() -> list[Case]:
 
 @dataclass(frozen=True)
 class Replicates:
-    """Models with data from their own law; the truth of all their parameters and where the search for the mode starts."""
+    """Models with data from their own distribution, the truth of all parameters, and the start of the search for the mode."""
 
     models: Sequence[Any]
     truth: Array
@@ -121,7 +121,7 @@ def conditional_replicates(case: Case, replicates: int, rng: np.random.Generator
 
 
 def conditional_covariance(q: Array, e: Array, g: Array, sigma: float, s: Array, rows: float, noise: EntryNoise) -> Array:
-    """Covariance of h = (QᵀŴc, cᵀŴc − nσ²): that of the residuals' sums, and one rank-one term for each entry's noise."""
+    """Covariance of h = (QᵀŴc, cᵀŴc − nσ²): that of the residuals' sums, plus one rank-one term for each entry's noise."""
     c = e - q @ g
     values, vectors = np.linalg.eigh(s)
     result = np.zeros((len(g) + 1, len(g) + 1))
@@ -158,7 +158,7 @@ def collapsed_replicates(case: Case, replicates: int, rng: np.random.Generator) 
 
 
 def collapsed_parameters(model: CollapsedModel, g: Array, sigma: float, mean: Array, covariance: Array, rows: Array) -> Array:
-    """The parameters of a model that stand for these coefficients, moments of the predictors and numbers of rows (if private)."""
+    """The parameters of a model for these coefficients, moments of the predictors and numbers of rows (if private)."""
     data = model.data
     theta = data["effects"] @ g + data["effects_offset"]
     level, slopes = theta[0], theta[1:]
@@ -183,7 +183,7 @@ def bartlett(rng: np.random.Generator, d: int) -> Array:
 
 def central_limit_matrix(rng: np.random.Generator, mean: Array, covariance: Array, beta: Array, sigma: float, rows: float,
                          noise: EntryNoise) -> Array:
-    """Σ aaᵀ + E for a = (1, x, y) as the central limit theorem has it, with normal noise of the mechanism's variances."""
+    """Σ aaᵀ + E for a = (1, x, y) by the central limit theorem, with normal noise of the mechanism's variances."""
     size = len(beta) + 1
     to_row = np.vstack([np.eye(size - 1), beta])  # (1, x) to (1, x, Xβ)
     centre = to_row @ np.append(1.0, mean)
@@ -204,7 +204,7 @@ def central_limit_matrix(rng: np.random.Generator, mean: Array, covariance: Arra
 
 
 def mistold(model: Any, share: float = WRONG) -> Any:
-    """The model with a density that takes the noise's variance to be ``share`` of what it is."""
+    """The model with a density that uses only ``share`` of the noise's variance."""
     noisy = {"noise", "corner", "variances", "diagonal_variances", "noise_covariance"}
     return replace(model, data={key: value * share if key in noisy else value for key, value in model.data.items()})
 
@@ -252,7 +252,7 @@ def number_of_parameters(case: Case) -> int:
 
 
 def lines(case: Case, ranks: Mapping[str, Ranks], wrong: bool) -> Iterable[dict[str, Any]]:
-    """One line of the table for each quantity."""
+    """One line of the table per quantity."""
     parameters = number_of_parameters(case)
     for name, own in ranks.items():
         scale, p = score_p(own, parameters) if name == "density" else (float("nan"), float("nan"))
@@ -269,7 +269,7 @@ def lines(case: Case, ranks: Mapping[str, Ranks], wrong: bool) -> Iterable[dict[
 
 
 def draw_picture(ranks: Mapping[Case, Mapping[str, Ranks]], path: Path) -> None:
-    """For each case the ranks' distribution functions minus the diagonal; 99 of 100 curves stay within the band everywhere."""
+    """Draw the ranks' distribution functions minus the diagonal; 99 of 100 curves stay within the band everywhere."""
     import matplotlib.pyplot as plt
 
     columns = min(4, len(ranks))
@@ -327,7 +327,7 @@ def _calibrate_share(share: tuple[Case, int, int], seed: int, draws: int, wrong:
 
 
 def write(found: Iterable[tuple[Case, Mapping[str, Ranks]]], wrong: bool, output: Path, figure: Path) -> None:
-    """Table and picture, anew after each case, so that nothing is lost."""
+    """Write table and picture after each case, so that nothing is lost."""
     started = time.perf_counter()
     results: list[dict[str, Any]] = []
     ranks: dict[Case, Mapping[str, Ranks]] = {}

@@ -18,7 +18,7 @@ from studies.tables import simulated_noise
 
 def simulated_release(rows: Mapping[str, npt.NDArray[Any]], schema: Schema, rng: np.random.Generator, *, epsilon: float,
                       delta: float | None = None) -> Release:
-    """What ``noisewise.release`` would give, kind gram, with noise of the same law from a generator that can be repeated."""
+    """The gram release that ``noisewise.release`` would give, with noise of the same distribution from a seeded generator."""
     blank = plan_of(Gram(), schema, epsilon, delta).blank
     values = {name: np.clip(cells, *(float(end) for end in (column.lower, column.upper)))
               if isinstance(column := schema.column(name), Numeric) else cells for name, cells in rows.items()}

@@ -2,9 +2,9 @@
 
     python -m studies.sums_coverage [--replicates 100]      # prints the tables of docs/sums.md: some minutes
 
-Every replicate draws the parameter from a prior, which the posterior is told, then rows, clipped to their bounds, and the noise
-of a release of this one column under pure epsilon. So a right posterior covers exactly 95 % on average. Bounds are such
-that some rows are clipped: about 2 % of the counts, and of the waiting times up to 5 %.
+Every replicate draws the parameter from the posterior's own prior, then rows, clipped to their bounds, and the noise
+of a release of this one column under pure epsilon. So a right posterior covers exactly 95 % on average. The bounds
+clip some rows: about 2 % of the counts, and up to 5 % of the waiting times.
 """
 
 from __future__ import annotations

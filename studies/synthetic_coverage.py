@@ -2,9 +2,9 @@
 
     python -m studies.synthetic_coverage [--replicates 100]     # prints the table of docs/synthetic.md: some minutes
 
-Two numbers and a category with three levels; every replicate has new rows, new noise and new synthetic tables. Asked for: the
+Two numbers and a category with three levels; every replicate has new rows, new noise and new synthetic tables. Estimated: the
 mean of y, the slope of x and the difference between two levels in the regression of y on x and the category, by least squares in
-each synthetic table. The truth is that of the distribution which the rows came from.
+each synthetic table. The truth is that of the distribution of the rows.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def simulated_rows(count: int, rng: np.random.Generator) -> dict[str, npt.NDArra
 
 
 def analysed(x: Array, y: Array, group: npt.NDArray[np.generic]) -> tuple[Array, Array]:
-    """Estimates and their variances, by the textbook."""
+    """Textbook estimates and their variances."""
     design = np.column_stack([np.ones(len(x)), x, group == "B", group == "C"])
     inverse = np.linalg.inv(design.T @ design)
     beta = inverse @ design.T @ y
@@ -49,7 +49,7 @@ def analysed(x: Array, y: Array, group: npt.NDArray[np.generic]) -> tuple[Array,
 
 
 def replicate(rows: int, epsilon: float, delta: float | None, sets: int, seed: int) -> dict[str, tuple[Array, Array]]:
-    """For each rule whether its intervals hold the truth, and their widths."""
+    """Whether each rule's intervals hold the truth, and their widths."""
     rng = np.random.default_rng(seed)
     release = simulated_release(simulated_rows(rows, rng), SCHEMA, rng, epsilon=epsilon, delta=delta)
     made = synthesize(release, sets=sets, seed=seed)

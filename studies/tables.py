@@ -1,7 +1,7 @@
 """Made-up tables in scaled units, and simulated releases of them: many replicates at once.
 
-The true noise of a release comes from OpenDP and cannot be seeded. Studies need thousands of repeatable releases of tables that
-nobody has to be protected from, so they draw the same distribution with JAX's generator.
+The true noise of a release comes from OpenDP and cannot be seeded. Studies need thousands of repeatable releases of made-up
+tables, so they draw the same distribution with JAX's generator.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Setting:
 
 @dataclass(frozen=True)
 class SimulatedPart:
-    """What a likelihood needs of a release."""
+    """The part of a release that a likelihood needs."""
 
     matrix: Array
     rows: int | None
@@ -60,14 +60,14 @@ class SimulatedPart:
 
 
 def true_coefficients(features: str, d: int) -> Array:
-    """Intercept and slopes: alternating signs, and each feature explains as much as the others."""
+    """Intercept and slopes: alternating signs, and each feature explains the same share."""
     sd = np.array([_SD[kind] for kind in feature_kinds(features, d)])
     slopes = SIGNAL / math.sqrt(d) * np.where(np.arange(d) % 2 == 0, 1.0, -1.0) / sd
     return np.append(INTERCEPT, slopes)
 
 
 def feature_kinds(features: str, d: int) -> list[str]:
-    """Normal features, or a mixture of what tables are made of."""
+    """Normal features, or a mixture of typical columns."""
     if features == "normal":
         return ["normal"] * d
     return [("binary", "skewed", "uniform", "normal")[j % 4] for j in range(d)]

@@ -17,7 +17,7 @@ Array = npt.NDArray[np.float64]
 Ranks = npt.NDArray[np.int64]
 
 KEPT = 99
-"""Draws kept of each chain: 100 possible ranks, 0 to 99."""
+"""Draws kept of each chain, for 100 possible ranks, 0 to 99."""
 BINS = 20
 SIMULATIONS = 4000
 """Simulated null distributions of the band's statistic: its p-values are not smaller than 1 / 4001."""
@@ -40,7 +40,7 @@ def chi_square_p(ranks: Ranks) -> float:
 
 
 def band_p(ranks: Ranks) -> float:
-    """The p-value of the distribution function's most surprising value, allowing for having looked everywhere."""
+    """The p-value of the distribution function's most surprising value, corrected for looking everywhere."""
     counts = np.bincount(ranks, minlength=KEPT + 1)
     null = _null_surprises(len(ranks))
     return float((1 + np.sum(null <= _surprise(counts[None], len(ranks))[0])) / (1 + len(null)))

@@ -1,23 +1,23 @@
-"""Printed beside measured, and the verdict: computed from Monte Carlo error, never set by hand.
+"""Verdicts on what a paper prints: computed from Monte Carlo error, never set by hand.
 
-A *figure* is **not reproduced** if it is farther from what we measure than chance explains: ``LIMIT`` standard errors of the
-difference, 99 % limits (those of a Student distribution where the error itself comes from few repeats), and its rounding. It is
-**reproduced** if it is nearer, and chance leaves no room for a difference of more than half of the printed figure
-(``RELEVANT``) and its rounding; otherwise **undecided**.
+A *figure* is **not reproduced** if it differs from ours by more than its rounding and ``LIMIT`` standard errors of the
+difference (99 % limits, from a Student distribution where the error itself comes from few repeats). It is **reproduced** if it is
+nearer, and chance leaves no room for a difference of more than half of the printed figure (``RELEVANT``) and its rounding.
+Otherwise it is **undecided**.
 
-A *sentence* is turned into conditions, each a number that must be positive, with its standard error. A condition holds if the
-number is above 0 by more than ``LIMIT`` standard errors, fails if it is below 0 by as much, and is open otherwise; what was not
-run is open. Where a sentence has several conditions, it takes more to fail (Bonferroni's limits): chance must not make one of
-them fail more often than if it were the only one. The sentence is **reproduced** if all hold, **not reproduced** if some fail and
-none holds, **reproduced in part** if some hold and some fail, and **undecided** otherwise.
+A *sentence* is turned into conditions. Each is a number that must be positive, with its standard error. A condition holds if
+the number is above 0 by more than ``LIMIT`` standard errors, fails if it is below 0 by as much, and is open otherwise or if it
+was not run. If a sentence has several conditions, each needs stronger evidence to fail (Bonferroni's limits), so that chance
+makes one of them fail no more often than a single condition. The sentence is **reproduced** if all hold, **not reproduced** if
+some fail and none holds, **reproduced in part** if some hold and some fail, and **undecided** otherwise.
 
-What holds only with an error that the authors made (too little noise, or chains that have not moved from their start) is
-**reproduced only with the authors' error**; otherwise the verdict is that of the right way, and the reason tells both.
+A target that holds only with an error the authors made (too little noise, or chains that have not moved from their start) is
+**reproduced only with the authors' error**. Otherwise the verdict is that of the correct method, and the reason gives both.
 
-What holds in one reading of a paper that does not say which one is meant, and is not shown in another, is **reproduced in one
-reading only**: two such sentences may need different readings.
+Some sentences allow several readings, and the paper does not say which one it means. A sentence that holds in one reading and
+is not shown in another is **reproduced in one reading only**. Two such sentences may need different readings.
 
-What cannot be measured in a comparable way **cannot be compared**, with the reason.
+A target that cannot be measured in a comparable way **cannot be compared**; the reason is given.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ from functools import lru_cache
 from typing import Final
 
 LIMIT: Final = 2.576
-"""Standard errors: chance alone goes beyond once in a hundred times."""
+"""Standard errors that chance alone exceeds once in a hundred times."""
 _in_use: Final = ContextVar("limit", default=LIMIT)
 RELEVANT: Final = 0.5
-"""A figure is called reproduced only if ours is shown to differ by no more than this share of it."""
+"""A figure is called reproduced only if ours provably differs by at most this share of it."""
 
 
 class Verdict(StrEnum):
@@ -77,19 +77,19 @@ class Condition:
         return self.fails_among(1)
 
     def fails_among(self, count: int) -> bool:
-        """As one of so many conditions of a sentence."""
+        """Whether it fails as one of ``count`` conditions of a sentence."""
         if self.error == 0:
             return self.margin < 0
         return self.margin / self.error < -limit(self.degrees, count)
 
 
 MISSING: Final = Condition(0.0, math.inf)
-"""What a sentence speaks of and was not measured: it is open."""
+"""A condition that was not measured: it is open."""
 
 
 @dataclass(frozen=True)
 class Target:
-    """A printed figure or sentence and what became of it."""
+    """A printed figure or sentence, what we measured, and the verdict."""
 
     where: str
     """The table, figure or section that prints it."""
@@ -106,7 +106,7 @@ class Target:
 
 @contextmanager
 def other_limit(value: float) -> Iterator[None]:
-    """To see which verdicts depend on the limit."""
+    """Use another limit, to see which verdicts depend on it."""
     token = _in_use.set(value)
     try:
         yield
@@ -115,7 +115,7 @@ def other_limit(value: float) -> Iterator[None]:
 
 
 def limit(degrees: float = math.inf, count: int = 1) -> float:
-    """Standard errors that chance exceeds as rarely as a normal one exceeds the limit; one of ``count``, together as rarely."""
+    """Standard errors that chance exceeds as rarely as a normal variable exceeds the limit; for ``count``, jointly as rarely."""
     return _limit(degrees, count, _in_use.get())
 
 
@@ -159,16 +159,16 @@ def _held_and_failed(conditions: Sequence[Condition]) -> tuple[int, int]:
 
 
 def with_the_error(right: Verdict, wrong: Verdict) -> Verdict:
-    """Of what was measured rightly, and again with the authors' error, which replaces nothing: it can only explain a miss.
+    """Combine the verdict of the correct method with that of the authors' error, which can only explain a miss.
 
-    Where the right way is undecided, it is not known that the error is needed.
+    Where the correct method is undecided, nothing shows that the error is needed.
     """
     missed = right in (Verdict.NOT, Verdict.IN_PART)
     return Verdict.ONLY_WITH_ERROR if missed and wrong == Verdict.REPRODUCED else right
 
 
 def of_readings(verdicts: Iterable[Verdict]) -> Verdict:
-    """Of several readings of a paper that does not say which one is meant."""
+    """The verdict on several readings, where the paper does not say which one it means."""
     found = set(verdicts)
     if len(found) == 1:
         return found.pop()
@@ -178,7 +178,7 @@ def of_readings(verdicts: Iterable[Verdict]) -> Verdict:
 
 
 def in_words(conditions: Sequence[Condition]) -> str:
-    """Why a sentence has its verdict."""
+    """The reason for a sentence's verdict."""
     hold, fail = _held_and_failed(conditions)
     missing, count = sum(one.missing for one in conditions), len(conditions)
     closest = min((abs(one.scores) for one in conditions if not one.missing), default=math.nan)
@@ -190,7 +190,7 @@ def in_words(conditions: Sequence[Condition]) -> str:
 
 
 def figure_in_words(printed: float, measured: float, error: float, rounding: float = 0.0, degrees: float = math.inf) -> str:
-    """Why a figure has its verdict: how far it is off beyond its rounding, and the limit, if that of few repeats."""
+    """The reason for a figure's verdict: how far it is off beyond its rounding, and the limit if it rests on few repeats."""
     apart = printed - measured
     if error == 0:
         return "no chance involved" if apart else "equal"
@@ -204,7 +204,7 @@ def figure_in_words(printed: float, measured: float, error: float, rounding: flo
 
 
 def share_beyond_chance(differences: Iterable[tuple[float, float]], at_least: float) -> Condition:
-    """That in a share of cases the difference (with its standard error) is positive: cases that are open may be either."""
+    """The condition that the difference (with its standard error) is positive in a share of cases; open cases may be either."""
     cases = [Condition(difference, error) for difference, error in differences]
     low, high = sum(one.holds for one in cases) / len(cases), 1 - sum(one.fails for one in cases) / len(cases)
     return Condition((low + high) / 2 - at_least, (high - low) / 2 / limit())
@@ -213,8 +213,8 @@ def share_beyond_chance(differences: Iterable[tuple[float, float]], at_least: fl
 def mean_of(values: Sequence[float], cases: int = 0) -> tuple[float, float, float]:
     """Mean of independent values, its standard error and degrees of freedom.
 
-    Values that are shares of ``cases`` in all may be equal by chance: their error is at least that of so many independent cases,
-    one more of each kind counted.
+    Values that are shares of ``cases`` in all may be equal by chance. Their error is at least that of ``cases`` independent
+    cases, with one more of each kind counted.
     """
     count = len(values)
     mean = sum(values) / count if count else math.nan

@@ -1,6 +1,6 @@
-"""Cells of a study in processes of their own: each on one core, each with a time limit, the results in one file as they come.
+"""Cells of a study in separate processes, each on one core with a time limit; results go to one file as they come.
 
-A cell that fails or takes too long is named on the error stream and missing in the file; the others are not affected.
+A cell that fails or takes too long is named on the error stream and is missing from the file. The others are not affected.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ Work = Callable[[Any], list[Line]]
 SPAWN = get_context("spawn")
 HAS_MASKS = hasattr(signal, "pthread_sigmask")
 PATIENCE = 0.2
-"""Seconds after which a wait looks whether it should stop."""
+"""The seconds between checks if a wait should stop."""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--timeout", type=float, default=900, help="seconds for one cell")
-    parser.add_argument("--limit", type=float, default=1e9, help="seconds for all; what is missing then is done by a second call")
+    parser.add_argument("--limit", type=float, default=1e9, help="seconds for all cells; a second call does the rest")
 
 
 def run_cells(work: Work, cells: Sequence[Any], options: argparse.Namespace, output: Path) -> list[Line]:
-    """``work(cell)`` for every cell that is not yet in the file; ``work`` is a function of a module. The first start first."""
+    """Run ``work(cell)``, a function of a module, for every cell not yet in the file, in order."""
     lines: list[Line] = list(read(output)) if output.exists() else []
     waiting = []
     for cell in cells:
@@ -57,9 +57,9 @@ def run_cells(work: Work, cells: Sequence[Any], options: argparse.Namespace, out
 
 def each_in_a_process(work: Callable[[Any], Any], cells: Sequence[Any], keep: Callable[[Any, Any, float], None],
                       processes: int = 1, timeout: float = 900, limit: float = 1e9) -> None:
-    """``keep(cell, work(cell), seconds)``, one call at a time, in the order in which cells finish; None for what failed.
+    """Call ``keep(cell, work(cell), seconds)``, one at a time, as cells finish; with None for a cell that failed.
 
-    Ctrl-C ends the processes that run; what was kept stays.
+    Ctrl-C ends the running processes; what was kept stays.
     """
     waiting: queue.SimpleQueue[Any] = queue.SimpleQueue()
     for cell in cells:
@@ -105,7 +105,7 @@ def each_in_a_process(work: Callable[[Any], Any], cells: Sequence[Any], keep: Ca
 
 
 def write(lines: Sequence[Line], output: Path) -> None:
-    """All lines anew, under all names that occur in them."""
+    """Rewrite all lines, with all names that occur in them as columns."""
     names = list(dict.fromkeys(name for line in lines for name in line))
     with output.open("w", newline="") as file:
         writer = csv.DictWriter(file, fieldnames=names)
@@ -157,7 +157,7 @@ def _child(work: Callable[[Any], Any], cell: Any, core: int, sending: Any) -> No
 
 
 def _end_with_parent() -> None:
-    """Whatever ends it, and be it a signal that nobody can catch."""
+    """End this process when its parent ends, even by a signal that cannot be caught."""
     parent = parent_process()
     assert parent is not None
     parent.join()

@@ -69,7 +69,7 @@ def test_every_cell_has_its_table_and_information() -> None:
 def test_pages_are_made_of_the_results() -> None:
     """Pieces come from the files of results, and a printed figure far from ours is said to be."""
     lines = microdata_report.claims(microdata_report.RESULTS)
-    assert "cells with fixed truths" in lines[0]
+    assert lines[0].startswith("- With fixed truths, ")
     shown = paper_001_report.thesis_table(paper_001_report.RESULTS, copies=1)
     assert len(shown) == 2 + 7 and shown[2].startswith("| 5 | 0.0280 |")
     line = {"squares": "1.0", "squares_sd": "1.0"}

@@ -75,7 +75,7 @@ def test_names_that_are_wrong_or_do_not_go_together_are_told(tmp_path: Path) -> 
 
 def test_all_data_are_asked_for_before_anything_is_run(tmp_path: Path) -> None:
     done = reproduce("all", "--quick", "--data", tmp_path / "nowhere", "-o", tmp_path / "out", code=1)
-    assert "papers 002, 003 and 004 need files" in done.stderr and "which is not a folder" in done.stderr
+    assert "papers 002, 003 and 004 need data files" in done.stderr and "which is not a folder" in done.stderr
     assert "hsb2.csv.gz" in done.stderr and not (tmp_path / "out").exists()
 
 
@@ -109,7 +109,7 @@ def test_a_quick_run_from_end_to_end_and_again(tmp_path: Path) -> None:
     assert "data:image/png" in page and "http" not in page
     assert (folder / "page.md").read_text(encoding="utf-8").count("![") == 2
     again = reproduce("000", "--quick", "-o", tmp_path)
-    assert "3 of 3 cells are there already" in again.stderr
+    assert "3 of 3 cells are already done" in again.stderr
     assert {one["what"]: one["verdict"] for one in verdicts(folder)} == found
 
 

@@ -1,10 +1,10 @@
-"""What a run of `tests.mutation.run` found: a table of files, and the list of survivors with what was said about them.
+"""The results of `tests.mutation.run`: a table of files, and the list of survivors with the verdicts on them.
 
     python -m tests.mutation.report mutation.jsonl > report.md
 
-`verdicts.toml`, beside this file, says of survivors that were looked at why no test notices them. A verdict names the file, the
-function and the change as this report prints them, so that it is void when the source changes. Where a function has the same
-change on several lines, ``at`` says which: it is part of the text of that line.
+`verdicts.toml`, next to this file, says why no test notices the survivors that were reviewed. A verdict names the file, the
+function and the change as this report prints them, so it becomes void when the source changes. Where a function has the same
+change on several lines, ``at`` picks one: it is part of the text of that line.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from tests.mutation.mutants import mutants
 VERDICTS = Path(__file__).with_name("verdicts.toml")
 REASONS = ("equivalent", "harmless", "gap")
 COMMON = "src/noisewise/"
-"""What the names of most files begin with."""
+"""The beginning of most file names."""
 Line = Mapping[str, Any]
 
 
@@ -39,7 +39,7 @@ def main() -> None:
 
 
 def latest(lines: Iterable[Line]) -> list[Line]:
-    """Of each mutant the last result, with ``first``, that of its first run; and of each file the last version."""
+    """The last result of each mutant, with ``first``, that of its first run, for the last version of each file."""
     found: dict[tuple[str, int], Line] = {}
     first: dict[tuple[str, str, int], str] = {}
     versions: dict[str, str] = {}
@@ -52,7 +52,7 @@ def latest(lines: Iterable[Line]) -> list[Line]:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What was said about the changes of one place: ``why`` is one of `REASONS`, in words."""
+    """The verdict on the changes of one place: ``reason`` is one of `REASONS`, and ``why`` explains it."""
 
     file: str
     function: str
@@ -66,7 +66,7 @@ class Verdict:
 
 
 class Verdicts:
-    """All that was said; which line of a source a result is about is looked up where the source is still the same."""
+    """All verdicts. The line of a result is looked up in the source if the source is still the same."""
 
     def __init__(self, verdicts: Iterable[Verdict]) -> None:
         self.every = tuple(verdicts)
@@ -128,7 +128,7 @@ def _numbers(lines: list[Line], verdicts: Verdicts) -> list[Any]:
 
 
 def _survivors(lines: list[Line], verdicts: Verdicts, changes: bool) -> list[str]:
-    """One line for all survivors of a file of which the same was said; ``changes`` are named below it if they are asked for."""
+    """One line for all survivors of a file with the same verdict, with their changes below it if ``changes`` is set."""
     found: dict[tuple[str, str, str], list[Line]] = {}
     for line in lines:
         if line["result"] == "survived":
