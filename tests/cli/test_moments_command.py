@@ -83,7 +83,7 @@ def test_the_plan_under_add_remove_and_with_higher_orders(nw: Any, counts_schema
     assert [one["block"] for one in blocks] == ["n", "xx", "yxx"] and blocks[-1]["gram_noise_sd"] is None
     shown = nw(*given)
     assert "which is not public" in shown.stdout
-    assert "cannot be fitted without the blocks that are not there: x, y, yx" in " ".join(shown.stderr.split())
+    assert "cannot be fitted without these blocks: x, y, yx" in " ".join(shown.stderr.split())
 
 
 def test_batches(nw: Any, made: Path, counts: Path, counts_schema: Path) -> None:

@@ -255,7 +255,7 @@ def test_the_page_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("arguments", "words"), [
-    (([],), "at least one release"), ((7,), "releases, or the paths"), (("nothing.nwr",), "no such release file"),
+    (([],), "at least one release"), ((7,), "releases, or the paths"), (("nothing.nwr",), "release file does not exist"),
 ])
 def test_what_is_no_release_is_refused(arguments: tuple[object, ...], words: str) -> None:
     with pytest.raises(noisewise.NoisewiseError, match=words):

@@ -57,9 +57,9 @@ def test_a_formula_must_be_answerable() -> None:
 
 @pytest.mark.parametrize(("changes", "words"), [
     ({"moments": np.zeros(3)}, "the moments must be a list of 4 numbers"),
-    ({"moments": ["a"] * 4}, "the moments must be made of numbers"),
+    ({"moments": ["a"] * 4}, "the moments must be contain numbers"),
     ({"moments": np.array([0, 0, 0, np.nan])}, "finite"),
-    ({"smallest_eigenvalue": 4.0}, "states the smallest eigenvalue"),
+    ({"smallest_eigenvalue": 4.0}, "must state the smallest eigenvalue"),
     ({"smallest_eigenvalue": dataclasses.replace(EIGENVALUE, epsilon=1.0)}, "share"),
     ({"smallest_eigenvalue": dataclasses.replace(EIGENVALUE, delta=1e-6)}, "share"),
     ({"noise": laplace()}, "gaussian"),
