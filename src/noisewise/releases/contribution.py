@@ -172,8 +172,7 @@ class Contribution(ABC):
         for name, value in state.items():
             if isinstance(value, np.ndarray):
                 value.setflags(write=False)
-            protected = isinstance(value, dict) and name != "extra"
-            object.__setattr__(self, name, MappingProxyType(value) if protected else value)
+            object.__setattr__(self, name, MappingProxyType(value) if isinstance(value, dict) and name != "extra" else value)
 
     def __repr__(self) -> str:
         rows = "not public" if self.rows is None else self.rows

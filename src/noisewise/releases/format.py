@@ -65,9 +65,9 @@ def _decoded(document: dict[str, Any]) -> Release:
         raise ReleaseFormatError("computing with the numbers in the file failed", found=type(error).__name__) from None
 
 
-def _place(steps: tuple[int | str, ...], document: Any, missing: bool) -> list[int | str]:
+def _place(steps: tuple[Any, ...], document: object, missing: bool) -> list[object]:
     """The steps that lead to a field of the file, or to where it is missing; other steps name types it might have had."""
-    found: list[int | str] = []
+    found: list[object] = []
     for step in steps:
         if isinstance(document, dict) or (isinstance(document, list) and isinstance(step, int)):
             with contextlib.suppress(LookupError):
