@@ -79,7 +79,7 @@ def test_the_privacy_statement_names_the_unit_the_odds_and_what_is_left(page: Re
 
 
 @pytest.mark.parametrize(("changes", "words"), [
-    ({"unit": {"column": "person", "max_rows": 3}}, "Each “person” is protected with all of its rows, of which at most 3 were used"),
+    ({"unit": {"column": "person", "max_rows": 3}}, "Each “person” is protected with all of its rows, of which at most 3 were"),
     ({"adjacency": "add-remove"}, "Whether somebody is in the table at all is hidden too"),
     ({"adjacency": "add-remove"}, "guesses right about one row at most 88.1 % of the time."),
     ({"adjacency": "add-remove"}, "at most 88.1 % of the time with it"),
