@@ -76,7 +76,7 @@ WRONG: dict[str, Callable[[], pa.Table]] = {
 def test_rows_that_do_not_fit_the_release_are_refused(name: str, tmp_path: Path) -> None:
     one = stated(tmp_path, parquet(tmp_path, WRONG[name]()))
     for read in (one.table, one.scaled, lambda: list(one.batches())):
-        with pytest.raises(ReleaseFormatError, match="does not fit the release") as refused:
+        with pytest.raises(ReleaseFormatError, match="does not match the release") as refused:
             read()
         assert_says_what_is_wrong(refused.value)
 
