@@ -80,7 +80,7 @@ def _alone(path: str | os.PathLike[str]) -> Iterator[None]:
         descriptor = _locked(name)
     except OSError as error:
         raise ReleaseWriteError(
-            "the release file must be locked while a batch is appended, and locking failed",
+            "the release file could not be locked: nobody else may write to it while a batch is appended",
             found=f"{name!r}: {error.strerror or type(error).__name__}",
             remedy="write the batch to a separate file (fit accepts several)") from error
     try:

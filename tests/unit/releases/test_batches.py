@@ -66,7 +66,7 @@ def test_another_kind_is_refused(file: Path) -> None:
 
 
 def test_the_same_batch_twice_is_refused(file: Path) -> None:
-    with pytest.raises(IncompatibleReleasesError, match="counted twice"):
+    with pytest.raises(IncompatibleReleasesError, match="may be used only once"):
         append(file, load(file))
 
 

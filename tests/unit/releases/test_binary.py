@@ -18,7 +18,7 @@ from noisewise.releases.release import Release
     ({"counts": (None, 1)}, "a count"), ({"counts": (80,)}, "numbers of copies and rows must match"),
     ({"alpha": 0}, "alpha must be a whole number"), ({"alpha": 1e9}, "alpha must be a whole number"),
     ({"synthetic_rows": 0}, "synthetic_rows must be"), ({"synthetic_rows": 10**30}, "synthetic_rows must be"),
-    ({"synthetic_rows": 201}, "numbers of copies and rows must match"), ({"column": "drinker"}, "were asked for"),
+    ({"synthetic_rows": 201}, "numbers of copies and rows must match"), ({"column": "drinker"}, "must match the request"),
     ({"levels": ("no", "perhaps")}, "levels must be those of the schema"),
     ({"levels": ("yes", "no")}, "levels must be those of the schema"),
     ({"delta": 1e-6}, "delta must be 0"),

@@ -183,7 +183,7 @@ WRONG_IN_A_FILE: dict[str, tuple[Any, str]] = {
     "no statement": (setting("contributions", 0, "privacy", "statement", to=""), "statement must be non-empty text"),
     "control": (setting("contributions", 0, "privacy", "statement", to="\x1b[2Jgone"), "control characters"),
     "half": (setting("contributions", 0, "library", to="\ud800"), "lone surrogates"),
-    "time of day": (setting("contributions", 0, "created", to="2026-11-15T09:00:00"), "must be a day"),
+    "time of day": (setting("contributions", 0, "created", to="2026-11-15T09:00:00"), "must be a date"),
     "rows": (setting("contributions", 0, "rows", to=250.0), r"contributions\.0\.rows"),
     "negative rows": (setting("contributions", 0, "rows", to=-1), "rows"),
     "too many rows": (setting("contributions", 0, "rows", to=2**62), "rows"),
@@ -261,7 +261,7 @@ def test_a_release_has_contributions_of_its_own_kind(make: Make) -> None:
 @every_example(ONE_OF_EACH)
 def test_a_contribution_counts_once(make: Make) -> None:
     made = make()
-    words = "fake precision" if made.kind.holders else "one holder's"
+    words = "fake precision" if made.kind.holders else "exactly one contribution"
     with pytest.raises(ReleaseError, match=words):
         made.with_contributions(made.contributions * 2)
 
@@ -396,7 +396,7 @@ SAYS: dict[str, tuple[str, ...]] = {
              "laplace noise on each of 2 copies: age, standard deviation 113.1;",
              "randomised response on each of 2 copies: ward, kept with probability 0.5761", "in random order; SHA-256"),
     "rows, levels": ("kind rows: 6 noisy numbers", "1 column, 2 copies"),
-    "bounds": ("kind bounds: 3 noisy numbers", "18 to 98. With probability 95 % at most 117 rows",
+    "bounds": ("kind bounds: 3 noisy numbers", "18 to 98. With probability 95 %, at most 117 rows",
                "(or 0.5 % of the rows plus 58, if that is more) lie beyond each",
                "lie beyond the upper bound, which does not lie further out", "epsilon 0.1, delta 0, in equal parts for 3 bounds"),
     "binary": ("kind binary: 2 noisy numbers", "2 copies of 200 synthetic rows of 'smoker'", "with 'yes' 80, 76",
@@ -467,7 +467,7 @@ def test_releases_of_several_holders_go_together(make: Make, tmp_path: Path) -> 
     one, two = make(), make(seed=2)
     together = nw.combine([one, two])
     assert together.contributions == one.contributions + two.contributions and together.schema == one.schema
-    with pytest.raises(ReleaseError, match="several holders"):
+    with pytest.raises(ReleaseError, match="release of one holder"):
         _ = together.contents
     path = one.save(tmp_path / "batches.nwr")
     assert check_append(path, one.kind, one.schema) == one

@@ -91,7 +91,7 @@ def test_what_is_not_released_is_0_with_infinite_variance() -> None:
     ({"predictors": -1}, "whole number"),
     ({"rows": None}, "not both"),
     ({"delta": 0.0}, "noise requires delta > 0"),
-    ({"average": 3}, "not averaged"),
+    ({"average": 3}, "not be averaged"),
 ])
 def test_contributions_are_checked(changes: dict[str, Any], words: str) -> None:
     with pytest.raises(ReleaseError, match=words):

@@ -33,7 +33,7 @@ def test_a_change_of_any_field_is_a_difference() -> None:
     ({"delta": 1e-6}, "0 for k-norm"),
     ({"mechanism": "gaussian"}, "must be > 0 for gaussian"),
     ({"mechanism": "laplace"}, "mechanism of a partition release must be k-norm or gaussian"),
-    ({"rows": 5}, "not stated"),
+    ({"rows": 5}, "not be stated"),
     ({"balanced": True}, "balanced parts require"),
     ({"balanced": 1}, "balanced parts require"),
     ({"noise": 0.0}, "noise must be positive"),

@@ -131,7 +131,7 @@ def test_rows_that_cannot_be_copied_leave_nothing_behind(other: Path, monkeypatc
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("shutil.copyfileobj", full)
-    with pytest.raises(ReleaseWriteError, match="could not be copied.*make room"):
+    with pytest.raises(ReleaseWriteError, match="could not be copied.*free some space"):
         rows().save(other / "again.nwr")
     assert not os.listdir(other)
 
@@ -181,7 +181,7 @@ def test_more_cells_than_memory_holds_are_for_batches(monkeypatch: pytest.Monkey
     made = rows().contents
     monkeypatch.setattr(rows_file, "MOST_CELLS", 29)
     for read in (made.table, made.scaled):
-        with pytest.raises(ReleaseError, match=r"at most 29 cells.*30.*batch by batch"):
+        with pytest.raises(ReleaseError, match=r"at most 29 cells.*30.*in batches"):
             read()
     assert sum(batch.num_rows for batch in made.batches()) == 6
 
