@@ -44,4 +44,4 @@ def test_a_file_that_contradicts_itself_cannot_be_read() -> None:
 def test_many_doubts_are_a_few_lines() -> None:
     bad = [made_release(rows(seed, 50), sensitivity=4.0) for seed in range(9)]
     flags = report(bad).flags
-    assert len(flags) == 7 and flags[-1].endswith("The same is true of 3 further data holders.")
+    assert len(flags) == 7 and flags[-1].endswith("The same is true of 3 more data holders.")

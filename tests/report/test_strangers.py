@@ -134,7 +134,7 @@ def test_a_fit_to_another_release_of_the_same_schema_is_flagged() -> None:
 def test_a_fit_of_some_of_the_holders_is_flagged_and_not_checked() -> None:
     releases = [made_release(rows(seed)) for seed in (1, 2)]
     found = report(releases, fits=made_fit(releases[0]))
-    assert ["of 1 data holder, and the report is about 2" in flag for flag in found.flags] == [True]
+    assert ["about 1 data holder, but the report is about 2" in flag for flag in found.flags] == [True]
     assert "Does the release agree" not in found.html
 
 
