@@ -216,7 +216,7 @@ def test_a_folder_and_a_pattern_in_quotes_are_the_files_in_them(nw, sites, tmp_p
     shown = nw.json("show", tmp_path)
     assert len(shown["releases"]) == 3 and shown["differences"] == []
     (tmp_path / "none").mkdir()
-    assert "holds no release files" in one_error(nw("fit", tmp_path / "none", FORMULA))
+    assert "contains no release files" in one_error(nw("fit", tmp_path / "none", FORMULA))
 
 
 def test_pooled_files_are_fitted_alike_and_have_no_sites(nw, sites, tmp_path: Path) -> None:

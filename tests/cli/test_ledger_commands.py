@@ -116,7 +116,7 @@ def test_a_picture_of_spending(nw, table, schema, ledger, tmp_path) -> None:
                                          neighbours="replace-one, row")
     assert nw("ledger", "show", ledger, "--picture", tmp_path / "spending.png").exit_code == 0
     assert (tmp_path / "spending.png").read_bytes().startswith(b"\x89PNG")
-    assert "ends in .png" in one_error(nw("ledger", "show", ledger, "--picture", tmp_path / "spending.txt"))
+    assert "must be .png" in one_error(nw("ledger", "show", ledger, "--picture", tmp_path / "spending.txt"))
 
 
 @pytest.mark.parametrize("command", ["show", "verify", "recover"])

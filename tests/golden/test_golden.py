@@ -196,7 +196,7 @@ UNPUBLISHED = {
 def test_a_file_of_an_unpublished_version_gets_one_clear_sentence(kind: str, tmp_path: Path) -> None:
     path = tmp_path / "old.nwr"
     path.write_text(UNPUBLISHED[kind])
-    rule = "this file was written before noisewise 0.2 was published, and no published version reads it"
+    rule = "this file was written before noisewise 0.2, and no published version reads it"
     found = f"format '{json.loads(UNPUBLISHED[kind])['version']}' of an unpublished noisewise"
     remedy = "ask its holder: a new release with this version spends privacy again"
     with pytest.raises(ReleaseFormatError) as refused:
@@ -211,5 +211,5 @@ def test_a_file_of_an_unpublished_version_gets_one_clear_sentence(kind: str, tmp
 def test_a_file_of_a_format_that_was_given_up_is_told_from_a_release(other: str, tmp_path: Path) -> None:
     path = tmp_path / "old.nwr"
     path.write_text(json.dumps({"format": other, "version": "1.0", "columns": []}))
-    with pytest.raises(ReleaseFormatError, match=f'says "format": "noisewise-release" .found: \'{other}\''):
+    with pytest.raises(ReleaseFormatError, match=f'must say "format": "noisewise-release" .found: \'{other}\''):
         nw.load(path)

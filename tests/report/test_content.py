@@ -73,17 +73,17 @@ def test_the_policy_allows_this_style_and_this_script_and_nothing_else() -> None
 
 
 def test_the_privacy_statement_names_the_unit_the_odds_and_what_is_left(page: Reader) -> None:
-    for words in ("ε = 1, δ = 10⁻⁶", "each single row", "replace-one", "at most 73.2 % of the time", "Facts about groups",
-                  "Replacing any one row changes little.", "known to the data holder alone", "becomes the nearer bound"):
+    for words in ("ε = 1, δ = 10⁻⁶", "Each single row", "replace-one", "at most 73.2 % of the time", "Facts about groups",
+                  "Replacing any one row changes little.", "Only the data holder knows", "becomes the nearer bound"):
         assert words in page.text, words
 
 
 @pytest.mark.parametrize(("changes", "words"), [
-    ({"unit": {"column": "person", "max_rows": 3}}, "each “person” with all of its rows, of which at most 3 were used"),
-    ({"adjacency": "add-remove"}, "hidden whether somebody is in the table at all"),
-    ({"adjacency": "add-remove"}, "guesses right about one row: at most 88.1 % ."),
+    ({"unit": {"column": "person", "max_rows": 3}}, "Each “person” is protected with all of its rows, of which at most 3 were"),
+    ({"adjacency": "add-remove"}, "Whether somebody is in the table at all is hidden too"),
+    ({"adjacency": "add-remove"}, "guesses right about one row at most 88.1 % of the time."),
     ({"adjacency": "add-remove"}, "at most 88.1 % of the time with it"),
-    ({"unit": {"column": "person", "max_rows": 3}}, "guesses right about one person: at most 73.2 % ."),
+    ({"unit": {"column": "person", "max_rows": 3}}, "guesses right about one person at most 73.2 % of the time."),
     ({"stratum": {"year": "2024"}}, "one stratum of a population (year 2024)"),
 ])
 def test_other_units_and_adjacencies(changes: dict[str, object], words: str) -> None:
@@ -104,18 +104,18 @@ def test_the_drawing_names_the_larger_chance_under_add_remove() -> None:
 
 
 def test_what_no_file_can_prove_is_told_as_a_rule(page: Reader) -> None:
-    assert "as the file says: gaussian. The rule is that noise is drawn from the operating system's random bytes" in page.text
-    assert "The rule is that a data holder declares them before the release, from public knowledge" in page.text
+    assert "as the file states: gaussian. Noise must be drawn from the operating system's random bytes" in page.text
+    assert "The data holder must declare columns before the release, from public knowledge" in page.text
     assert "noise was drawn" not in page.text and "holder declared" not in page.text
-    assert page.text.count("no file can prove") == 2 and "cannot prove how it was made" in page.text
+    assert page.text.count("No file can prove") == 2 and "cannot prove how it was made" in page.text
 
 
 def test_a_row_counts_for_one_unless_rows_were_averaged(page: Reader) -> None:
     """What a row adds to a sum of products: once as it is, and once with the others of its group, none of them larger than 1."""
-    weight = "That is about the weight of 8 rows."
-    assert weight in page.text and "each further level of a larger one is 0 or 1" in page.text
+    weight = "This is about the weight of 8 rows."
+    assert weight in page.text and "each level of a larger category, except the first, is 0 or 1" in page.text
     averaged = Reader(report(made_release(average=3)).html).text
-    assert "averaged in random groups of 3 before" in averaged and "for less than 2" in averaged and weight not in averaged
+    assert "first averaged in random groups of 3" in averaged and "for less than 2" in averaged and weight not in averaged
     group = np.ones((3, 2))
     assert 1 < float((group.T @ np.ones((3, 3)) @ group / 3 - group[1:].T @ np.ones((2, 2)) @ group[1:] / 3).max()) < 2
 
@@ -151,14 +151,14 @@ def test_bounds_that_the_sums_show_to_be_tight_or_loose_are_told() -> None:
     assert "near its lower bound, 90" in notes(age, [90, 98])[0]
     assert "near its upper bound, 20" in notes(age, [18, 20])[0]
     assert "near one of the two bounds" in notes(age, [57, 59])[0]
-    assert "spread little" in notes(58 + (age - 58) / 1000, [18, 98])[0]
+    assert "vary little" in notes(58 + (age - 58) / 1000, [18, 98])[0]
 
 
 def test_the_findings_name_what_leaves_zero_out(page: Reader) -> None:
-    words = "The 95 % intervals of age (positive) and ward[T.B] (positive) leave zero out; that of ward[T.C] does not."
+    words = "The 95 % intervals of age (positive) and ward[T.B] (positive) exclude zero; that of ward[T.C] does not."
     assert words in page.text
     one = Reader(report(made_release(), fits=made_fit(made_release(), "stay ~ age"), interval=0.9).html)
-    assert "The 90 % interval of age (positive) leaves zero out." in one.text
+    assert "The 90 % interval of age (positive) excludes zero." in one.text
     picks = [str(box["class"]) for box in one.of("input")]
     assert [name for name in picks if name.startswith("pick-k")] == ["pick-k0", "pick-k1", "pick-k2", "pick-k3"]
 
@@ -190,10 +190,10 @@ def test_a_comparison_shows_probabilities_bands_and_models(page: Reader) -> None
     plain = made_comparison(made_release(), without_noise=None, notes=("the noise hides much",))
     text = Reader(report(made_release(), comparisons=plain).html).text
     assert "Band" not in text and "The noise hides much." in text
-    assert "leaves everything open" not in page.text
+    assert "The noise hides too much" not in page.text
     anything = made_comparison(made_release(), without_noise=np.tile([[0.0, 0.4], [1.0, 0.5]], (20, 1)))
     text = Reader(report(made_release(), comparisons=anything).html).text
-    assert "the table itself could say anything about age." in text and "Nothing was found that speaks against" not in text
+    assert "without it, the probability of age could be anything." in text and "No problems were found" not in text
 
 
 def test_several_holders_have_a_line_each_and_the_weakest_is_named() -> None:
@@ -213,8 +213,8 @@ def test_hundreds_of_terms_stay_light() -> None:
     found = report(release, fits=made_fit(release, "y ~ ."))
     text = Reader(found.html).text
     assert len(found.html) < 900_000
-    assert "takes long with so many columns" in text
-    assert "further terms are in the table only" in text and "further lines are not shown" in text
+    assert "it is slow with more than 100 columns" in text
+    assert "more terms are only in the table" in text and "more lines are not shown" in text
 
 
 def test_the_citation_is_that_of_the_repository(page: Reader) -> None:
@@ -255,12 +255,12 @@ def test_the_page_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("arguments", "words"), [
-    (([],), "at least one release"), ((7,), "releases, or the paths"), (("nothing.nwr",), "no such release file"),
+    (([],), "at least one release"), ((7,), "releases, or the paths"), (("nothing.nwr",), "release file does not exist"),
 ])
 def test_what_is_no_release_is_refused(arguments: tuple[object, ...], words: str) -> None:
     with pytest.raises(noisewise.NoisewiseError, match=words):
         report(*arguments)  # type: ignore[arg-type]
     with pytest.raises(ResultError, match="between 0 and 1"):
         report(made_release(), interval=95)
-    with pytest.raises(ResultError, match="results of noisewise"):
+    with pytest.raises(ResultError, match="noisewise results"):
         report(made_release(), fits=[FORMULA.split()])  # type: ignore[list-item]

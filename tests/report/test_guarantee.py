@@ -88,14 +88,14 @@ def test_under_add_remove_every_bound_is_that_for_what_somebody_says() -> None:
     one = Guarantee("a", 1.0, 0.0, "s", steps=2)
     assert one.chance == pytest.approx(math.e**2 / (1 + math.e**2)) and one.detection == pytest.approx(0.05 * math.e**2)
     guess, test, belief = chances([one], schema_of("add-remove"))
-    assert "at most 88.1 % of the time with it" in guess and guess.endswith("in the table, and holds both for equally likely, is "
-                                                                            "right at most 73.2 % of the time.")
-    assert "at most 37 % of the true ones" in test and "at most 13.6 % if they are only of being in the table" in test
+    assert "at most 88.1 % of the time with it" in guess
+    assert guess.endswith("in the table, and considers both equally likely, is right at most 73.2 % of the time.")
+    assert "at most 37 % of the true ones" in test and "at most 13.6 % if they are only about being in the table" in test
     assert "at most e^2 ≈ 7.39." in belief and "one of 50 % at most 88.1 %" in belief
-    assert "for whether somebody is in the table the factor is at most e^1 ≈ 2.72." in belief
+    assert "For whether somebody is in the table, the factor is at most e^1 ≈ 2.72." in belief
     (*_, with_delta) = chances([Guarantee("a", 1.0, 1e-6, "s", steps=2)], schema_of("add-remove"))
     assert "more than the factor e^1 ≈ 2.72, if the question is whether somebody is in the table" in with_delta
-    assert "For what somebody's data say the factor is e^2 ≈ 7.39 and the room about 3.718·10⁻⁶" in with_delta
+    assert "For what somebody's data say, the factor is e^2 ≈ 7.39 and δ about 3.718·10⁻⁶" in with_delta
     plain = " ".join(chances([Guarantee("a", 1.0, 0.0, "s")], schema_of("replace-one")))
     assert "73.2 %" in plain and "13.6 %" in plain and "88.1" not in plain and "in the table" not in plain
 
@@ -105,7 +105,7 @@ def test_each_bound_is_the_largest_of_any_holder() -> None:
     steep, leaky = Guarantee("steep", 1.2, 0.0, "s"), Guarantee("leaky", 0.1, 0.4, "s")
     assert steep.chance > leaky.chance and leaky.detection > steep.detection
     where, guess, test, belief = chances([steep, leaky], schema_of("replace-one"))
-    assert "against guesses at steep (ε = 1.2, δ = 0), against accusations at leaky (ε = 0.1, δ = 0.4)" in where
+    assert "for guesses at steep (ε = 1.2, δ = 0), for accusations at leaky (ε = 0.1, δ = 0.4)" in where
     assert "at most 76.9 % of the time" in guess and "at most 45.6 % of the true ones" in test
     assert "δ = 0.4, the largest of any data holder," in belief and "e^1.2" in belief
 

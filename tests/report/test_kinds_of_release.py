@@ -22,18 +22,18 @@ from noisewise.reports.redo import redo
 from noisewise.reports.write import report
 
 WORDS = {
-    "gaussian": ["(kind gram)", "Every row was shortened, if need be, so that its scaled columns", "Normal (Gaussian) noise"],
+    "gaussian": ["(kind gram)", "Rows were clipped where necessary, so that their scaled columns", "Normal (Gaussian) noise"],
     "laplace": ["Laplace noise", "Calibrating noise to sensitivity"],
     "wishart": ["Wishart noise"],
     "averaged": ["averaged in random groups of"],
     "adassp": ["point estimate of one regression", "smallest eigenvalue", "Revisiting differentially private",
                "The choice of the regression"],
-    "moments": ["(kind moments)", "--family poisson", "Kulkarni", "its scaled predictors"],
+    "moments": ["(kind moments)", "--family poisson", "Kulkarni", "their scaled predictors"],
     "partition": ["Answers to 2 questions about the regression visits ~ age", "20 random parts", "clipped to the limits",
                   "noisewise answer", "Released numbers"],
     "rows": ["2 times", "not a person's data", "Noise in each cell", "kept with probability", ".rows.parquet",
              "The look of the rows"],
-    "bounds": ["1 bound of 1 column", "Bounds, as they were released", "lie beyond the upper bound"],
+    "bounds": ["1 bound of 1 column", "Bounds as released", "lie beyond the upper bound"],
     "binary": ["2 copies of 40 synthetic rows", "pseudo-rows of each level", "noisewise estimate"],
 }
 NO_TESTS = "No tests: tests take a while (a short test)."

@@ -19,7 +19,7 @@ from noisewise.reports.write import report
 from noisewise.results import Comparison, FitInfo, Posterior
 from noisewise.schema import Basis, Design
 
-CERTAIN = "as the digest of noisy numbers that it records shows."
+CERTAIN = "as its recorded digest of the noisy numbers shows."
 
 
 def known_fit(release: Release, **changes: Any) -> Posterior:
@@ -45,7 +45,7 @@ def test_a_fit_and_a_comparison_of_this_very_release(tmp_path: Path) -> None:
     known_comparison(release).save(tmp_path / "models.npz")
     found = report(tmp_path / "patients.nwr", fits=[tmp_path / "stay.npz", tmp_path / "models.npz"])
     text = Reader(found.html).text
-    assert text.count(f"Made from this very release (patients.nwr), {CERTAIN}") == 2
+    assert text.count(f"Made from exactly this release (patients.nwr), {CERTAIN}") == 2
     assert COMPARED not in text and not found.flags and source_of(release) not in found.html
 
 
@@ -54,7 +54,7 @@ def test_results_of_another_release_of_the_same_rows_are_refused() -> None:
     other = other_noise(release)
     assert not report(other, fits=made_fit(release)).flags  # without the digest nobody can tell
     for result in (known_fit(release), known_comparison(release)):
-        with pytest.raises(ResultError, match=r"was not fitted to the releases that are given") as raised:
+        with pytest.raises(ResultError, match=r"was not fitted to the given releases") as raised:
             report(other, fits=result)
         assert raised.value.found == f"the digest of another release with the same columns, {source_of(release)[:12]}…"
         assert raised.value.remedy == "give the release files that it was fitted to, or leave it out"
@@ -85,10 +85,10 @@ def test_several_holders_in_any_order_and_in_one_file(tmp_path: Path) -> None:
     fit = known_fit(noisewise.combine(sites))
     for given in (sites, sites[::-1]):
         text = Reader(report(given, fits=fit).html).text
-        assert f"Made from these very releases together (release 1 and release 2), {CERTAIN}" in text
+        assert f"Made from exactly these releases together (release 1 and release 2), {CERTAIN}" in text
     noisewise.combine(sites[::-1]).save(tmp_path / "both.nwr")
     found = report(tmp_path / "both.nwr", fits=fit)
-    assert f"Made from this very release (both.nwr), {CERTAIN}" in Reader(found.html).text and not found.flags
+    assert f"Made from exactly this release (both.nwr), {CERTAIN}" in Reader(found.html).text and not found.flags
     with pytest.raises(ResultError, match="the digest of another release"):
         report([sites[0], other_noise(sites[1])], fits=fit)
 
@@ -100,9 +100,9 @@ def test_a_fit_of_one_of_several_holders_is_named_and_checked_against_it(tmp_pat
     files = [tmp_path / "north.nwr", tmp_path / "south.nwr"]
     found = report(files, fits=known_fit(sites[1]))
     text = Reader(found.html).text
-    assert found.flags == ("fit 1: This result is of south.nwr alone, and the report is about 2 data holders.",)
+    assert found.flags == ("fit 1: This result is about south.nwr alone, but the report is about 2 data holders.",)
     assert f"Made from south.nwr alone, {CERTAIN}" in text and "noisewise fit south.nwr 'stay ~ age + ward'" in text
-    assert "Nothing in the release speaks against the fit. With a single data holder" in text
+    assert "Nothing in the release contradicts the fit. With a single data holder" in text
     with pytest.raises(ResultError, match="the digest of another release"):
         report(files, fits=known_fit(made_release(rows(3))))
 
@@ -121,7 +121,7 @@ def test_a_fit_of_some_of_the_holders_remains_uncertain() -> None:
     sites = [made_release(rows(seed)) for seed in (1, 2, 3)]
     found = report(sites, fits=known_fit(noisewise.combine(sites[:2])))
     assert [flag.partition(": ")[2] for flag in found.flags] == [
-        "This result is of 2 data holders, and the report is about 3. Whether it is of some of them cannot be told for certain."]
+        "This result is about 2 data holders, but the report is about 3. It is not certain that they are among these."]
     assert OF_SOME in Reader(found.html).text and "Does the release agree" not in found.html
 
 
@@ -133,8 +133,8 @@ def test_holders_that_were_added_up_are_the_same_holders(tmp_path: Path) -> None
     assert added.pooled
     fit = noisewise.fit("stay ~ age", added, method="laplace", seed=1)
     text = Reader(report(sorted(tmp_path.iterdir()), fits=fit).html).text
-    assert f"Made from these very releases together (0.nwr and 2 more), {CERTAIN}" in text
-    assert f"Made from this very release (release 1), {CERTAIN}" in Reader(report(added, fits=fit).html).text
+    assert f"Made from exactly these releases together (0.nwr and 2 more), {CERTAIN}" in text
+    assert f"Made from exactly this release (release 1), {CERTAIN}" in Reader(report(added, fits=fit).html).text
 
 
 def test_the_digest_chooses_among_releases_of_the_same_columns(tmp_path: Path) -> None:

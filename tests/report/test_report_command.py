@@ -71,7 +71,7 @@ def test_warnings_are_told(folder: Path) -> None:
     (("stay.npz",), 2, "give the release files"),
     (("patients.nwr", "-o", "patients.nwr"), 1, "a report ends in .html"),
     (("patients.nwr", "-o", "report.txt"), 1, "for example -o report.html"),
-    (("nothing.nwr",), 1, "no such"),
+    (("nothing.nwr",), 1, "does not exist"),
     (("patients.nwr", "--interval", "95"), 1, "between 0 and 1"),
     (("patients.nwr", "nothing.npz"), 1, "no such file"),
     (("patients.nwr", "-o", "nowhere/report.html"), 1, "folder"),

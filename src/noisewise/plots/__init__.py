@@ -1,4 +1,4 @@
-"""Pictures of a posterior, drawn with matplotlib's objects and without pyplot's global state."""
+"""Plots of results, drawn with Matplotlib objects and without pyplot's global state."""
 
 from __future__ import annotations
 
@@ -22,5 +22,5 @@ PAINTERS: Final = {"forest": forest, "posterior": densities}
 def draw(picture: Picture, kind: str, ax: Axes | None, path: str | os.PathLike[str] | None) -> Figure:
     """Draw the picture into `ax` or a new figure, and write it to `path` if given."""
     if kind not in PAINTERS:
-        raise ResultError("kind is 'forest' or 'posterior'", found=repr(kind))
+        raise ResultError("kind must be 'forest' or 'posterior'", found=repr(kind))
     return PAINTERS[kind](picture, ax).finish(path)

@@ -1,4 +1,4 @@
-"""Answers of a partition release: probabilities on one axis from 0 to 1, everything else on an axis of its own."""
+"""Answers of a partition release: probabilities share an axis from 0 to 1, everything else has its own axis."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ KINDS_OF_PROBABILITY: Final = ("probability", "hypothesis probability")
 
 
 def draw_answers(answers: Answers, path: str | os.PathLike[str] | None) -> Figure:
-    """Point, 50 % and outer interval of each answer; the limits of clipped values as a bar behind them."""
+    """Draw the point, 50 % interval and outer interval of each answer, with the clipping limits as a bar behind them."""
     chances = [one for one in answers if one.kind in KINDS_OF_PROBABILITY]
     others = [one for one in answers if one.kind not in KINDS_OF_PROBABILITY]
     subtitle = f"answers from {answers.parts} random parts of the table"
@@ -54,7 +54,7 @@ def draw_answers(answers: Answers, path: str | os.PathLike[str] | None) -> Figur
 
 def _draw_other(panel: Axes, one: Answer) -> None:
     low, high = one.limits or (one.lower, one.upper)
-    if one.limits is None and min(abs(low), abs(high)) <= 2.0 * (high - low):  # zero is shown where it is near
+    if one.limits is None and min(abs(low), abs(high)) <= 2.0 * (high - low):  # show zero if it is near
         low, high = min(low, 0.0), max(high, 0.0)
     margin = 0.06 * (high - low) or 0.05 * abs(low) or 1.0
     panel.set_xlim(low - margin, high + margin)

@@ -1,4 +1,4 @@
-"""The predictive check as a picture: one panel for each statistic, one line for each holder."""
+"""A plot of the predictive check: one panel per statistic, one line per holder."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 MOST_COLUMNS = 4
 GAP = 0.22
 LINE = 0.2
-"""The height of a holder's line in inches, unless there are many."""
+"""The height of a holder's line in inches, unless there are many holders."""
 TALLEST = 5.0
 SMALLEST_LABELLED = 0.1
 LABEL_SIZE = 8.5
@@ -27,7 +27,7 @@ STRIKING = "#D55E00"
 
 
 def striking_p(holders: int) -> float:
-    """Below it a dot is marked; stricter where there are so many that some are far out by chance.
+    """The p below which a dot is marked. It is lower for many holders, because some will be far out by chance.
 
     >>> striking_p(5), striking_p(200)
     (0.01, 0.0005)
@@ -36,7 +36,7 @@ def striking_p(holders: int) -> float:
 
 
 def draw_check(check: PredictiveCheck, path: str | os.PathLike[str] | None) -> Figure:
-    """Observed against expected statistics, in the user's units; columns left out in standard deviations."""
+    """Draw observed against expected statistics in the user's units; columns left out are in standard deviations."""
     from noisewise.results.check_findings import ALL, OVERALL
 
     table = check.table.reset_index()
@@ -79,7 +79,7 @@ def _panel(sheet: Sheet, box: tuple[float, float, float, float], name: str, rows
 
 
 def _name_striking(panel: Axes, rows: pandas.DataFrame, labels: list[str], limit: float) -> None:
-    """Where lines are too thin for names, only those that matter have one; the distance has room on its left."""
+    """Name only striking holders if lines are too thin for all names. The distance panel has room to the left of its dots."""
     for place, (value, p) in enumerate(zip(rows["observed"], rows["p"], strict=True)):
         if p < limit:
             panel.annotate(labels[place], (value, place), xytext=(-4, 0), textcoords="offset points", ha="right", va="center",
@@ -87,7 +87,7 @@ def _name_striking(panel: Axes, rows: pandas.DataFrame, labels: list[str], limit
 
 
 def _left_out(sheet: Sheet, above: float, rows: pandas.DataFrame, limit: float) -> None:
-    """Columns that the formula leaves out, all on one axis: their units differ."""
+    """Draw columns that the formula leaves out on one axis, scaled because their units differ."""
     labels = [shorten(str(name).removesuffix(" (left out)"), 34) for name in rows["statistic"]]
     left = MARGIN + text_width(labels, LABEL_SIZE) + 0.1
     half = (rows["upper"] - rows["lower"]) / 2

@@ -1,4 +1,4 @@
-"""Densities: one small panel per term with the posterior, the prior and the references."""
+"""Densities: one small panel per term with posterior, prior and references."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ GRID = 512
 
 
 def densities(picture: Picture, ax: Axes | None) -> Sheet:
-    """Small multiples of the posterior densities."""
+    """Draw the posterior densities as small multiples."""
     count = len(picture.terms)
     columns = count if count <= 3 else 4 if count > 9 or count in (4, 7, 8) else 3
     rows = -(-count // columns)
@@ -86,9 +86,9 @@ def _panel(panel: Axes, term: str, place: int, picture: Picture) -> None:
 
 
 def kernel_density(draws: Array, grid: Array, floor: float | None = None) -> Array:
-    """Normal kernel density on an even grid, reflected at `floor` if the values end there.
+    """Normal kernel density on an evenly spaced grid, reflected at `floor` if the values end there.
 
-    Draws are counted in fine bins first, so that the cost does not grow with draws times grid points.
+    Draws are first counted in fine bins, so the cost does not grow with draws times grid points.
     """
     quartiles = np.quantile(draws, [0.25, 0.75])
     deviation = float(draws.std())
@@ -96,7 +96,7 @@ def kernel_density(draws: Array, grid: Array, floor: float | None = None) -> Arr
     bandwidth = 1.06 * spread * len(draws) ** -0.2  # Silverman's rule for a normal shape
     bandwidth = max(bandwidth, 1.5 * float(grid[1] - grid[0]))
     low, high = float(draws.min()), float(draws.max())
-    slack = 0.5 * bandwidth if high - low < bandwidth else 0.0  # draws that never move still have a place
+    slack = 0.5 * bandwidth if high - low < bandwidth else 0.0  # draws that are all equal still need a width
     counts, edges = np.histogram(draws, bins=1024, range=(low - slack, high + slack))
     centres = 0.5 * (edges[1:] + edges[:-1])
     density = _kernel_sum(grid, centres, counts, bandwidth)

@@ -1,4 +1,4 @@
-"""Forest: one thin row per term, each on its own axis because coefficients have different units."""
+"""Forest plot: one thin row per term, each with its own axis because coefficients have different units."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 ROW = 0.5
-STRIP = 0.26  # the height of the coloured strip; the rest of a row is for its tick labels
+STRIP = 0.26  # the height of the coloured strip; the rest of the row is for tick labels
 GAP = 0.22
 
 
 def forest(picture: Picture, ax: Axes | None) -> Sheet:
-    """Point, 50 % and 95 % interval of each term, its prior and its references."""
+    """Draw the mean, 50 % and 95 % intervals, prior and references of each term."""
     sheet, top = titled_sheet(picture.title, picture.subtitle, _legend(picture), ROW * len(picture.terms) + 0.12, ax=ax)
     labels = [shorten(term) for term in picture.terms]
     estimates = [picture.estimate(position) for position in range(len(picture.terms))]
@@ -59,14 +59,14 @@ def _row(panel: Axes, term: str, picture: Picture, estimate: Estimate) -> None:
     named = [(place, values[term]) for place, values in enumerate(picture.references.values()) if term in values]
     for order, (place, value) in enumerate(named):
         colour, marker = reference_style(place)
-        # References sit above and below the line, so that equal values and the mean stay visible.
+        # References are above and below the line, so that equal values and the mean stay visible.
         offset = 0.5 if len(named) == 1 else 0.5 - order / (len(named) - 1)
         panel.plot([value], [offset], marker, color=colour, markersize=5.5, markeredgecolor="white", markeredgewidth=0.7,
                    zorder=5, clip_on=False)
 
 
 def _prior_bar(panel: Axes, interval: tuple[float, float], low: float, high: float) -> None:
-    """The prior's 95 % interval; where it goes on outside the axis, a wedge says so."""
+    """Draw the prior's 95 % interval, with a wedge where it extends beyond the axis."""
     start, stop = max(interval[0], low), min(interval[1], high)
     if start < stop:
         panel.axvspan(start, stop, ymin=0.14, ymax=0.86, color=PRIOR, linewidth=0, zorder=1, gid="prior")

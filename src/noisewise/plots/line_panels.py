@@ -1,4 +1,4 @@
-"""Panels with lines, marks and axes that several pictures share."""
+"""Panels with lines, marks and axes, shared by several plots."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ GUIDE = "#E6E6E6"
 
 
 def name_lines(sheet: Sheet, left: float, above: float, height: float, labels: list[str], size: float) -> None:
-    """The names of a panel's lines, to the left of it."""
+    """Write the names of a panel's lines to its left."""
     for place, label in enumerate(labels):
         sheet.label(left - 0.09, above + (place + 0.5) * height / len(labels), label, size)
 
 
 def frame_lines(panel: Axes, count: int) -> None:
-    """Room for so many lines, from top to bottom, on a bare axis."""
+    """Make room for this many lines, from top to bottom, on a bare axis."""
     panel.set_ylim(count - 0.5, -0.5)
     frame(panel, ticks=4)
 
 
 def frame_probabilities(panel: Axes, count: int) -> None:
-    """Room for so many probabilities, with a guide for each and a line at one half."""
+    """Make room for this many probabilities, with a guide for each and a line at one half."""
     panel.set_xlim(-0.02, 1.02)
     frame_lines(panel, count)
     panel.set_xticks([0.0, 0.25, 0.5, 0.75, 1.0], ["0", "0.25", "0.5", "0.75", "1"])
@@ -43,7 +43,7 @@ def frame_probabilities(panel: Axes, count: int) -> None:
 
 
 def draw_interval(panel: Axes, line: float, estimate: Estimate, *, clip: bool = True, colour: str = POSTERIOR) -> None:
-    """A thin line, a thick one inside it, and a point."""
+    """Draw a thin line, a thick one inside it, and a point."""
     panel.hlines(line, estimate.lower, estimate.upper, color=colour, linewidth=1.6, zorder=3)
     panel.hlines(line, estimate.inner_lower, estimate.inner_upper, color=colour, linewidth=5.0, zorder=3)
     panel.plot([estimate.mean], [line], "o", markersize=6, color="white", markeredgecolor=colour, markeredgewidth=1.6,
@@ -51,7 +51,7 @@ def draw_interval(panel: Axes, line: float, estimate: Estimate, *, clip: bool = 
 
 
 def interval_entries(point: str, interval: str) -> list[tuple[Artist, str]]:
-    """What the legend says of them."""
+    """Legend entries for intervals."""
     from matplotlib.lines import Line2D
 
     mark = Line2D([], [], marker="o", linestyle="none", color="white", markeredgecolor=POSTERIOR, markeredgewidth=1.6)
@@ -63,7 +63,7 @@ def interval_entries(point: str, interval: str) -> list[tuple[Artist, str]]:
 
 
 def frame_curves(panel: Axes, below: str) -> None:
-    """Axes below and to the left, with a faint grid, for curves against what ``below`` says."""
+    """Draw axes below and to the left, with a faint grid; ``below`` labels the horizontal axis."""
     panel.spines[["top", "right"]].set_visible(False)
     panel.spines[["bottom", "left"]].set_color("#BBBBBB")
     panel.tick_params(which="both", labelsize=7.5, length=2, color="#BBBBBB", labelcolor=FAINT)
@@ -72,7 +72,7 @@ def frame_curves(panel: Axes, below: str) -> None:
 
 
 def frame(panel: Axes, ticks: int) -> None:
-    """Nothing but a faint axis below the panel, with about so many ticks."""
+    """Draw only a faint axis below the panel, with about this many ticks."""
     from matplotlib.ticker import MaxNLocator
 
     panel.set_yticks([])

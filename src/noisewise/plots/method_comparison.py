@@ -1,4 +1,4 @@
-"""Several methods side by side: one panel for each term, one line for each method."""
+"""Several methods side by side: one panel per term, one line per method."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ LINE = 0.24
 LABEL_SIZE = 9.0
 OTHER = "#E69F00"
 WIDEST = 4.0
-"""An axis reaches at most so many of the default's interval widths beyond its interval; what goes on has a wedge."""
+"""An axis extends at most this many of the default's interval widths beyond its interval. A wedge marks what is cut off."""
 
 
 def draw_comparison(comparison: MethodComparison, path: str | os.PathLike[str] | None) -> Figure:
-    """Mean, 50 % and 95 % interval of each method."""
+    """Draw the mean, 50 % and 95 % intervals of each method."""
     names = list(comparison.posteriors)
     terms = next(iter(comparison.posteriors.values())).terms
     labels = [shorten(name, 24) for name in names]
@@ -52,7 +52,7 @@ def draw_comparison(comparison: MethodComparison, path: str | os.PathLike[str] |
 def _draw_term(panel: Axes, comparison: MethodComparison, term: str) -> None:
     names = list(comparison.posteriors)
     estimates = [Estimate.of(posterior.draws(term)) for posterior in comparison.posteriors.values()]
-    # Others are compared with the default; without it with the first that has a width (the sigma of "fast" has none).
+    # Compare with the default, or without it with the first method whose interval has a width (the sigma of "fast" has none).
     wide = [estimate for estimate in estimates if estimate.upper > estimate.lower]
     reference = estimates[names.index(comparison.default)] if comparison.default in names else (wide or estimates)[0]
     low, high = _range(term, estimates, reference)

@@ -1,4 +1,4 @@
-"""A comparison of models: inclusion probabilities, one line for each term, and the model space as an image."""
+"""A comparison of models: inclusion probabilities, one line per term, and the model space as an image."""
 
 from __future__ import annotations
 
@@ -33,18 +33,20 @@ if TYPE_CHECKING:
 LINE = 0.3
 CROWDED_LINE = 0.4
 OFFSETS = (0.28, -0.28, 0.43)
-"""Where other methods are marked, in lines: above and below the probability, so that equal values stay visible."""
+"""Positions of other methods' marks, in lines: above and below the probability, so that equal values stay visible."""
 BINS = 40
 DARKEST = 0.8
-"""Opacity of a bin that has all draws."""
+"""The opacity of a bin that contains all draws."""
 RANK_SIZE = 7.5
 RANK_ROOM = 0.22
 OUT = "#F1F1F1"
 
 
 def draw_inclusion(comparison: Comparison, interval: float, path: str | os.PathLike[str] | None) -> Figure:
-    """Probability, the band in which the analysis without privacy noise would put it and, as shades, the draws that the band is
-    made of; other methods as marks."""
+    """Draw each inclusion probability with the band in which an analysis without privacy noise would put it.
+
+    Shades show the draws behind the band, and marks show other methods.
+    """
     table = comparison.inclusion(interval)
     line = LINE if len(comparison.others) < 3 else CROWDED_LINE
     sheet, top = titled_sheet(comparison.design.formula, comparison.describe(), _inclusion_legend(comparison, interval),
@@ -56,7 +58,7 @@ def draw_inclusion(comparison: Comparison, interval: float, path: str | os.PathL
 
 
 def _panel(sheet: Sheet, top: float, line: float, terms: list[str], numbers: list[str]) -> tuple[Axes, float, float]:
-    """A panel with a line for each term, its name to the left of it and its number to the right; and where it is, how wide."""
+    """Make a panel with a line per term, names on the left and numbers on the right. Also return its left edge and width."""
     labels = [shorten(term) for term in terms]
     left, right = side_rooms(labels, numbers, 0.13)
     width = max(1.0, sheet.width - left - right)
@@ -83,7 +85,7 @@ def _draw_inclusion(panel: Axes, comparison: Comparison, rows: Array) -> None:
 
 
 def _shades(panel: Axes, draws: Array) -> None:
-    """How the draws are spread: an interval from 0 to 1 looks the same whether they are between or at both ends."""
+    """Shade the distribution of the draws: an interval from 0 to 1 does not show whether they are in between or at both ends."""
     from matplotlib.colors import to_rgba
 
     edges = np.linspace(0.0, 1.0, BINS + 1)
@@ -112,8 +114,10 @@ def _inclusion_legend(comparison: Comparison, interval: float) -> list[tuple[Art
 
 
 def draw_models(comparison: Comparison, top: int, path: str | os.PathLike[str] | None) -> Figure:
-    """The ``top`` most probable models from left to right, each as wide as it is probable; beside each term its inclusion
-    probability over all models."""
+    """Draw the ``top`` most probable models from left to right, each as wide as its probability.
+
+    The number next to each term is its inclusion probability over all models.
+    """
     shown = min(top, int(np.sum(comparison.probabilities > 0)))
     terms = list(comparison.question.terms)
     sheet, above = titled_sheet(comparison.design.formula, _subtitle(comparison, shown), _models_legend(),
@@ -126,7 +130,7 @@ def draw_models(comparison: Comparison, top: int, path: str | os.PathLike[str] |
         if (high - low) / edges[-1] * width > text_width([str(rank)], RANK_SIZE) + 0.08:
             sheet.text(left + width * (low + high) / 2 / edges[-1], start - 0.05, str(rank), ha="center", va="bottom",
                        fontsize=RANK_SIZE, color=FAINT)
-    panel.set_xlabel("probability, from the most probable model on", fontsize=8.5, color=FAINT, labelpad=3)
+    panel.set_xlabel("probability, starting with the most probable model", fontsize=8.5, color=FAINT, labelpad=3)
     return sheet.finish(path)
 
 

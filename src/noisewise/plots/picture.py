@@ -1,4 +1,4 @@
-"""What a picture shows, before anything is drawn: numbers, ranges and the words beside them."""
+"""The content of a plot before anything is drawn: numbers, ranges and labels."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ References = dict[str, dict[str, float]]
 
 PROBABILITIES = (0.025, 0.25, 0.75, 0.975)
 MOST_TERMS = 100
-"""A picture of a thousand rows takes minutes and cannot be looked at."""
-ZERO_WITHIN = 2.0  # zero is shown when it is at most this many interval widths away
+"""A plot of a thousand rows takes minutes to draw and cannot be read."""
+ZERO_WITHIN = 2.0  # show zero if it is at most this many interval widths away
 
 
 @dataclass(frozen=True)
 class Picture:
-    """Everything that a painter needs; `draws` has one column for each of `terms`."""
+    """Everything needed to draw; `draws` has one column for each of `terms`."""
 
     terms: tuple[str, ...]
     draws: Array
@@ -34,10 +34,10 @@ class Picture:
 
     def __post_init__(self) -> None:
         if not self.terms:
-            raise ResultError("a picture shows at least one term", remedy="leave terms out to see all")
+            raise ResultError("a plot needs at least one term", remedy="leave terms out to plot all")
         if len(self.terms) > MOST_TERMS:
-            raise ResultError(f"a picture shows at most {MOST_TERMS} terms", found=str(len(self.terms)),
-                              remedy=f"choose some: terms={list(self.terms[:2])!r}; summary() has all")
+            raise ResultError(f"a plot can show at most {MOST_TERMS} terms", found=str(len(self.terms)),
+                              remedy=f"choose some, such as terms={list(self.terms[:2])!r}; summary() has all")
 
     def estimate(self, position: int) -> Estimate:
         """The numbers of one row."""
@@ -56,10 +56,11 @@ class Estimate:
 
     @classmethod
     def of(cls, draws: Array) -> Estimate:
+        """The mean and intervals of draws."""
         return cls(float(draws.mean()), *(float(end) for end in np.quantile(draws, PROBABILITIES)))
 
     def label(self) -> str:
-        """The numbers in words, with the digits that the interval supports.
+        """The numbers as text, with the digits that the interval supports.
 
         >>> Estimate(2.0312, 1.8734, 1.9, 2.1, 2.1921).label()
         '2.031 [1.873, 2.192]'
@@ -67,7 +68,7 @@ class Estimate:
         values = (self.mean, self.lower, self.upper)
         width = self.upper - self.lower
         largest = max(abs(value) for value in values)
-        # A 95 % interval is about four standard deviations wide: two digits of one of them are shown.
+        # A 95 % interval is about four standard deviations wide: show two digits of one standard deviation.
         decimals = max(0, 1 - math.floor(math.log10(width / 4))) if width > 0 else 3
         if largest >= 1e6 or decimals > 5:
             mean, lower, upper = (_scientific(value, largest, width) for value in values)
@@ -82,7 +83,7 @@ def _scientific(value: float, largest: float, width: float) -> str:
 
 
 def visible_range(term: str, picture: Picture, outer: tuple[float, float], margin: float) -> tuple[float, float]:
-    """An axis that holds the posterior, the references and, when it is near, zero."""
+    """The range of an axis that contains the posterior, the references and, if it is near, zero."""
     low, high = outer
     width = high - low if high > low else abs(low) * 0.1 or 1.0
     values = [values[term] for values in picture.references.values() if term in values]
@@ -94,14 +95,14 @@ def visible_range(term: str, picture: Picture, outer: tuple[float, float], margi
     return (max(low, 0.0) if term == SIGMA and not any(value < 0 for value in values) else low), high
 
 
-def named_references(reference: Any, terms: Sequence[str]) -> References:
-    """Reference values by name; a plain mapping from terms to values is called "reference"."""
+def named_references(reference: object, terms: Sequence[str]) -> References:
+    """Reference values by name. A plain mapping from terms to values gets the name "reference"."""
     if reference is None:
         return {}
     mapping = _as_mapping(reference)
     nested = [_is_mapping(value) for value in mapping.values()]
     if any(nested) and not all(nested):
-        raise ResultError("references are values by term, or such values by name, and not both at once")
+        raise ResultError("references must map terms to values, or names to such mappings, but not both")
     named = {str(name): _as_mapping(values) for name, values in mapping.items()} if any(nested) else {"reference": mapping}
     return {name: _checked_values(name, values, terms) for name, values in named.items() if values}
 
@@ -116,17 +117,17 @@ def _as_mapping(value: Any) -> dict[Any, Any]:
         return dict(value)
     if _is_mapping(value):
         return dict(value.to_dict())
-    raise ResultError("a reference maps terms to values", found=type(value).__name__, remedy='for example {"age": 0.3}')
+    raise ResultError("a reference must map terms to values", found=type(value).__name__, remedy='for example {"age": 0.3}')
 
 
 def _checked_values(name: str, values: Mapping[Any, Any], terms: Sequence[str]) -> dict[str, float]:
     unknown = [str(term) for term in values if term not in terms]
     if unknown:
-        raise ResultError(f"reference values belong to the terms {', '.join(terms)}", found=f"{', '.join(unknown)} in {name}")
+        raise ResultError(f"reference values must be for the terms {', '.join(terms)}", found=f"{', '.join(unknown)} in {name}")
     try:
         numbers = {str(term): float(value) for term, value in values.items()}
     except (TypeError, ValueError) as error:
-        raise ResultError("reference values are numbers", found=f"{error} in {name}") from error
+        raise ResultError("reference values must be numbers", found=f"{error} in {name}") from error
     if not all(math.isfinite(number) for number in numbers.values()):
-        raise ResultError("reference values are finite", found=name)
+        raise ResultError("reference values must be finite", found=name)
     return numbers

@@ -1,6 +1,6 @@
-"""The sheet that panels are placed on, measured in inches, with title and legend.
+"""The sheet on which panels are placed, measured in inches, with title and legend.
 
-A sheet covers a new figure or the room of an existing axes, so that one layout serves both.
+A sheet covers a new figure or the area of existing axes, so one layout serves both.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# Okabe and Ito's palette keeps its contrasts for colour-blind readers; references differ in shape as well.
+# Okabe and Ito's palette keeps its contrasts for colour-blind readers; references also differ in shape.
 POSTERIOR = "#0072B2"
 PRIOR = "#DDDDDD"
 PRIOR_EDGE = "#8A8A8A"
@@ -41,7 +41,7 @@ NUMBER_SIZE = 9.0
 
 @dataclass(frozen=True)
 class Sheet:
-    """A host axes without frame and its size in inches."""
+    """Host axes without a frame, and their size in inches."""
 
     host: Axes
     width: float
@@ -55,41 +55,41 @@ class Sheet:
         return figure
 
     def panel(self, left: float, top: float, width: float, height: float) -> Axes:
-        """A panel whose upper left corner is given from the sheet's upper left corner."""
+        """Add a panel; its upper left corner is measured from that of the sheet."""
         bounds = (left / self.width, 1 - (top + height) / self.height, width / self.width, height / self.height)
         return self.host.inset_axes(bounds)
 
     def text(self, left: float, top: float, words: str, **style: Any) -> None:
-        """Words at a place; names of columns are never read as mathematics."""
+        """Write text; column names are never parsed as mathematics."""
         self.host.text(left / self.width, 1 - top / self.height, words, transform=self.host.transAxes, parse_math=False, **style)
 
     def label(self, right: float, top: float, words: str, size: float = LABEL_SIZE) -> None:
-        """A name that ends at a place."""
+        """Write a right-aligned name."""
         self.text(right, top, words, ha="right", va="center", fontsize=size, color=INK)
 
     def number(self, top: float, words: str) -> None:
-        """A line's number, at the right margin."""
+        """Write a line's number at the right margin."""
         self.text(self.width - MARGIN, top, words, ha="right", va="center", fontsize=NUMBER_SIZE, color=INK)
 
     def finish(self, path: str | os.PathLike[str] | None) -> Figure:
-        """The figure, written to `path` if there is one."""
+        """Return the figure, and write it to `path` if given."""
         if path is not None:
             write_figure(self.figure, path)
         return self.figure
 
 
 def write_figure(figure: Figure, path: str | os.PathLike[str]) -> None:
-    """Write a picture, whole or not at all."""
+    """Write a figure to a file, whole or not at all."""
     try:
         with whole_file(path) as file:
             figure.savefig(file, dpi=RESOLUTION, format=Path(path).suffix.lstrip(".").lower() or None)
     except (OSError, ValueError) as error:
-        raise ResultError(f"the picture could not be written to {os.fspath(path)}", found=str(error),
-                          remedy="use a folder that exists and the ending .png, .svg or .pdf") from error
+        raise ResultError(f"the plot could not be written to {os.fspath(path)}", found=str(error),
+                          remedy="use an existing folder and the extension .png, .svg or .pdf") from error
 
 
 def open_sheet(ax: Axes | None, width: float, height: float) -> Sheet:
-    """A new figure of the wished size, or the room of `ax` whatever its size."""
+    """A new figure of this size, or the area of `ax` whatever its size."""
     if ax is None:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
@@ -109,7 +109,7 @@ def open_sheet(ax: Axes | None, width: float, height: float) -> Sheet:
 
 @dataclass(frozen=True)
 class Heading:
-    """Title, subtitle and legend, laid out for a width; `height` is the room they take at the top."""
+    """Title, subtitle and legend, laid out for a width; `height` is the space they need at the top."""
 
     title: str
     subtitle: str
@@ -134,9 +134,9 @@ class Heading:
 
 
 def heading(title: str, subtitle: str, entries: list[tuple[Artist, str]], width: float) -> Heading:
-    """Break the title into lines and the legend into rows so that both fit into the width."""
+    """Break the title into lines and the legend into rows so that both fit the width."""
     usable = width - 2 * MARGIN
-    letter = max(0.098, 1.05 * text_width([title], TITLE_SIZE, "bold") / max(len(title), 1))  # some are wide
+    letter = max(0.098, 1.05 * text_width([title], TITLE_SIZE, "bold") / max(len(title), 1))  # some letters are wide
     title = textwrap.fill(title, max(20, int(usable / letter)), max_lines=TITLE_LINES, placeholder=" …")
     subtitle = textwrap.shorten(subtitle, max(30, int(usable / 0.066)), placeholder=" …")
     columns = _legend_columns([label for _, label in entries], usable)
@@ -147,7 +147,7 @@ def heading(title: str, subtitle: str, entries: list[tuple[Artist, str]], width:
 
 def titled_sheet(title: str, subtitle: str, entries: list[tuple[Artist, str]], room: float, width: float = WIDTH,
                  ax: Axes | None = None) -> tuple[Sheet, float]:
-    """A sheet with a heading and so much room below it, and where that begins; in `ax`, as much room as there is."""
+    """A sheet with a heading and this much room below it, and where that begins. In `ax`, the room is what is left."""
     top = heading(title, subtitle, entries, width)
     sheet = open_sheet(ax, width, top.height + room)
     if ax is not None:
@@ -157,7 +157,7 @@ def titled_sheet(title: str, subtitle: str, entries: list[tuple[Artist, str]], r
 
 
 def _legend_columns(labels: list[str], usable: float) -> int:
-    """The most columns that fit: matplotlib fills columns first and each is as wide as its longest label."""
+    """The most columns that fit. Matplotlib fills column by column, and each is as wide as its longest label."""
     for columns in range(len(labels), 1, -1):
         rows = -(-len(labels) // columns)
         longest = [max(map(len, labels[start : start + rows])) for start in range(0, len(labels), rows)]
@@ -176,22 +176,22 @@ def reference_entries(references: Collection[str]) -> list[tuple[Artist, str]]:
 
 
 def reference_style(place: int) -> tuple[str, str]:
-    """Colour and marker of the reference at a place in the order given."""
+    """Colour and marker of the reference at this place in the given order."""
     return REFERENCE_STYLES[place % len(REFERENCE_STYLES)]
 
 
 def text_width(words: list[str], fontsize: float, weight: str = "normal") -> float:
-    """The width in inches of the longest of some words, as matplotlib will set them."""
+    """The width in inches of the longest text, as Matplotlib will set it."""
     from matplotlib.font_manager import FontProperties
     from matplotlib.textpath import TextPath
 
     font = FontProperties(size=fontsize, weight=weight)
-    plain = [word.replace("$", r"\$") for word in words]  # a name with dollars is no mathematics
+    plain = [word.replace("$", r"\$") for word in words]  # a name with dollar signs is not mathematics
     return max((float(TextPath((0, 0), word, prop=font, usetex=False).get_extents().width) / 72) for word in plain)
 
 
 def side_rooms(labels: list[str], numbers: list[str], gap: float) -> tuple[float, float]:
-    """The room that a panel's names need to its left, and its numbers to its right."""
+    """The room needed for names to the left of a panel, and for numbers to its right."""
     return MARGIN + text_width(labels, LABEL_SIZE) + gap, MARGIN + text_width(numbers, NUMBER_SIZE) + gap
 
 

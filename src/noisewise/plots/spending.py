@@ -1,4 +1,4 @@
-"""How the budget of a ledger was spent over time, in a small picture."""
+"""A small plot of how the budget of a ledger was spent over time."""
 
 from __future__ import annotations
 
@@ -17,13 +17,14 @@ RED: Final = REFERENCE_STYLES[0][0]
 
 def draw_spending(charges: Sequence[Mapping[str, Any]], opened: str, epsilon: float, delta: float, name: str,
                   path: str | os.PathLike[str]) -> None:
-    """What all charges up to each day cost together, and the total: ``charges`` are those of `Ledger.table`."""
+    """Draw the joint cost of all charges up to each day, and the budget; ``charges`` are those of `Ledger.table`."""
     import matplotlib
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     if Path(path).suffix.lower() not in (".png", ".svg", ".pdf"):
-        raise ResultError("a picture ends in .png, .svg or .pdf", found=os.fspath(path), remedy="for example spending.png")
+        raise ResultError("the extension of a plot must be .png, .svg or .pdf", found=os.fspath(path),
+                          remedy="for example spending.png")
     day = datetime.datetime.fromisoformat
     spent = [row for row in charges if not math.isnan(row["together"])]
     times: list[Any] = [day(opened), *(day(row["at"]) for row in spent), datetime.datetime.now(datetime.UTC)]

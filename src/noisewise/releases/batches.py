@@ -1,8 +1,8 @@
-"""Batches over time: one more contribution in a release file that is already there.
+"""Batches over time: add a contribution to an existing release file.
 
-Each batch of rows is released once, as it comes, and may then be erased: what is kept, the file of releases, never
-held a row. So whoever breaks in later, even into the data holder's own machine, finds of the past only what was released
-(*pan-privacy*). The contributions are those of different people: someone who is in two batches spends the epsilons of both.
+Each batch of rows is released once, on arrival, and can then be erased. The release file never held a row, so whoever breaks in
+later, even into the data holder's own machine, finds nothing of the past but what was released (*pan-privacy*). Each batch must
+be about different people: someone in two batches spends the epsilons of both.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from noisewise.schema.schema import Schema
 
 
 def append(path: str | os.PathLike[str], release: Release) -> Release:
-    """Add the contributions of a release to a release file, and return all that is then in it.
+    """Add the contributions of a release to a release file, and return everything in the file.
 
-    The two must have been made from the same schema with the same terms; each batch must be of other people. The file is
-    replaced as a whole: if anything fails, the old one is there unchanged. Appending from several processes at once loses
-    nothing: they wait for one another.
+    Both must have been made from the same schema with the same terms, and each batch must be about different people. The file
+    is replaced as a whole: if anything fails, it stays as it was. Several processes can append at once, because they wait for
+    one another.
 
     >>> import noisewise as nw, numpy as np, tempfile, os
     >>> schema = nw.Schema.from_dict({"adjacency": "replace-one", "columns": {"age": {"bounds": [18, 98]}}})
@@ -43,47 +43,46 @@ def append(path: str | os.PathLike[str], release: Release) -> Release:
 
 
 def check_append(path: str | os.PathLike[str], kind: Kind, schema: Schema) -> Release:
-    """Refuse a batch that could not be appended, before its rows are read and its budget is spent; returns what is there now."""
+    """Refuse a batch that cannot be appended, before rows are read or budget is spent; return the release in the file."""
     if not kind.holders:
-        raise ReleaseWriteError(f"a release of kind {kind.name} is written to a file of its own", found=os.fspath(path),
-                                remedy="give --output instead of --append")
-    with _alone(path):  # if the file cannot be locked, that is to be known now
+        raise ReleaseWriteError(f"a release of kind {kind.name} needs its own file", found=os.fspath(path),
+                                remedy="use --output instead of --append")
+    with _alone(path):  # if the file cannot be locked, fail now
         there = for_several_holders(load(path), path)
     _check_version(path, there)
     found = list(differing_requests(there, kind, schema, kind.columns(schema), kind.common(schema)))
     if found:
         raise IncompatibleReleasesError(
-            f"a batch is appended only if it is released as the file was: {os.fspath(path)}",
+            f"a batch must be released with the schema and kind of the file it is appended to: {os.fspath(path)}",
             found="in the file and now: " + "; ".join(found),
-            remedy="use the schema and the kind of the file (noisewise show says them), or write a file of its own; "
-            "nothing was released")
+            remedy="use those of the file (see noisewise show), or write a separate file; nothing was released")
     expected = os.path.getsize(path) + 65_536 + kind.room(schema)
     if expected > SIZE_LIMIT:
         raise ReleaseWriteError(f"a release file has at most {SIZE_LIMIT} bytes", found=f"{expected} with one more batch",
-                                remedy="begin a new file: fit takes several; nothing was released")
+                                remedy="start a new file (fit accepts several); nothing was released")
     return there
 
 
 def _check_version(path: str | os.PathLike[str], there: Release) -> None:
-    """A file of a newer format may say things that this version would lose when it writes the file again."""
+    """Refuse a file with fields of a newer format: rewriting it here could lose their meaning."""
     if there.extra or any(contribution.extra for contribution in there.contributions):
         raise IncompatibleReleasesError(
-            f"a batch is not appended to a file with fields that this noisewise does not know: {os.fspath(path)}",
-            found=f"format {there.version}", remedy="upgrade noisewise, or write a file of its own: fit takes several")
+            f"cannot append to a file with fields unknown to this version of noisewise: {os.fspath(path)}",
+            found=f"format {there.version}", remedy="upgrade noisewise, or write a separate file (fit accepts several)")
 
 
 @contextlib.contextmanager
 def _alone(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Hold a lock beside the file. The system lets go of it when the process ends, however it ends."""
+    """Hold a lock file next to the release file. The system releases it when the process ends, however it ends."""
     target = os.path.realpath(os.fspath(path))
     name = os.path.join(os.path.dirname(target), f".{os.path.basename(target)}.lock")
     try:
         descriptor = _locked(name)
     except OSError as error:
         raise ReleaseWriteError(
-            "nobody else may write to a release file while a batch is appended, and it could not be locked",
+            "the release file could not be locked: nobody else may write to it while a batch is appended",
             found=f"{name!r}: {error.strerror or type(error).__name__}",
-            remedy="write the batch to a file of its own: fit takes several") from error
+            remedy="write the batch to a separate file (fit accepts several)") from error
     try:
         yield
     finally:
@@ -91,7 +90,7 @@ def _alone(path: str | os.PathLike[str]) -> Iterator[None]:
 
 
 def _locked(name: str) -> int:
-    """A descriptor of the lock file that no other process has locked, and that is still the one of this name."""
+    """Open and lock the lock file; return a descriptor of the file that still has this name."""
     while True:
         descriptor = os.open(name, os.O_RDWR | os.O_CREAT, 0o600)
         try:
@@ -102,7 +101,7 @@ def _locked(name: str) -> int:
         except BaseException:
             os.close(descriptor)
             raise
-        os.close(descriptor)  # whoever had the lock before has removed the file: take the new one
+        os.close(descriptor)  # the previous owner of the lock removed the file: open the new one
 
 
 if sys.platform == "win32":
@@ -113,7 +112,7 @@ if sys.platform == "win32":
         while True:
             try:
                 return msvcrt.locking(descriptor, msvcrt.LK_LOCK, 1)
-            except OSError as error:  # it gives up after ten seconds
+            except OSError as error:  # raised after ten seconds of waiting
                 if error.errno != 36:
                     raise
 
@@ -124,7 +123,7 @@ if sys.platform == "win32":
         with contextlib.suppress(OSError):
             msvcrt.locking(descriptor, msvcrt.LK_UNLCK, 1)
         os.close(descriptor)
-        with contextlib.suppress(OSError):  # not while another process has it open
+        with contextlib.suppress(OSError):  # fails while another process has it open
             os.unlink(name)
 
 else:
@@ -136,5 +135,5 @@ else:
 
     def _unlock(descriptor: int, name: str) -> None:
         with contextlib.suppress(OSError):
-            os.unlink(name)  # while it is still locked, so that nobody can mistake it for a new one
+            os.unlink(name)  # while still locked, so that nobody can mistake it for a new one
         os.close(descriptor)

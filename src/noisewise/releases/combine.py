@@ -1,4 +1,4 @@
-"""Several holders' releases as one, if they describe the same thing."""
+"""Combine several holders' releases into one, if they describe the same thing."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from noisewise.errors import IncompatibleReleasesError, ReleaseError
 from noisewise.kinds import Kind
+from noisewise.releases.contribution import Contribution
 from noisewise.releases.release import Release
 from noisewise.schema.basis import Basis, BasisColumn
 from noisewise.schema.columns import UNKNOWN, Categorical, Column, Numeric, Unbounded
@@ -20,20 +21,20 @@ if TYPE_CHECKING:
     from noisewise.releases.pooled import Pool
 
 Releases: TypeAlias = Release | Iterable[Release]
-"""What may be given where releases are analysed together."""
+"""One release, or several to analyse together."""
 
 
 def combine(releases: Releases) -> Release:
-    """One release with the contributions of all. Budgets, noise and row counts may differ; the schema may not."""
+    """Combine releases into one with the contributions of all. Budgets, noise and row counts may differ; the schema may not."""
     if isinstance(releases, Release):
         return releases
     found = tuple(releases) if isinstance(releases, Iterable) else (releases,)
     if not found:
-        raise IncompatibleReleasesError("there must be at least one release to combine", found="an empty list")
+        raise IncompatibleReleasesError("at least one release is required", found="an empty list")
     for release in found:
         if not isinstance(release, Release):
             given = release if isinstance(releases, (list, tuple)) else releases
-            raise IncompatibleReleasesError("a release is wanted, or a list of releases", found=type(given).__name__,
+            raise IncompatibleReleasesError("expected a release or a list of releases", found=type(given).__name__,
                                             remedy="load release files first: noisewise.load(path)")
     if len(found) == 1:
         return found[0]
@@ -44,31 +45,32 @@ def combine(releases: Releases) -> Release:
                                             found=f"{len(found)} releases", remedy=release.kind.use)
         together.add(place, release)
     if any(release.pooled for release in found):
-        raise IncompatibleReleasesError("sums of releases cannot be combined with others: a repetition would go unseen",
-                                        found="a release of load_many with " + option("pooled", True),
+        raise IncompatibleReleasesError("pooled releases cannot be combined with others: a duplicate would go unnoticed",
+                                        found="a release from load_many with " + option("pooled", True),
                                         remedy="load all files in one call")
     return together.release()
 
 
 class Together:
-    """Puts the contributions of releases together as they come, each compared once with what there is; errors name them."""
+    """Collects contributions release by release, comparing each release once with the others; errors name the releases."""
 
     def __init__(self, names: Sequence[str], pool: Pool | None = None) -> None:
         self._names = names
         self._last: Release | None = None
         self._heads: dict[object, Release] = {}
         self._seen: dict[bytes, int] = {}
-        self._contributions: list[Any] = []
+        self._contributions: list[Contribution] = []
         self._pool = pool
 
     def add(self, place: int, release: Release) -> None:
+        """Add the contributions of the release with this place in the list of names."""
         self._compare(place, release)
         for contribution in release.contributions:
             earlier = self._seen.setdefault(contribution.fingerprint(), place)
             if earlier != place:
                 one, other = self._names[earlier], self._names[place]
                 same = os.path.realpath(one) == os.path.realpath(other)
-                raise IncompatibleReleasesError("each release is used once: one that is counted twice would fake precision",
+                raise IncompatibleReleasesError("each release may be used only once: counting one twice would fake precision",
                                                 found=f"{one} is given twice" if same else
                                                 f"{one} and {other} hold the same contribution", remedy="leave one of them out")
             if self._pool is None:
@@ -80,27 +82,27 @@ class Together:
                 raise error.into(ReleaseError, f"{self._names[place]}: {error.rule}") from None
 
     def _compare(self, place: int, release: Release) -> None:
-        # Files with the same text before their contributions mostly share their declarations with the last one: a look tells.
+        # Files with the same text before their contributions mostly share the last one's declarations: a quick check is enough.
         if self._last is not None and not alike(self._last, release):
             one, other = self._names[0], self._names[place]
             differences = "; ".join(differing(next(iter(self._heads.values())), release, (one, other)))
             if differences:
                 raise IncompatibleReleasesError(
                     f"{other} does not describe the same thing as {one}", found=differences,
-                    remedy="releases that are analysed together are made from one schema with the same terms")
+                    remedy="analyse together only releases made from one schema with the same terms")
         self._last = release
         what_may_differ = (release.schema.stratum, release.version, release.kind, repr(release.extra))
         if what_may_differ not in self._heads:
             self._heads[what_may_differ] = release.with_contributions(release.contributions[:1])
 
     def release(self) -> Release:
-        """One release with all contributions, of all that is common to what they came with."""
+        """One release with all contributions and with what their releases have in common."""
         heads = list(self._heads.values())
         first = heads[0]
         kind = reduce(lambda kind, head: kind.joined(head.kind), heads, first.kind)
         schema = first.schema if len({head.schema.stratum for head in heads}) == 1 else replace(first.schema, stratum=())
         found = tuple(self._contributions) if self._pool is None else self._pool.contributions()
-        # Fields of a newer format: only what all releases agree on holds for the whole.
+        # Fields of a newer format: keep only those on which all releases agree.
         extra = {name: value for name, value in first.extra.items()
                  if all(name in head.extra and head.extra[name] == value for head in heads)}
         version = max((head.version for head in heads), key=lambda version: [int(number) for number in version.split(".")])
@@ -108,8 +110,8 @@ class Together:
 
 
 def alike(one: Release, other: Release) -> bool:
-    """Whether two releases have the same declarations, cheaply found out: then ``differing`` has nothing to say."""
-    # By text, so that levels 1 and true, which Python calls equal, differ as they do in a file.
+    """True if two releases clearly have the same declarations, so that ``differing`` yields nothing. A cheap check."""
+    # By text: levels 1 and true are equal in Python but differ in a file.
     return ((one.kind.name, one.formula) == (other.kind.name, other.formula)
             and one.contributions[0].common() == other.contributions[0].common()
             and (one.schema is other.schema or repr(one.schema) == repr(other.schema))
@@ -117,13 +119,13 @@ def alike(one: Release, other: Release) -> bool:
 
 
 def differing(one: Release, other: Release, names: tuple[str, str] = ("the first", "the second")) -> Iterator[str]:
-    """In words, each way in which two releases do not describe the same thing."""
+    """Describe each way in which two releases do not describe the same thing."""
     yield from differing_requests(one, other.kind, other.schema, other.columns, other.contributions[0].common(), names)
 
 
 def differing_requests(there: Release, other_kind: Kind, other_schema: Schema, other_columns: Sequence[BasisColumn],
                        other_common: Mapping[str, str], names: tuple[str, str] = ("the first", "the second")) -> Iterator[str]:
-    """The same for another one of which only that is known which is known before any row is read."""
+    """The same for a request, of which only what is known before any row is read is compared."""
     kind, schema, columns = there.kind, there.schema, there.columns
     if kind.name != other_kind.name:
         yield f"kind: {kind.name} and {other_kind.name}"
@@ -139,7 +141,7 @@ def differing_requests(there: Release, other_kind: Kind, other_schema: Schema, o
 
 
 def same_declarations(one: Schema, terms: str | None, other: Schema, other_terms: str | None) -> bool:
-    """Whether these are the same columns with the same meaning, however they are written, and whoever's rows they are of."""
+    """True if the columns and their meaning are the same, however they are written and whoever's rows they describe."""
     return next(_schema_differences(one, other), None) is None and (
         terms == other_terms or Basis.of(one, terms).columns == Basis.of(other, other_terms).columns)
 
@@ -165,13 +167,13 @@ def _column_differences(one: Column, other: Column) -> Iterator[str]:
         yield f"column '{one.name}': a number in one and a category in the other"
         return
     for name, value in mine.items():
-        # By text for levels, so that 1 and true, which Python calls equal, differ as they do in a file.
+        # Levels by text: 1 and true are equal in Python but differ in a file.
         if value != theirs[name] or (isinstance(one, Categorical) and repr(value) != repr(theirs[name])):
             yield f"column '{one.name}', {name}: {value!r} and {theirs[name]!r}"
 
 
-def _meaning(column: Column) -> dict[str, Any]:
-    """What a declaration comes to: leaving a default out or writing it down is no difference."""
+def _meaning(column: Column) -> dict[str, object]:
+    """The meaning of a declaration: it makes no difference whether a default is written down."""
     if isinstance(column, Numeric):
         return {"bounds": [column.lower, column.upper], "missing": column.fill}
     if isinstance(column, Unbounded):

@@ -1,46 +1,56 @@
 """The fields of a release file as pydantic models: their names, types and shapes.
 
-What must fit together is checked where a `Release` is built, so that a release made by this library and one
-read from a file obey the same rules. Fields that are not known are kept, at every level, and put back in their places.
+Whether fields fit together is checked when a `Release` is built, so a release made by this library and one read from a file obey
+the same rules. Unknown fields are kept, at every level, and put back in their places.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from typing import Annotated, Any, Literal, TypeAlias, TypeVar, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, TypeVar, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, FailFast, Field, create_model
 
 Item = TypeVar("Item")
-# One wrong item is enough for a message; a hostile list must not cost an error object per item.
+# One wrong item is enough for a message: a hostile list must not cost an error object per item.
 Items: TypeAlias = Annotated[list[Item], FailFast()]
 LevelField: TypeAlias = str | int | float | bool
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 
 class Fields(BaseModel):
     model_config = ConfigDict(strict=True, extra="allow", allow_inf_nan=False, frozen=True)
 
 
-def shape(name: str, /, **fields: Any) -> type[Fields]:
-    """A model of fields of these types; a pair is a type and a default."""
+class RecordFields(Fields):
+    """A model made by `shape`, so a type checker does not know its fields."""
+
+    if TYPE_CHECKING:
+        def __getattr__(self, name: str) -> Any: ...
+
+
+def shape(name: str, /, **fields: object) -> type[RecordFields]:
+    """Make a model with fields of these types; a pair is a type and a default."""
     declared: dict[str, Any] = {field: kind if isinstance(kind, tuple) else (kind, ...) for field, kind in fields.items()}
-    return create_model(name, __base__=Fields, **declared)
+    return create_model(name, __base__=RecordFields, **declared)
 
 
-def shape_of(record: type[Any], /, **otherwise: Any) -> type[Fields]:
-    """A model of the fields of a dataclass, but for those that a file states otherwise."""
+def shape_of(record: type[DataclassInstance], /, **otherwise: object) -> type[RecordFields]:
+    """Make a model with the fields of a dataclass, except those that a file states differently."""
     hints = get_type_hints(record)
     defaults = {one.name: ... if one.default is dataclasses.MISSING else one.default for one in dataclasses.fields(record)}
     return shape(f"{record.__name__}Fields", **{name: (hints[name], default) for name, default in defaults.items()} | otherwise)
 
 
-def items(of: Any) -> Any:
-    """The type of a list of these."""
+def items(of: Any) -> object:
+    """The type of a list of such items."""
     return Items[of]
 
 
-def named(of: Any) -> Any:
-    """The type of an object that has these by names."""
+def named(of: Any) -> object:
+    """The type of an object whose values are such items."""
     return dict[str, of]
 
 
@@ -84,7 +94,7 @@ class PrivacyFields(Fields):
 
 
 class HolderFields(Fields):
-    """What every contribution states; ``contents`` are those of its kind."""
+    """The fields of every contribution; ``contents`` depends on the kind."""
 
     rows: int | None = None
     privacy: PrivacyFields
@@ -93,18 +103,18 @@ class HolderFields(Fields):
 
 
 class ReleaseFields(Fields):
-    """All of a release but its contributions."""
+    """The fields of a release without its contributions."""
 
     format: str
     version: str
-    kind: dict[str, Any]
+    kind: dict[str, object]
     declared: SchemaFields = Field(alias="schema")  # pydantic's own models have an attribute `schema`
     rules: Items[str] = []
     columns: Items[ReleasedColumnFields] = []
 
 
-def known_part(fields: Any) -> Any:
-    """Plain data, with the known fields only and only those that the file gave."""
+def known_part(fields: object) -> Any:
+    """The known fields that the file states, as plain data."""
     if isinstance(fields, BaseModel):
         return {name: known_part(getattr(fields, name)) for name in type(fields).model_fields if name in fields.model_fields_set}
     if isinstance(fields, dict):
@@ -114,8 +124,8 @@ def known_part(fields: Any) -> Any:
     return fields
 
 
-def unknown_part(fields: Any) -> Any:
-    """The fields that are not known here, each in its place; lists keep their length."""
+def unknown_part(fields: object) -> Any:
+    """The unknown fields, each in its place; lists keep their length."""
     if isinstance(fields, BaseModel):
         known = {(info.alias or name): getattr(fields, name) for name, info in type(fields).model_fields.items()}
         return unknown_part(known) | (fields.model_extra or {})
@@ -127,8 +137,8 @@ def unknown_part(fields: Any) -> Any:
     return {}
 
 
-def put_back(known: Any, unknown: Any) -> Any:
-    """Put unknown fields back in their places; what is known wins."""
+def put_back(known: object, unknown: object) -> Any:
+    """Put unknown fields back in their places; known fields win."""
     if isinstance(known, dict) and isinstance(unknown, dict):
         return known | {name: put_back(known[name], value) if name in known else value for name, value in unknown.items()}
     if isinstance(known, list) and isinstance(unknown, list) and len(known) == len(unknown):

@@ -1,4 +1,4 @@
-"""Release files on disk: written whole or not at all, and read with a limit."""
+"""Release files on disk: written whole or not at all, and read up to a size limit."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from noisewise.releases.release import Release
 from noisewise.whole_file import whole_file
 
 SIZE_LIMIT: Final = 256 * 2**20
-"""Bytes. A release of 1000 columns takes about 10 MB per holder; larger files are refused unread."""
+"""In bytes. A release of 1000 columns takes about 10 MB per holder. Larger files are refused unread."""
 
 
 def load(path: str | os.PathLike[str]) -> Release:
-    """Read a release file. Nothing in it is run; whatever is wrong with it is one `ReleaseFormatError`."""
+    """Read a release file. Nothing in it is executed, and anything wrong with it raises `ReleaseFormatError`."""
     return decoded(read(path), path)
 
 
 def decoded(data: bytes, path: str | os.PathLike[str]) -> Release:
-    """The release in the bytes of this file; the error that there is none names it."""
+    """Decode the bytes of this file; errors name the file."""
     from noisewise.releases.format import decode
 
     try:
@@ -32,16 +32,16 @@ def decoded(data: bytes, path: str | os.PathLike[str]) -> Release:
 
 
 def for_several_holders(found: Release, path: str | os.PathLike[str]) -> Release:
-    """What was read from this path, if such releases of several holders can be analysed together."""
+    """Return the release read from this path if its kind allows analysing several holders together; otherwise refuse it."""
     if found.kind.holders:
         return found
     together = ", ".join(kind.name for kind in kinds() if kind.holders)
-    raise ReleaseError(f"{os.fspath(path)}: only releases of kind {together} are read here, alone or of several holders together",
+    raise ReleaseError(f"{os.fspath(path)}: expected a release of kind {together}, from one or several holders",
                        found=f"kind {found.kind.name}", remedy=found.kind.use)
 
 
 def save(release: Release, path: str | os.PathLike[str]) -> Path:
-    """Write a release file, by custom ending in ``.nwr``."""
+    """Write a release file, whose name usually ends in ``.nwr``."""
     from noisewise.releases.format import encode
 
     try:
@@ -52,21 +52,21 @@ def save(release: Release, path: str | os.PathLike[str]) -> Path:
         raise error.into(ReleaseWriteError) from error
     if len(data) > SIZE_LIMIT:
         raise ReleaseWriteError(f"a release file has at most {SIZE_LIMIT} bytes", found=str(len(data)),
-                                remedy="release fewer columns, or keep the contributions in files of their own")
+                                remedy="release fewer columns, or keep each contribution in its own file")
     write_atomically(path, data)
     return Path(path)
 
 
 def read(path: str | os.PathLike[str], limit: int = SIZE_LIMIT) -> bytes:
-    """The bytes of an ordinary file that is not larger than ``limit``."""
+    """Read a regular file of at most ``limit`` bytes."""
     name = os.fspath(path)
     try:
-        _check_readable(os.stat(name), name, limit)  # before opening: a pipe would block, a device could act
+        _check_readable(os.stat(name), name, limit)  # before opening: a pipe would block, and a device could react
         with open(name, "rb") as file:
             _check_readable(os.fstat(file.fileno()), name, limit)
             data = file.read(limit + 1)
     except FileNotFoundError:
-        raise ReleaseFormatError("there is no such release file", found=name, remedy="check the path") from None
+        raise ReleaseFormatError("the release file does not exist", found=name, remedy="check the path") from None
     except (OSError, ValueError) as error:
         raise ReleaseFormatError("the release file cannot be read", found=f"{name!r}: {_reason(error)}") from error
     _check_length(len(data), name, limit)
@@ -75,8 +75,8 @@ def read(path: str | os.PathLike[str], limit: int = SIZE_LIMIT) -> bytes:
 
 def _check_readable(found: os.stat_result, name: str, limit: int) -> None:
     if not stat.S_ISREG(found.st_mode):
-        raise ReleaseFormatError("a release is an ordinary file", found=f"{name} is {_other_than_a_file(found)}",
-                                 remedy="give the name of a file, which ends in .nwr")
+        raise ReleaseFormatError("a release must be a regular file", found=f"{name} is {_other_than_a_file(found)}",
+                                 remedy="give the name of a release file, which usually ends in .nwr")
     _check_length(found.st_size, name, limit)
 
 
@@ -91,19 +91,19 @@ def _other_than_a_file(found: os.stat_result) -> str:
 
 
 def write_atomically(path: str | os.PathLike[str], data: bytes) -> None:
-    """Replace the file at ``path`` by these bytes; if that fails, the old file is there as it was."""
+    """Replace the file at ``path`` with these bytes. If that fails, the old file is unchanged."""
     name = os.fspath(path)
     try:
         if os.path.exists(name) and not os.path.isfile(name):
-            raise ReleaseWriteError("a release is written to an ordinary file",
+            raise ReleaseWriteError("a release must be written to a regular file",
                                     found=f"{name} is {_other_than_a_file(os.stat(name))}",
                                     remedy="give the path of a file, for example patients.nwr")
         with whole_file(name) as file:
             file.write(data)
     except (OSError, ValueError) as error:
-        raise ReleaseWriteError("the release could not be written; a file that was there before is unchanged",
+        raise ReleaseWriteError("the release could not be written; any existing file is unchanged",
                                 found=f"{name!r}: {_reason(error)}",
-                                remedy="make room or choose another folder, then save again") from error
+                                remedy="free some space or choose another folder, then save again") from error
 
 
 def _reason(error: OSError | ValueError) -> str:

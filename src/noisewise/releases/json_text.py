@@ -1,7 +1,7 @@
-"""JSON text in and out: a reader that believes nothing, and a writer that people can read.
+"""JSON text: a reader that trusts nothing, and a writer whose output people can read.
 
-Python's own JSON reader accepts NaN, repeated keys, numbers beyond any machine type and nesting of any depth.
-Here each of these is one `ReleaseFormatError`. Nothing in a file is ever evaluated, looked up or imported.
+Python's own JSON reader accepts NaN, repeated keys, numbers too large for any machine type and nesting of any depth. Here each of
+these raises `ReleaseFormatError`. Nothing in a file is ever evaluated, looked up or imported.
 """
 
 from __future__ import annotations
@@ -30,47 +30,48 @@ _OTHER_FORMATS: Final = (
     (b"\xff\xfe", "UTF-16 text", None),
     (b"\xfe\xff", "UTF-16 text", None),
     (b"\x80", "a Python pickle, which is never opened", None),
-    (b"PK", "a zip archive", "give the release file (.nwr); what `--save` writes (.npz) is what was found in one, "
+    (b"PK", "a zip archive", "give the release file (.nwr); `--save` writes results (.npz), which are "
                              "for `noisewise check` and `noisewise report`"),
     (b"\x1f\x8b", "a gzip archive", None),
-    (b"PAR1", "a Parquet file", "a data holder makes a release of a table: noisewise.release"),
+    (b"PAR1", "a Parquet file", "the data holder turns a table into a release: noisewise.release"),
 )
 
 
 @dataclass(frozen=True)
 class Triangle:
-    """The upper triangle of a matrix of finite numbers, to be written with one line per row of the matrix."""
+    """The upper triangle of a matrix of finite numbers, written with one line per row of the matrix."""
 
     values: Sequence[float]
     size: int
 
 
 def parse(data: bytes) -> dict[str, Any]:
-    """The JSON object in these bytes; anything else is a `ReleaseFormatError`."""
+    """Parse a JSON object; anything else raises `ReleaseFormatError`."""
     for start, meaning, remedy in _OTHER_FORMATS:
         if data.startswith(start):
-            raise ReleaseFormatError("a release file is JSON in UTF-8 without a byte order mark", found=meaning, remedy=remedy)
+            raise ReleaseFormatError("a release file must be JSON in UTF-8 without a byte order mark", found=meaning,
+                                     remedy=remedy)
     try:
         document = json.loads(data.decode("utf-8"), object_pairs_hook=_object, parse_float=_float, parse_int=_integer,
                               parse_constant=_constant)
     except UnicodeDecodeError as error:
-        raise ReleaseFormatError("a release file is text in UTF-8", found=f"other bytes at position {error.start}") from None
+        raise ReleaseFormatError("a release file must be text in UTF-8", found=f"other bytes at position {error.start}") from None
     except json.JSONDecodeError as error:
         raise ReleaseFormatError("this is not valid JSON",
                                  found=f"{error.msg.removesuffix(' at')} at line {error.lineno}, column {error.colno}",
-                                 remedy="the file may be truncated or damaged: get it again") from None
+                                 remedy="the file may be truncated or damaged: get a new copy") from None
     except RecursionError:
         _too_deep()
     except MemoryError:
         raise ReleaseFormatError("the file does not fit into this machine's memory") from None
     if not isinstance(document, dict):
-        raise ReleaseFormatError("a release file holds one JSON object", found=f"a JSON {type(document).__name__}")
+        raise ReleaseFormatError("a release file must hold one JSON object", found=f"a JSON {type(document).__name__}")
     _check_depth_and_text(document)
     return document
 
 
 def short(value: object) -> str:
-    """A value as it may appear in a message: never long, whatever it is."""
+    """A value as text for a message, never long."""
     try:
         text = reprlib.repr(value)
     except ValueError:  # Python refuses to print an integer of thousands of digits
@@ -78,7 +79,7 @@ def short(value: object) -> str:
     return text if len(text) <= 80 else text[:77] + "..."
 
 
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
     document = dict(pairs)
     if len(document) < len(pairs):
         [(repeated, _)] = Counter(key for key, _ in pairs).most_common(1)
@@ -105,17 +106,17 @@ def _constant(text: str) -> NoReturn:
 
 
 def _too_deep() -> NoReturn:
-    raise ReleaseFormatError(f"objects and lists may be nested {MAX_DEPTH} levels deep", found="deeper nesting") from None
+    raise ReleaseFormatError(f"objects and lists may be nested at most {MAX_DEPTH} levels deep", found="deeper nesting") from None
 
 
-def _check_depth_and_text(document: dict[str, Any]) -> None:
-    """Bounded depth lets later code recurse; text without control characters is safe on any terminal."""
+def _check_depth_and_text(document: dict[str, object]) -> None:
+    """Limit depth, so that later code can recurse; refuse control characters, so that text is safe on any terminal."""
     waiting: list[tuple[Any, int]] = [(document, 1)]
     while waiting:
         value, depth = waiting.pop()
         if isinstance(value, str):
             if _UNPRINTABLE.search(value):
-                raise ReleaseFormatError("text may not hold control characters or halves of characters", found=short(value))
+                raise ReleaseFormatError("text must not contain control characters or lone surrogates", found=short(value))
             continue
         if depth > MAX_DEPTH:
             _too_deep()
@@ -126,7 +127,7 @@ def _check_depth_and_text(document: dict[str, Any]) -> None:
 
 
 def render(value: object, indent: str = "") -> str:
-    """The value as JSON text: on one line if it fits, else one item per line; a statistic always has lines of its own."""
+    """The value as JSON text: on one line if it fits, else one item per line. A `Triangle` always has its own lines."""
     deeper = indent + "  "
     if isinstance(value, Triangle):
         ends = np.cumsum(np.arange(value.size, 0, -1)).tolist()
@@ -145,7 +146,7 @@ def render(value: object, indent: str = "") -> str:
 
 
 def _too_long(value: object) -> str:
-    """What stands for a statistic where something is tried on one line."""
+    """A placeholder for a `Triangle`, too long for one line."""
     if isinstance(value, Triangle):
         return " " * LINE_LENGTH
-    raise TypeError(f"{type(value).__name__} is no JSON data")
+    raise TypeError(f"{type(value).__name__} is not JSON data")

@@ -1,4 +1,4 @@
-"""The release files of thousands of holders: read in parallel, refused by name, and held in little memory."""
+"""Read the release files of thousands of holders in parallel and in little memory; errors name the file."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ Files: TypeAlias = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 
 
 def load_many(files: Files, *, pooled: bool = False, processes: int | None = None, run: Run = DEFAULT) -> Release:
-    """Read the release files of many holders as one release: what ``combine`` makes of all of them, and faster.
+    """Read the release files of many holders into one release. The result is that of ``combine``, but reading is faster.
 
-    ``files`` is a folder (its files that end in ``.nwr``, in the order of their names), a pattern such as ``"sites/*.nwr"``, or
-    a list of files, folders and patterns. An error names the file: one that is missing, cannot be read, does not describe the
-    same thing as the first, or repeats an earlier one.
+    ``files`` is a folder (its files that end in ``.nwr``, sorted by name), a pattern such as ``"sites/*.nwr"``, or a list of
+    files, folders and patterns. Errors name the file that is missing, cannot be read, does not describe the same thing as the
+    first, or repeats an earlier one.
 
-    A release holds one matrix for each holder: 8·d² bytes, d being the number of released columns with the constant. With
-    ``pooled=True`` holders whose noise per row is alike are added up as they are read, and memory no longer grows with
-    their number. The default fit, those of other families, ``conditional-flat`` and ``laplace`` are then those of all holders,
-    with weights that differ by 2 % at most. Methods that treat each matrix by itself (``normal-x``, ``fixed-s`` and others)
-    take a sum for one holder, and differ more. What needs each holder (``site``, ``check``) is refused. It is for releases of
-    kind ``gram``.
+    A release holds one matrix per holder: 8·d² bytes, where d is the number of released columns with the constant. With
+    ``pooled=True``, holders with nearly the same noise per row are added up as they are read, and memory no longer grows with
+    their number. The default fit, fits of other families, ``conditional-flat`` and ``laplace`` then use all holders, with weights
+    that differ by at most 2 %. Methods that treat each matrix separately (``normal-x``, ``fixed-s`` and others) take a sum for
+    one holder and differ more. Whatever needs each holder (``site``, ``check``) is refused. Only releases of kind ``gram`` can
+    be pooled.
 
-    Reading is spread over ``processes`` (None: one for each core if that pays); the result does not depend on their number.
+    Reading is spread over ``processes`` (None: one per core if that is faster). The result does not depend on their number.
 
     >>> import noisewise as nw, numpy as np, tempfile, os
     >>> schema = nw.Schema.from_dict({"adjacency": "replace-one", "columns": {"age": {"bounds": [18, 98]}}})
@@ -56,7 +56,7 @@ def load_many(files: Files, *, pooled: bool = False, processes: int | None = Non
 
 
 def read_in_order(paths: Sequence[str], *, processes: int | None = None, run: Run = DEFAULT) -> Generator[Release, None, None]:
-    """The releases of these files, one after the other; an error names the first file that is wrong."""
+    """Read these files one after the other; an error names the first bad file."""
     from noisewise.releases.reading import read_all
 
     with run.bar("Reading releases", "files") as tick, closing(read_all(paths, processes)) as all_found:
@@ -66,21 +66,21 @@ def read_in_order(paths: Sequence[str], *, processes: int | None = None, run: Ru
 
 
 def release_paths(files: Files) -> list[str]:
-    """The files that are meant: folders and patterns become the files in them, sorted by name."""
+    """List the files: folders and patterns become the files in them, sorted by name."""
     given = [files] if isinstance(files, str | os.PathLike) else list(files)
     found = [path for one in given for path in _expanded(os.fspath(one))]
-    require(bool(found), "there must be at least one release file", "an empty list")
+    require(bool(found), "at least one release file is required", "an empty list")
     return found
 
 
 def _expanded(name: str) -> list[str]:
     if os.path.isdir(name):
         inside = sorted(str(path) for path in Path(name).iterdir() if path.suffix == ".nwr" and not path.name.startswith("."))
-        require(bool(inside), "the folder holds no release files", f"nothing that ends in .nwr in {name}",
-                "name the folder in which the files lie themselves")
+        require(bool(inside), "the folder contains no release files", f"nothing that ends in .nwr in {name}",
+                "give the folder that contains the files directly")
         return inside
     if glob.has_magic(name) and not os.path.lexists(name):
         matching = sorted(glob.glob(name))
-        require(bool(matching), "no file matches the pattern", name, "look at the folder, or name the files")
+        require(bool(matching), "no file matches the pattern", name, "check the folder, or list the files")
         return matching
     return [name]

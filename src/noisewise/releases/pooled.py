@@ -1,14 +1,14 @@
-"""Holders whose noise per row is alike, added up: what most fits need of thousands of releases, in the memory of a few.
+"""Add up holders with similar noise per row: most fits of thousands of releases then need the memory of a few.
 
-The sum of J noisy Gram matrices is the noisy Gram matrix of all their rows, with J times the variance. Fits weigh a holder by the
-variance of its noise per row, which is the same for the sum as for each of its members, so that nothing is lost by adding
-up holders that are alike in this. `Pool` takes those for alike that differ by less than ``STEP``: then no holder's weight is
-further than 2.2 % from its best, which costs at most about one one in ten thousand of the result's precision.
+The sum of J noisy Gram matrices is the noisy Gram matrix of all their rows, with J times the variance. Fits weight a holder by
+the variance of its noise per row. That is the same for a sum as for each of its members, so adding up holders that agree in it
+loses nothing. `Pool` adds up holders that differ in it by less than ``STEP``. No holder's weight is then more than 2.2 % from its
+optimum, which costs at most about one in ten thousand of the result's precision.
 
-Where numbers of rows are noisy, fits draw them together, and a holder's weight follows its noise more than its noisy number of
-rows. Then holders that are added up must be alike in the noise itself too. Otherwise those of two budgets would be in one sum, or
-in two, as the noise of their numbers of rows has it; weights would depend on that noise, and the weighted number of rows would be
-off by many of its standard deviations.
+Where numbers of rows are noisy, fits draw them jointly, and a holder's weight depends more on its noise than on its noisy number
+of rows. Holders that are added up must then have similar noise too. Otherwise the noise in the numbers of rows would decide
+whether holders with two different budgets end up in one sum or in two. Weights would depend on that noise, and the weighted
+number of rows would be off by many of its standard deviations.
 """
 
 from __future__ import annotations
@@ -17,22 +17,23 @@ import dataclasses
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, cast
 
 import numpy as np
 
+from noisewise.arrays import Matrix, Vector
 from noisewise.errors import ReleaseError
 from noisewise.kinds import Gram
-from noisewise.releases.checks import FloatMatrix
 from noisewise.releases.contents.gram import EntryNoise, GramContribution
+from noisewise.releases.contribution import Contribution
 from noisewise.schema.basis import BasisColumn
 from noisewise.schema.schema import Schema
 from noisewise.words import leave_out
 
 STEP: Final = 2.0 ** (1.0 / 32.0)
-"""The largest ratio of the noise per row (and of the noise, where rows are not public) within one sum.
+"""The largest ratio of the noise per row within one sum (and of the noise itself, where rows are not public).
 
-So there are at most 32 matrices for each doubling of the noise per row, and, where rows are not public, for each budget.
+There are thus at most 32 matrices per doubling of the noise per row and, where rows are not public, per budget.
 """
 
 Key: TypeAlias = tuple[object, ...]
@@ -40,13 +41,14 @@ Key: TypeAlias = tuple[object, ...]
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class PooledContribution(GramContribution):
-    """The sum of several holders' contributions. ``counts`` are the numbers of rows of each, ``groups`` those of all together,
-    ``digests`` the fingerprints of each, one after the other.
+    """The sum of several holders' contributions.
 
-    ``epsilon``, ``delta`` and ``sensitivity`` are the largest of any of them. The sum of Laplace noise is taken for normal.
+    ``counts`` are the numbers of rows of each holder, ``groups`` is their total number of averaged rows, and ``digests`` holds
+    their fingerprints, one after the other. ``epsilon``, ``delta`` and ``sensitivity`` are the largest of any holder. A sum of
+    Laplace noise is treated as normal.
     """
 
-    members: FloatMatrix
+    members: Vector
     residuals: int | None
     digests: bytes
 
@@ -55,7 +57,7 @@ class PooledContribution(GramContribution):
         return len(self.members)
 
     @property
-    def counts(self) -> FloatMatrix:
+    def counts(self) -> Vector:
         return self.members
 
     @property
@@ -67,38 +69,39 @@ class PooledContribution(GramContribution):
         return tuple(self.digests[place:place + size] for place in range(0, len(self.digests), size))
 
     def _check_delta(self) -> None:
-        """The members' noise may be Laplace noise, which needs none."""
+        """Members with Laplace noise need no delta."""
 
     def check_promise(self) -> None:
-        """Each member was checked when it was read; their largest epsilon and delta need not belong together."""
+        """Each member was checked when it was read. Their largest epsilon and delta need not belong together."""
 
     def check(self, kind: Gram, schema: Schema, columns: Sequence[BasisColumn]) -> None:
-        """Each member was checked against what it was asked for."""
+        """Each member was checked against its request."""
 
 
 class Pool:
-    """Adds up contributions as they come. Memory: one matrix for each different noise per row, whatever the number of holders."""
+    """Adds up contributions as they are read. Holds one matrix per level of noise per row, whatever the number of holders."""
 
     def __init__(self) -> None:
         self._sums: dict[Key, _Sum] = {}
 
-    def add(self, one: Any) -> None:
+    def add(self, one: Contribution) -> None:
+        """Add a contribution to the sum of its like."""
         if not one.can_be_pooled or one.holders > 1:
-            raise ReleaseError("only releases of kind gram are added up while they are read", found=type(one).__name__,
-                               remedy=leave_out("pooled"))
-        self._sums.setdefault(_alike(one), _Sum(one)).add(one)
+            raise ReleaseError("only releases of kind gram can be pooled", found=type(one).__name__, remedy=leave_out("pooled"))
+        matrix = cast(GramContribution, one)
+        self._sums.setdefault(_alike(matrix), _Sum(matrix)).add(matrix)
 
     def contributions(self) -> tuple[GramContribution, ...]:
-        """The sums, in the order of their first members; one that is like no other is itself."""
+        """The sums, in the order of their first members; a contribution without its like is returned as it came."""
         return tuple(found.one() for found in self._sums.values())
 
 
 class _Sum:
-    """Of the matrices; ``notes`` are what else is kept of each member."""
+    """The sum of similar matrices; ``notes`` holds what else is kept of each member."""
 
     def __init__(self, first: GramContribution) -> None:
         self.first = first
-        self.matrix: FloatMatrix | None = None
+        self.matrix: Matrix | None = None
         self.notes: list[tuple[Any, ...]] = []
 
     def add(self, one: GramContribution) -> None:
@@ -133,7 +136,7 @@ class _Sum:
 
 
 def _alike(one: GramContribution) -> Key:
-    """Equal for what may be added up: noise of one law and shape, rows averaged alike, nearly the same noise per row."""
+    """A key, equal for contributions that may be added up: same law and shape of noise, same averaging, similar noise per row."""
     noise = one.noise
     variance = noise.off_diagonal**2
     return (noise.distribution, noise.scale, f"{noise.off_diagonal / noise.diagonal:.9g}", f"{noise.corner / noise.diagonal:.9g}",

@@ -1,10 +1,10 @@
-"""Whether the noise that a file states is enough for the epsilon, delta and sensitivity that it states.
+"""Check that the noise that a file states is enough for its stated epsilon, delta and sensitivity.
 
-A file can contradict itself, by mistake or on purpose, and then its guarantee is worth nothing: it is refused. That it does not
-is no proof: the sensitivity is taken as it is stated, and nobody can see from a file how its noise was drawn.
+A file can contradict itself, by mistake or on purpose. Its guarantee is then worthless, and the file is refused. A consistent
+file proves nothing: its sensitivity is taken on trust, and no file shows how its noise was drawn.
 
 Gaussian noise whose standard deviation is 1/μ times the change of the numbers has δ = Φ(μ/2 − ε/μ) − e^ε Φ(−μ/2 − ε/μ) (Balle and
-Wang 2018, theorem 8), and several such pieces together have the root of the sum of their μ². Laplace noise of scale b has
+Wang 2018, theorem 8). For several such pieces together, μ is the root of the sum of their μ². Laplace noise of scale b has
 ε = sensitivity / b.
 """
 
@@ -16,28 +16,28 @@ from typing import Final
 from noisewise.errors import ReleaseError
 
 TOLERANCE: Final = 1 + 1e-6
-"""What rounding may make of a number in a file. The noise of a release is rounded up, so that honest files need none of it."""
+"""Allowance for rounding of the numbers in a file. Noise is rounded up when a release is made, so honest files do not need it."""
 ROUNDING: Final = 2.0**-46
-RULE: Final = "the noise that the file states is too small for the epsilon, delta and sensitivity that it states"
+RULE: Final = "the noise stated in the file is too small for its stated epsilon, delta and sensitivity"
 
 
 def check_gaussian(distance: float, epsilon: float, delta: float) -> None:
-    """Refuse too little Gaussian noise; ``distance`` is the largest change of the numbers in its standard deviations."""
+    """Refuse too little Gaussian noise; ``distance`` is the largest change of the numbers, in its standard deviations."""
     needed = least_delta(epsilon, distance)
     if needed > delta * TOLERANCE:
-        raise _too_small(f"such noise has delta = {_apart(needed, delta)} at epsilon = {epsilon!r}, not {delta!r}")
+        raise _too_small(f"this noise has delta = {_apart(needed, delta)} at epsilon = {epsilon!r}, not {delta!r}")
 
 
 def check_pure(needed: float, epsilon: float, delta: float = 0.0) -> None:
-    """Refuse too little noise of a pure guarantee, ``needed``, for what is stated."""
+    """Refuse noise that needs a pure epsilon of ``needed`` if that exceeds what is stated."""
     if not (needed <= epsilon * TOLERANCE or -math.expm1((epsilon - needed) / 2) <= delta * TOLERANCE):
-        raise _too_small(f"such noise has epsilon = {_apart(needed, epsilon)}, not {epsilon!r}")
+        raise _too_small(f"this noise has epsilon = {_apart(needed, epsilon)}, not {epsilon!r}")
 
 
 def least_delta(epsilon: float, distance: float) -> float:
-    """The δ of Gaussian noise at this ε, less what rounding may have added to it; ``distance`` is μ.
+    """The δ of Gaussian noise at this ε, minus what rounding may have added; ``distance`` is μ.
 
-    With φ the normal density, e^ε Φ(b) is φ(a) Φ(b)/φ(b) for a = μ/2 − ε/μ and b = −μ/2 − ε/μ: no factor can overflow.
+    With φ the normal density, e^ε Φ(b) is φ(a) Φ(b)/φ(b) for a = μ/2 − ε/μ and b = −μ/2 − ε/μ, so no factor can overflow.
 
     >>> round(least_delta(1.0, 1 / 3.73063), 8), least_delta(1.0, 1e-9), least_delta(1.0, 1e200)
     (1e-05, 0.0, 1.0)
@@ -45,7 +45,7 @@ def least_delta(epsilon: float, distance: float) -> float:
     from scipy.special import erfcx, ndtr
 
     upper, lower = distance / 2 - epsilon / distance, -distance / 2 - epsilon / distance
-    if not abs(upper) < 38.0:  # beyond all numbers that can be told apart from 0 or from 1
+    if not abs(upper) < 38.0:  # not distinguishable from 0 or 1 in a double
         return 1.0 if upper > 0 else 0.0
     density = math.exp(-upper * upper / 2) / math.sqrt(2 * math.pi)
     below, mills = float(ndtr(upper)), math.sqrt(math.pi / 2) * float(erfcx(-lower / math.sqrt(2)))
@@ -56,8 +56,8 @@ def least_delta(epsilon: float, distance: float) -> float:
 def least_wishart_delta(extra: int, epsilon: float) -> float:
     """A lower bound on the δ of Wishart noise with ``extra`` more degrees of freedom than columns.
 
-    An added row changes a chi-square variable of ``extra`` + 1 degrees of freedom by at most 1 in units of the scale (V2 of
-    wishart.md): that δ is exact. Replacing a row can do no less than adding one.
+    An added row changes a chi-square variable with ``extra`` + 1 degrees of freedom by at most 1 in units of the scale (V2 of
+    wishart.md). That δ is exact, and replacing a row is at least as bad as adding one.
     """
     from scipy.special import gammainc, gammaincc
 
@@ -86,5 +86,5 @@ def _too_small(found: str) -> ReleaseError:
 
 
 def _apart(found: float, stated: float) -> str:
-    """With as many digits as it takes to tell it from what was stated."""
+    """The number, with enough digits to distinguish it from the stated one."""
     return f"{found:.4g}" if f"{found:.4g}" != f"{stated:.4g}" else repr(found)

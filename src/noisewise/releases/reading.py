@@ -1,15 +1,15 @@
-"""Reading many files: what they share is decoded once, and several processes read in order and with bounded memory.
+"""Read many files: decode once what they share, and read in order, in several processes, with bounded memory.
 
-A release file is one JSON object, in which the contributions come last. If the text before them, up to the comma, is that of a
-file that was read before, and what follows is, after an opening brace, an object with the single key ``contributions``, then
-the whole is an object with the known fields and these contributions: exactly what reading all of it would give. Anything else,
-and whatever is wrong, is left to the reader of whole files, so that there is one judge and one set of messages.
+A release file is one JSON object, in which the contributions come last. Suppose the text before them, up to the comma, matches a
+file read before, and the rest, after an opening brace, is an object with the single key ``contributions``. Then the whole file is
+an object with the known fields and these contributions, exactly as if all of it had been read. Everything else, including every
+error, is left to the reader of whole files, so there is only one judge and one set of messages.
 
-Decoding JSON holds Python's lock, so that threads do not help. The processes are interpreters of their own that import only
-what reads releases: a script that calls this needs no ``if __name__ == "__main__"``, and nothing of it is run again. Each
-process has every k-th batch of files and hands what is in them over through a pipe, where it waits until it is
-wanted. So at most a batch for each process is in memory besides what the caller keeps, the order is that of the files, and when
-the caller is gone, for whatever reason, the processes end at their next batch. They write nothing to disk.
+Decoding JSON holds Python's lock, so threads do not help. The processes are separate interpreters that import only what reads
+releases. A script that calls this needs no ``if __name__ == "__main__"``, and none of it runs twice. Each process reads every
+k-th batch of files and passes the contents through a pipe, blocking until they are wanted. Hence at most one batch per process is
+in memory besides what the caller keeps, the order is that of the files, and if the caller ends for any reason, the processes end
+at their next batch. They write nothing to disk.
 """
 
 from __future__ import annotations
@@ -39,19 +39,19 @@ from noisewise.words import option
 
 BATCH: Final = 50
 FIRST: Final = 100
-"""So many files are read before it is decided whether processes pay."""
+"""Files to read before deciding whether processes are worth starting."""
 WORTH_SECONDS: Final = 3.0
-"""A process takes about a second to start: less work than this is done at once."""
+"""Start processes only for more work than this, since each takes about a second to start."""
 MOST_PROCESSES: Final = 16
 BEFORE_CONTRIBUTIONS: Final = b'\n  "contributions": ['
 MOST_HEADS: Final = 64
-"""Of files that differ in more than their contributions, so many different texts are kept."""
+"""Keep at most this many different texts that come before contributions."""
 _PROGRAM: Final = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from noisewise.releases.reading import serve; serve()"
 
 
 def read_all(paths: Sequence[str], processes: int | None = None) -> Generator[Release, None, None]:
-    """What `noisewise.load` finds in each file, in their order. ``processes``: None for as many as pay."""
-    require(processes is None or is_whole(processes, 1), "processes must be a whole number of at least 1", processes)
+    """Read each file like `noisewise.load`, in order. ``processes=None`` starts as many as are worthwhile."""
+    require(processes is None or is_whole(processes, 1), "processes must be a whole number >= 1", processes)
     reader = Reader()
     start = time.perf_counter()
     first = FIRST if processes is None else len(paths) if processes == 1 else 0
@@ -65,12 +65,13 @@ def read_all(paths: Sequence[str], processes: int | None = None) -> Generator[Re
 
 
 class Reader:
-    """Reads release files one after the other; equal to `noisewise.load` of each, and faster if they are of one schema."""
+    """Reads release files one after the other, with the same results as `noisewise.load`, but faster if they share a schema."""
 
     def __init__(self) -> None:
         self._heads: dict[bytes, Release] = {}
 
     def read(self, path: str | os.PathLike[str]) -> Release:
+        """Read one file."""
         data = read(path)
         place = data.find(BEFORE_CONTRIBUTIONS)
         known = self._heads.get(data[:place]) if place > 0 else None
@@ -78,7 +79,7 @@ class Reader:
             try:
                 return self._with_contributions(known, data[place:])
             except (NoisewiseError, ValidationError, ArithmeticError, RecursionError, MemoryError):
-                pass  # the reader of whole files says what is wrong
+                pass  # the reader of whole files reports the error
         found = decoded(data, path)
         if known is None and place > 0 and found.kind.holders and len(self._heads) < MOST_HEADS:
             self._keep(found, data[:place], data[place:])
@@ -88,11 +89,11 @@ class Reader:
     def _with_contributions(head: Release, text: bytes) -> Release:
         document = parse(b"{" + text)
         if document.keys() != {"contributions"}:
-            raise ReleaseFormatError("the contributions come last")
+            raise ReleaseFormatError("the contributions must come last")
         return head.with_contributions(contributions_of(head.kind, head.schema, head.columns, document["contributions"]))
 
     def _keep(self, found: Release, before: bytes, after: bytes) -> None:
-        """Remember the text before the contributions, if it is one: members of an object, up to a comma."""
+        """Remember the text before the contributions, if it is the members of an object up to a comma."""
         with contextlib.suppress(ReleaseFormatError):
             if before.endswith(b",") and "contributions" not in parse(before[:-1] + b"}") \
                     and parse(b"{" + after).keys() == {"contributions"}:
@@ -119,41 +120,41 @@ def _in_processes(paths: Sequence[str], count: int) -> Iterator[Release]:
             worker.kill()
             worker.wait()
             for pipe in (worker.stdin, worker.stdout):
-                with contextlib.suppress(OSError):  # what was still to be written is not wanted any more
+                with contextlib.suppress(OSError):  # unwritten data is no longer wanted
                     _pipe(pipe).close()
 
 
 def _pipe(pipe: IO[bytes] | None) -> IO[bytes]:
-    assert pipe is not None  # both were asked for
+    assert pipe is not None  # both pipes were requested
     return pipe
 
 
 def _answers(worker: subprocess.Popen[bytes]) -> list[Release | NoisewiseError | None]:
-    """What a process says of the files of a batch."""
+    """Receive what a process read from one batch of files."""
     try:
         found: list[Release | NoisewiseError | None] = pickle.load(_pipe(worker.stdout))
         return found
     except (EOFError, pickle.UnpicklingError, OSError):
-        raise ReleaseError("a process that reads release files has ended", found=f"exit status {worker.wait()}",
-                           remedy="there may be too little memory: read with " + option("processes", 1)) from None
+        raise ReleaseError("a process that reads release files ended early", found=f"exit status {worker.wait()}",
+                           remedy="memory may have run out: read with " + option("processes", 1)) from None
 
 
 def serve() -> None:
-    """What a process does: read batches of file names from its input, and write what is in the files."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent is interrupted too, and ends this process
+    """Run in each process: read batches of file names from standard input, and write what is in the files."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent is interrupted too and ends this process
     answers, sys.stdout = sys.stdout.buffer, sys.stderr
     reader = Reader()
     for batch in pickle.load(sys.stdin.buffer):
         found = [_answer(reader, path) for path in batch]
         try:
-            pickle.dump(found, answers, protocol=pickle.HIGHEST_PROTOCOL)  # what the releases share goes over once
+            pickle.dump(found, answers, protocol=pickle.HIGHEST_PROTOCOL)  # what the releases share is sent once
             answers.flush()
         except BrokenPipeError:
-            os._exit(0)  # nobody waits any more
+            os._exit(0)  # nobody is waiting any more
 
 
 def _answer(reader: Reader, path: str) -> Release | NoisewiseError | None:
-    """What is in a file; None for kinds of one holder, which may have further files beside them and are read by the caller."""
+    """Read a file. Return None for kinds of one holder: they may come with further files, so the caller reads them."""
     try:
         release = reader.read(path)
     except NoisewiseError as error:

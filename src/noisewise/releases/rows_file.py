@@ -1,7 +1,8 @@
-"""The Parquet file of a release of kind rows: written in batches, and read only if it is the one that the release states.
+"""The Parquet file of a release of kind rows: written in batches, and read only if it is the file that the release states.
 
-Whoever wrote the release file wrote this one too, so nothing in it is believed: its type, size and digest are checked before it
-is opened, then its columns, its number of rows and its cells. Pages are not compressed: none is larger than its part of the file.
+Whoever wrote the release file wrote this file too, so nothing in it is trusted. Its type, size and digest are checked before it
+is opened, then its columns, its number of rows and its cells. Pages are not compressed, so none is larger than its part of the
+file.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from typing import IO, TYPE_CHECKING, Any, Final, cast
 import numpy as np
 import numpy.typing as npt
 
+from noisewise.arrays import Array
 from noisewise.errors import ReleaseError, ReleaseFormatError, ReleaseWriteError
 from noisewise.releases.checks import require
 from noisewise.releases.contents.rows import COPY, MOST_CELLS, RowsContribution, RowsFile, ScaledRows
@@ -27,9 +29,10 @@ from noisewise.whole_file import whole_file
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    import pyarrow.parquet as pq
 
 CELL_GRID: Final = 2.0**-20
-"""Scaled cells and their noise are whole multiples of this."""
+"""Scaled cells and their noise are integer multiples of this."""
 
 GROUP_ROWS: Final = 2**17
 BATCH_ROWS: Final = 2**16
@@ -39,7 +42,7 @@ Grid = npt.NDArray[np.int64]
 
 
 def arrow_schema(schema: Schema, copies: int) -> pa.Schema:
-    """The columns of the file: as declared, and the number of the copy if there are several."""
+    """The columns of the file: those declared, and the number of the copy if there are several copies."""
     import pyarrow as pa
 
     fields = [pa.field(column.name, pa.float64() if isinstance(column, Numeric) else level_type(cast(Categorical, column)),
@@ -48,7 +51,7 @@ def arrow_schema(schema: Schema, copies: int) -> pa.Schema:
 
 
 def level_values(column: Categorical) -> list[Level]:
-    """The levels as they are in the file: as they are if all are of one type, else as texts."""
+    """The levels as stored in the file: unchanged if all are of one type, otherwise as text."""
     return list(column.levels) if len({type(level) for level in column.levels}) == 1 else [str(level) for level in column.levels]
 
 
@@ -61,7 +64,7 @@ def level_type(column: Categorical) -> pa.DataType:
 
 
 class RowsWriter:
-    """Writes noisy rows, which come as whole numbers: (rows, copies, columns), numbers first, then the codes of categories."""
+    """Writes noisy rows, given as integers of shape (rows, copies, columns): numeric columns first, then codes of categories."""
 
     def __init__(self, path: Path, schema: Schema, copies: int) -> None:
         import pyarrow.parquet as pq
@@ -96,7 +99,7 @@ class RowsWriter:
 
 
 def in_file_order(schema: Schema) -> list[Numeric | Categorical]:
-    """Columns as they are perturbed and shuffled: numbers first, then categories."""
+    """The columns in the order in which they are perturbed and shuffled: numeric ones first, then categories."""
     return [*(column for column in schema.columns if isinstance(column, Numeric)),
             *(column for column in schema.columns if isinstance(column, Categorical))]
 
@@ -113,13 +116,13 @@ def _column(column: Any, cells: Grid) -> pa.Array:
 
 
 def describe_file(path: Path, name: str) -> RowsFile:
-    """Name, size and digest of a file that was written."""
+    """The name, size and digest of a file on disk."""
     with path.open("rb") as file:
         return RowsFile(name, os.fstat(file.fileno()).st_size, _digest(file))
 
 
 def read_batches(release: RowsContribution) -> Iterator[pa.RecordBatch]:
-    """The rows of a release in its own units, after all checks."""
+    """Yield the rows of a release in the units of the table, after all checks."""
     import pyarrow as pa
 
     expected = arrow_schema(release.schema, release.copies)
@@ -139,7 +142,7 @@ def read_batches(release: RowsContribution) -> Iterator[pa.RecordBatch]:
 
 
 def read_table(release: RowsContribution) -> pa.Table:
-    """All rows in memory."""
+    """Read all rows into memory."""
     import pyarrow as pa
 
     _check_memory(release)
@@ -147,7 +150,7 @@ def read_table(release: RowsContribution) -> pa.Table:
 
 
 def read_scaled(release: RowsContribution) -> ScaledRows:
-    """All rows in memory, as numbers."""
+    """Read all rows into memory, as scaled numbers and codes."""
     _check_memory(release)
     count = release.table_rows
     numbers = {name: np.empty(count) for name in release.numbers}
@@ -173,7 +176,7 @@ def read_scaled(release: RowsContribution) -> ScaledRows:
 
 
 def bring_rows(release: RowsContribution, target: Path) -> None:
-    """Make sure that the file of rows lies beside a release file that is to be written; an existing one must be the right one."""
+    """Make sure that the file of rows is next to the release file to be written; an existing file must be the right one."""
     there = target.absolute().parent / release.file.name
     if there.exists():
         with _opened(release.placed_at(target)):
@@ -185,29 +188,29 @@ def bring_rows(release: RowsContribution, target: Path) -> None:
         except OSError as error:
             raise ReleaseWriteError("the file of rows could not be copied to the folder of the release file",
                                     found=f"{there.name}: {error.strerror}",
-                                    remedy="make room or choose another folder") from error
+                                    remedy="free some space or choose another folder") from error
 
 
 @contextlib.contextmanager
 def _opened(release: RowsContribution) -> Iterator[IO[bytes]]:
-    """The file of rows, if it is the one that the release states."""
+    """Open the file of rows, if it is the one that the release states."""
     path = release.rows_path
     stated = release.file
     try:
-        found = path.stat()  # before it is opened: a pipe would block
+        found = path.stat()  # before opening: a pipe would block
     except OSError as error:
-        raise ReleaseError("the rows of a release lie in a file of their own beside the release file",
+        raise ReleaseError("the rows of a release are in a separate file, which must be next to the release file",
                            found=f"{stated.name}: {error.strerror}", remedy="get this file too, and put it there") from None
-    require(stat.S_ISREG(found.st_mode), "the rows of a release are an ordinary file", stated.name)
+    require(stat.S_ISREG(found.st_mode), "the rows of a release must be in a regular file", stated.name)
     if found.st_size != stated.bytes:
-        raise _other(release, "another number of bytes")
+        raise _other(release, "a different size")
     try:
         file = path.open("rb")
     except OSError as error:
         raise ReleaseError("the file of rows cannot be read", found=f"{stated.name}: {error.strerror}") from None
     with file:
         if os.fstat(file.fileno()).st_size != stated.bytes or _digest(file, stated.bytes) != stated.sha256:
-            raise _other(release, "another SHA-256 digest")
+            raise _other(release, "a different SHA-256 digest")
         file.seek(0)
         yield file
 
@@ -220,24 +223,24 @@ def _digest(file: IO[bytes], limit: int | None = None) -> str:
     return digest.hexdigest()
 
 
-def _parquet(file: IO[bytes], release: RowsContribution, expected: pa.Schema) -> Any:
-    """The opened file, if its footer says what the release says."""
+def _parquet(file: IO[bytes], release: RowsContribution, expected: pa.Schema) -> pq.ParquetFile:
+    """Open the Parquet file, if its footer agrees with the release."""
     import pyarrow.parquet as pq
 
     parquet = pq.ParquetFile(file, thrift_string_size_limit=10**7, thrift_container_size_limit=10**7)
     if not parquet.schema_arrow.remove_metadata().equals(expected, check_metadata=False):
-        raise _damaged(release, "other columns or types than the release declares")
+        raise _damaged(release, "columns or types that differ from those declared")
     if parquet.metadata.num_rows != release.table_rows:
         raise _damaged(release, f"{parquet.metadata.num_rows} rows where {release.table_rows} are stated")
     for group in range(parquet.metadata.num_row_groups):
         chunks = parquet.metadata.row_group(group)
         if any(chunks.column(place).compression != "UNCOMPRESSED" for place in range(chunks.num_columns)):
-            raise _damaged(release, "compressed columns, which this library does not write or read")
+            raise _damaged(release, "compressed columns, which this library neither writes nor reads")
     return parquet
 
 
 def _check_cells(release: RowsContribution, batch: pa.RecordBatch, done: int) -> None:
-    """No cell is missing, infinite or of an undeclared level, and copies are numbered."""
+    """Refuse missing or infinite cells, undeclared levels and copies that are not numbered in turn."""
     if any(column.null_count for column in batch.columns):
         raise _damaged(release, "missing cells")
     for column in release.schema.columns:
@@ -246,22 +249,22 @@ def _check_cells(release: RowsContribution, batch: pa.RecordBatch, done: int) ->
         else:
             fits = bool((_codes(column, batch.column(column.name)) >= 0).all())
         if not fits:
-            raise _damaged(release, f"cells of '{column.name}' that no noisy cell can be")
+            raise _damaged(release, f"impossible values in '{column.name}'")
     if release.copies > 1:
         numbered = (np.arange(done, done + batch.num_rows) % release.copies) + 1
         if not np.array_equal(batch.column(COPY).to_numpy(zero_copy_only=False), numbered):
             raise _damaged(release, "copies that are not numbered in turn")
 
 
-def _scaled(column: Any, cells: pa.Array) -> npt.NDArray[np.float64]:
-    """Scaled cells; rounding brings them back to the grid on which they were made."""
+def _scaled(column: Any, cells: pa.Array) -> Array:
+    """Scaled cells, rounded back to the grid on which they were made."""
     with np.errstate(all="ignore"):
         values = (cells.to_numpy(zero_copy_only=False) - column.centre) / column.half_width
         return np.asarray(np.rint(values / CELL_GRID) * CELL_GRID)
 
 
 def _codes(column: Any, cells: pa.Array) -> npt.NDArray[np.int32]:
-    """The place of each level among those declared; -1 for any other value."""
+    """The index of each cell's level among those declared; -1 for any other value."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -277,15 +280,15 @@ def _codes(column: Any, cells: pa.Array) -> npt.NDArray[np.int32]:
 
 def _check_memory(release: RowsContribution) -> None:
     cells = release.table_rows * len(release.columns)
-    require(cells <= MOST_CELLS, f"at most {MOST_CELLS} cells are read into memory", cells,
-            "read the rows batch by batch: release.contents.batches()")
+    require(cells <= MOST_CELLS, f"at most {MOST_CELLS} cells can be read into memory", cells,
+            "read the rows in batches: release.contents.batches()")
 
 
 def _other(release: RowsContribution, found: str) -> ReleaseFormatError:
-    return ReleaseFormatError(f"{release.file.name}: the file of rows is not the one that the release was made with", found=found,
-                              remedy="get the file again from where the release came from")
+    return ReleaseFormatError(f"{release.file.name}: the file of rows is not the one made with the release", found=found,
+                              remedy="get the file again from the source of the release")
 
 
 def _damaged(release: RowsContribution, found: str) -> ReleaseFormatError:
-    return ReleaseFormatError(f"{release.file.name}: the file of rows does not fit the release", found=found,
-                              remedy="whoever made these files did not make them with this library")
+    return ReleaseFormatError(f"{release.file.name}: the file of rows does not match the release", found=found,
+                              remedy="these files were not made with this library: ask whoever made them")

@@ -1,8 +1,8 @@
-"""The source of a result: one short text that tells which release, or which releases together, it was made from.
+"""The source of a result: a short text that identifies the release or releases it was made from.
 
-It is the SHA-256 digest of the sorted fingerprints of all parts, in hexadecimal digits. So it is as long for ten thousand holders
-as for one, and it depends neither on the order in which releases are given nor on whether they were put into one file before.
-Fingerprints are of noisy numbers: those of two releases differ, also if both are of the same rows.
+It is the SHA-256 digest of the sorted fingerprints of all contributions, in hexadecimal digits. It is as long for ten thousand
+holders as for one, and it depends neither on the order of the releases nor on whether they were combined into one file before.
+Fingerprints are of noisy numbers, so two releases differ even if both are of the same rows.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ def source_of(release: Release) -> str:
 
 
 def digest_of(fingerprints: Iterable[bytes]) -> str:
-    """The digest of these fingerprints, whatever their order.
+    """The digest of these fingerprints, independent of their order.
 
     >>> digest_of([b"one holder's", b"another's"]) == digest_of([b"another's", b"one holder's"])
     True

@@ -1,4 +1,4 @@
-"""All that is said about a comparison of models."""
+"""The section about a comparison of models."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from noisewise.results.comparison import Comparison
 TOP, MOST_TERMS = 10, 100
 LEFT, WIDTH = 2.0, 156.0
 ALL_BUT_KNOWN: Final = 0.9
-"""A band as wide as this says nothing about its term."""
+"""A band wider than this says nothing about its term."""
 
 
 class Inclusion(NamedTuple):
@@ -45,18 +45,18 @@ def comparison_view(fitted: Fitted, interval: float) -> ComparisonView:
     assert isinstance(found, Comparison)
     problems = (*map(sentence, found.diagnose()), *_left_open(found, interval))
     verdict = Verdict(not problems, "Be careful with these probabilities:" if problems else
-                      "Nothing was found that speaks against these probabilities.", problems)
+                      "No problems were found with these probabilities.", problems)
     return ComparisonView(fitted, found, _about(found, interval), verdict, _terms(found, interval), _models(found),
                           _coefficients(found, interval), _agreement(found))
 
 
 def _left_open(found: Comparison, interval: float) -> tuple[str, ...]:
-    """Of terms about which the table itself could say anything."""
+    """A warning about terms for which the noise leaves every probability possible."""
     if found.without_noise is None:
         return ()
     table = found.inclusion(interval)
     names = [str(name) for name in table.index[table["upper"] - table["lower"] > ALL_BUT_KNOWN]]
-    return (f"The noise leaves everything open: the table itself could say anything about {', '.join(names)}.",) if names else ()
+    return (f"The noise hides too much: without it, the probability of {', '.join(names)} could be anything.",) if names else ()
 
 
 def _about(found: Comparison, interval: float) -> str:
@@ -86,7 +86,7 @@ def _models(found: Comparison) -> Table:
     rows = [(str(row["terms"]) or "(no term)", chance(float(row["probability"])), number(float(row["log_bayes_factor"]), 1.0))
             for _, row in found.models(TOP).iterrows()]
     return Table.of(f"The most probable of {count(len(found.members))} models"
-                    + ("" if found.complete else ", which a walk over models has found"),
+                    + ("" if found.complete else " found by a random walk over models"),
                     ["Terms in the model", "Probability", "Log Bayes factor against the smallest"], rows)
 
 

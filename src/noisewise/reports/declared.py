@@ -1,6 +1,6 @@
-"""What was declared about the columns, and what the released sums themselves say about them.
+"""What was declared about the columns, and what the released sums say about them.
 
-Means and shares here are the released, noisy sums divided by the number of rows: whoever has the file can compute them.
+Means and shares here are the released, noisy sums divided by the number of rows. Anyone with the file can compute them.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from noisewise.schema.columns import DROP, Categorical, Column, Numeric
 from noisewise.schema.schema import Schema
 
 NEAR, AT_BOTH, NARROW = 0.8, 0.9, 0.05
-"""In half widths of the bounds: a mean so far from their middle lies within a tenth of their distance from one of them; so large
-a mean square is possible only if most values lie near one or the other; with a smaller standard deviation they are loose."""
+"""In half widths of the bounds. A mean further than ``NEAR`` from the middle is within a tenth of the range of one bound. A mean
+square above ``AT_BOTH`` requires most values to be near a bound. A standard deviation below ``NARROW`` means loose bounds."""
 CLEAR: Final = 3.0
-"""Standard deviations of the noise: less is not taken for a fact."""
+"""Report only what exceeds this many standard deviations of the noise."""
 
 
 class Moment(NamedTuple):
@@ -33,11 +33,11 @@ class Moment(NamedTuple):
 
 
 Moments: TypeAlias = Mapping[tuple[str, str | None], Moment]
-"""Of declared columns, or of their levels."""
+"""The moments of declared columns or their levels, by column and level."""
 
 
 def declared_table(schema: Schema, moments: Moments) -> Table:
-    """One line for each column: what was declared, what became of cells that do not fit, and what is released about it."""
+    """One line per column: what was declared, what happens to cells that do not fit, and what was released about it."""
     rows = [(column.name, *_declaration(column), *([_released(column, moments)] if moments else [])) for column in schema.columns]
     headings = ["Column", "Declared", "A value that does not fit", "A missing value"]
     headings += ["Mean or shares, as released"] if moments else []
@@ -51,7 +51,7 @@ def _declaration(column: Column) -> tuple[str, str, str]:
         return f"one of {', '.join(map(str, column.levels))}", unseen, missing
     if isinstance(column, Numeric):
         return f"a number from {_value(column.lower)} to {_value(column.upper)}", "becomes the nearer bound", missing
-    return "a number; nobody knows bounds", "stays as it is", missing
+    return "a number without known bounds", "stays unchanged", missing
 
 
 def _value(value: object) -> str:
@@ -77,7 +77,7 @@ def _released(column: Column, moments: Moments) -> str:
 
 
 def column_moments(release: Release) -> Moments:
-    """Mean and mean square of the released columns that are a declared column or one of its levels."""
+    """The mean and mean square of each released column that is a declared column or one of its levels."""
     rows = sum(float(one.matrix[0, 0]) for one in release.contributions)
     if not rows >= 1:
         return {}
@@ -94,7 +94,7 @@ def column_moments(release: Release) -> Moments:
 
 
 def bound_notes(schema: Schema, moments: Moments) -> list[str]:
-    """Where the released sums themselves show that bounds are tight or loose."""
+    """Notes on bounds that the released sums show to be tight or loose."""
     found = (_about_bounds(column, moments[column.name, None]) for column in schema.columns
              if isinstance(column, Numeric) and (column.name, None) in moments)
     return [words for words in found if words]
@@ -104,18 +104,18 @@ def _about_bounds(column: Numeric, moment: Moment) -> str | None:
     if abs(moment.mean) - CLEAR * moment.noise > NEAR:
         side, bound = ("upper", column.upper) if moment.mean > 0 else ("lower", column.lower)
         gap = (1 - abs(moment.mean)) / 2
-        between = f"only {percent(gap)} of the range is between them" if gap > 0 else "noise has even put it beyond"
-        return (f"The released mean of “{column.name}” lies near its {side} bound, {number(float(bound))}: {between}. "
-                "Either the values really are there, or many were clipped; coefficients describe the clipped values.")
+        between = f"only {percent(gap)} of the range is between them" if gap > 0 else "noise has even moved it beyond the bound"
+        return (f"The released mean of “{column.name}” is near its {side} bound, {number(float(bound))}: {between}. "
+                "Either the values really are there, or many were clipped. Coefficients describe the clipped values.")
     if moment.square is None:
         return None
     if moment.square - CLEAR * moment.square_noise > AT_BOTH:
-        return (f"The released mean square of “{column.name}” is possible only if most values lie near one of the two bounds: "
-                "many may have been clipped, and coefficients describe the clipped values.")
+        return (f"The released mean square of “{column.name}” is possible only if most values are near one of the two bounds. "
+                "Many may have been clipped, and coefficients describe the clipped values.")
     variance = moment.square - moment.mean**2
     noise = moment.square_noise + 2 * abs(moment.mean) * moment.noise
     if max(variance, 0.0) + CLEAR * noise < NARROW**2:
         width = number(float(np.sqrt(max(variance, 0.0) + noise)) * column.half_width)
-        return (f"The values of “{column.name}” spread little (standard deviation about {width} or less) compared with its "
-                "bounds. Narrower bounds from public knowledge would make a next release more precise at the same ε.")
+        return (f"The values of “{column.name}” vary little (standard deviation about {width} or less) compared with its "
+                "bounds. Narrower bounds, from public knowledge, would make the next release more precise at the same ε.")
     return None

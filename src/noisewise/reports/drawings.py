@@ -1,6 +1,6 @@
-"""Drawings as numbers and words: templates make SVG of them, and the style sheet colours it.
+"""Drawings as numbers and words. Templates turn them into SVG, and the style sheet adds the colours.
 
-An axis, the density and intervals of one term with those of its prior, the same term of several fits, and ranks of chains.
+There are axes, the density and intervals of a term with those of its prior, the same term of several fits, and ranks of chains.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from noisewise.reports.numbers import MINUS, chance, number
 from noisewise.results.fit_info import SIGMA, PriorSummary, check_interval
 
 ZERO_WITHIN: Final = 1.5
-"""Zero is shown if it is at most so many widths of the axis away."""
+"""Show zero if it is at most this many widths of the axis away."""
 BASE, TOP = 64.0, 8.0
 SHOWN: Final = (0.002, 0.998)
 READ: Final = (0.001, 0.005, *(round(0.01 * step, 2) for step in range(1, 100)), 0.995, 0.999)
-"""The quantiles that a reader of the page can look up."""
+"""The quantiles that readers of the page can look up."""
 BINS, RANKS_WIDTH, RANKS_HEIGHT = 16, 160.0, 56.0
 
 
@@ -35,7 +35,7 @@ class Tick(NamedTuple):
 
 @dataclass(frozen=True)
 class Axis:
-    """Numbers from ``low`` to ``high`` between two places."""
+    """An axis from ``low`` to ``high``, drawn between two coordinates."""
 
     low: float
     high: float
@@ -44,7 +44,7 @@ class Axis:
 
     @classmethod
     def around(cls, ends: Sequence[float], name: str = "") -> Axis:
-        """An axis that holds these numbers and, if it is near, zero; that of a standard deviation does not begin below zero.
+        """An axis that contains these numbers and, if it is near, zero. An axis for sigma does not start below zero.
 
         >>> axis = Axis.around([1.0, 3.0])
         >>> axis.low < 0.0 < 3.0 < axis.high
@@ -58,20 +58,20 @@ class Axis:
         return cls(max(low - pad, 0.0) if name == SIGMA else low - pad, high + pad)
 
     def x(self, value: float) -> float:
-        """The place of a number; one beyond an end is put there."""
+        """The coordinate of a number; numbers beyond an end are drawn at that end."""
         share = (value - self.low) / (self.high - self.low)
         return self.left + (self.right - self.left) * min(max(share, 0.0), 1.0)
 
     def at(self, value: float) -> str:
-        """The place as it is written into a drawing."""
+        """The coordinate as text."""
         return place(self.x(value))
 
     def zero(self, name: str) -> str | None:
-        """The place of zero, where it is on the axis and means something."""
+        """The coordinate of zero, if it is on the axis and meaningful for this term."""
         return self.at(0.0) if self.low <= 0.0 <= self.high and name != SIGMA else None
 
     def ticks(self) -> tuple[Tick, ...]:
-        """Some round numbers; one near an end is not cut off there."""
+        """Some round numbers. Labels near an end are aligned so that they are not cut off."""
         size, edge = (self.high - self.low) / 4, 18.0
         power = 10.0 ** math.floor(math.log10(size))
         step = next(factor * power for factor in (1.0, 2.0, 2.5, 5.0, 10.0) if factor * power >= size * 0.999)
@@ -87,7 +87,7 @@ def place(value: float) -> str:
 
 
 def _path(xs: Iterable[float], ys: Iterable[float]) -> str:
-    """A line through points, as SVG writes it."""
+    """A line through points, in SVG syntax."""
     return "M" + "L".join(f"{place(x)} {place(y)}" for x, y in zip(xs, ys, strict=True))
 
 
@@ -101,7 +101,7 @@ def _label(value: float, step: float) -> str:
 
 
 class Bar(NamedTuple):
-    """An interval on the axis; ``text`` are its ends in words; ``cut`` names the ends that lie beyond the axis."""
+    """An interval on the axis. ``text`` states its ends, and ``cut`` names the ends that lie beyond the axis."""
 
     level: str
     x1: str
@@ -111,7 +111,7 @@ class Bar(NamedTuple):
 
 
 class TermChart(NamedTuple):
-    """All that a template needs to draw one term."""
+    """Everything that a template needs to draw one term."""
 
     name: str
     words: str
@@ -129,11 +129,11 @@ class TermChart(NamedTuple):
     high: float
     sd: float
     rest: str
-    """What is read out while nobody points at anything."""
+    """The text shown while nobody points at the drawing."""
 
 
 def level_name(level: float) -> str:
-    """How a level is called in class names and on buttons: 95, 99.5."""
+    """A level as text for class names and buttons: 95, 99.5."""
     return f"{100 * level:.6g}"
 
 
@@ -146,7 +146,7 @@ def term_chart(name: str, draws: Array, levels: Sequence[float], prior: PriorSum
 
 
 def answer_chart(name: str, draws: Array, level: float, point: float, ends: tuple[float, float], share: bool) -> TermChart:
-    """The drawing of an answer that has a point and an interval of its own; ``share``: it lies between 0 and 1."""
+    """The drawing of an answer with its own point and interval; ``share`` limits the axis to 0 to 1."""
     axis = Axis.around([*np.quantile(draws, SHOWN).tolist(), *ends, point])
     if share:
         axis = Axis(max(axis.low, 0.0), min(axis.high, 1.0))
@@ -180,7 +180,7 @@ def _chart(name: str, draws: Array, axis: Axis, point: float, ends: dict[float, 
 
 
 def ends_of(draws: Array, level: float) -> tuple[float, float]:
-    """Of the central interval."""
+    """The ends of the central interval."""
     low, high = np.quantile(draws, check_interval(level)).tolist()
     return low, high
 
@@ -213,7 +213,7 @@ class SharedChart(NamedTuple):
 
 
 def shared_chart(name: str, draws_by_letter: dict[str, Array], levels: Sequence[float]) -> SharedChart:
-    """The same term of several fits, one line each."""
+    """Draw the same term of several fits, one line each."""
     ends = [end for draws in draws_by_letter.values() for end in ends_of(draws, max(levels))]
     axis = replace(Axis.around(ends, name), left=34.0)
     rows, said = [], []
@@ -228,9 +228,9 @@ def shared_chart(name: str, draws_by_letter: dict[str, Array], levels: Sequence[
 
 
 class RankChart(NamedTuple):
-    """Ranks of the draws of a term: a line for each chain, and the band in which 95 % of independent counts lie.
+    """Ranks of the draws of a term: one line per chain, and the band that holds 95 % of independent counts.
 
-    Where chains agree, every line stays near the middle (Vehtari et al. 2021, section 4).
+    If the chains agree, every line stays near the middle (Vehtari et al. 2021, section 4).
     """
 
     name: str
@@ -251,6 +251,6 @@ def rank_chart(name: str, draws: Array) -> RankChart:
     excess = np.array([np.bincount(chain * bins // draws.size, minlength=bins)[:bins] / expected - 1.0 for chain in ranks])
     xs = [RANKS_WIDTH * edge / bins for edge in np.repeat(np.arange(bins + 1), 2)[1:-1].tolist()]
     lines = tuple(_path(xs, np.repeat(np.clip(middle - scale * chain, 1.0, RANKS_HEIGHT - 1.0), 2).tolist()) for chain in excess)
-    words = (f"Ranks of {name} in {chains} chains: counts differ from equal ones by at most {100 * np.abs(excess).max():.0f} %; "
-             f"about {100 * spread:.0f} % is expected by chance of 95 in 100 of them.")
+    words = (f"Ranks of {name} in {chains} chains: counts differ from equal ones by at most {100 * np.abs(excess).max():.0f} %. "
+             f"By chance, 95 % of them are expected to differ by less than about {100 * spread:.0f} %.")
     return RankChart(name, words, lines, place(middle - scale * spread), place(2 * scale * spread))

@@ -1,5 +1,8 @@
-"""All that is said about fits: coefficients, ratios, whether to trust the draws, whether the release agrees with them, and the
-same terms of several fits side by side."""
+"""The sections about fits.
+
+They show coefficients and ratios, whether to trust the draws, whether the release agrees with the fit, and the same terms of
+several fits side by side.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,7 @@ INTERCEPT: Final = "Intercept"
 USUAL_LEVELS: Final = (0.5, 0.8, 0.95)
 MOST_CHARTS, MOST_SHARED_CHARTS, MOST_FITS = 40, 24, 12
 LARGEST_DRAWN: Final = 1e100
-"""Larger draws, which a file from elsewhere may hold, leave no room for the arithmetic of a drawing."""
+"""Larger draws, which a file from elsewhere may hold, would overflow the arithmetic of a drawing."""
 
 
 class FitView(NamedTuple):
@@ -52,7 +55,7 @@ class FitView(NamedTuple):
 
     @property
     def meaning(self) -> str:
-        """What a coefficient is."""
+        """What a coefficient means."""
         design, family = self.result.design, self.result.info.family
         column, what = design.basis.schema.column(design.response), f"“{design.response}”"
         if isinstance(column, Categorical):
@@ -62,20 +65,20 @@ class FitView(NamedTuple):
             "probit": f"the change of the normal quantile of the probability of {what}",
             "poisson": f"the change of the log of the expected {what}",
         }.get(family, f"the change of the mean of {what}")
-        words = (f"A coefficient is {change} when its column grows by one unit and all others stay as they are; for a level of a "
-                 "category, written like ward[T.B], the difference from the first level.")
+        words = (f"A coefficient is {change} when its column increases by one unit and all others stay the same. For a level of "
+                 "a category, written like ward[T.B], it is the difference from the first level.")
         with_sigma = family == "gaussian" and isinstance(self.result, Posterior)
         return words + (" sigma is the residual standard deviation." if with_sigma else "")
 
 
 def levels_of(interval: float) -> tuple[float, ...]:
-    """The usual levels and the one that was asked for."""
+    """The usual levels and the requested one."""
     check_interval(interval)
     return tuple(sorted({*USUAL_LEVELS, interval}))
 
 
 def fit_view(fitted: Fitted, subject: Subject, place: int, interval: float) -> FitView:
-    """Everything about a fit; ``place`` counts from 1 through the whole report."""
+    """Everything about a fit; ``place`` counts fits from 1 through the whole report."""
     found = fitted.result
     letter = chr(ord("A") + (place - 1) % 26) + (str((place - 1) // 26) if place > 26 else "")  # A, B, ..., Z, A1, B1, ...
     assert isinstance(found, Posterior | PointEstimate)
@@ -85,7 +88,7 @@ def fit_view(fitted: Fitted, subject: Subject, place: int, interval: float) -> F
         return FitView(
             fitted, found, letter, f"method {found.info.method}, {plural(found.info.holders, 'data holder')}",
             f"This is a {NO_POSTERIOR}.", fitted.flags, Table.of("Estimated coefficients", ["Term", "Estimate"], rows),
-            Verdict(not problems, "Do not trust this estimate:" if problems else "The estimate was made without difficulties.",
+            Verdict(not problems, "Do not trust this estimate:" if problems else "The estimate was computed without problems.",
                     problems))
     levels = levels_of(interval)
     shown = drawable(found)[:MOST_CHARTS]
@@ -97,14 +100,14 @@ def fit_view(fitted: Fitted, subject: Subject, place: int, interval: float) -> F
         (*fitted.flags, *mismatch(fitted, check_table, about)), _coefficients(found, interval), draws_verdict(found),
         caution=f"Method {found.info.method}: {caution}." if caution else "",
         charts=tuple(term_chart(term, draws, levels, found.prior) for term, draws, _ in _terms(found) if term in shown),
-        left_out=f"{more} further terms are in the table only." if more else "", details=_details(found, levels),
+        left_out=f"{more} more terms are only in the table." if more else "", details=_details(found, levels),
         ratio_name=family_of(found.info.family).ratio, ratios=_ratios(found, interval), sites=_sites(found, interval),
         diagnostics=diagnostics(found), ranks=ranks(found), check=checked, check_table=check_table,
     )
 
 
 def drawable(found: Posterior) -> list[str]:
-    """The terms that can be drawn."""
+    """The terms whose draws are small enough to draw."""
     largest = np.abs(found.samples).max(axis=(0, 1))
     return [term for term, value in zip(found.terms, largest, strict=True) if value <= LARGEST_DRAWN]
 
@@ -122,13 +125,13 @@ def _subtitle(found: Posterior) -> str:
     kind = "linear" if found.has_sigma else family_of(info.family).name.capitalize() if info.family == "poisson" else info.family
     holders = plural(info.holders, "data holder") + (" together" if info.holders > 1 else "")
     if found.sites is not None:
-        holders = f"coefficients of an average of {found.sites.count} sites"
+        holders = f"average coefficients of {found.sites.count} sites"
     return (f"{kind} regression, method {info.method}, {holders}, {plural(chains, 'chain')} of {count(draws)} draws, "
             f"seed {'not recorded' if info.seed is None else info.seed}")
 
 
 def findings(found: Posterior, interval: float) -> str:
-    """Which intervals leave zero out, in one sentence."""
+    """Say in one sentence which intervals exclude zero."""
     ends = {term: ends_of(draws, interval) for term, draws, _ in _terms(found) if term not in (INTERCEPT, SIGMA)}
     if not ends:
         return ""
@@ -136,10 +139,10 @@ def findings(found: Posterior, interval: float) -> str:
     others = [term for term, (low, high) in ends.items() if not (low > 0 or high < 0)]
     level = percent(interval)
     if not clear:
-        return f"No {level} interval of a predictor leaves zero out: the release does not settle the sign of any effect."
-    intervals, leave = ("interval", "leaves") if len(clear) == 1 else ("intervals", "leave")
+        return f"No {level} interval of a predictor excludes zero: the release does not settle the sign of any effect."
+    intervals, exclude = ("interval", "excludes") if len(clear) == 1 else ("intervals", "exclude")
     that = f"that of {others[0]} does" if len(others) == 1 else f"those of {listed(others, most=3)} do"
-    return f"The {level} {intervals} of {listed(clear)} {leave} zero out" + (f"; {that} not." if others else ".")
+    return f"The {level} {intervals} of {listed(clear)} {exclude} zero" + (f"; {that} not." if others else ".")
 
 
 def _coefficients(found: Posterior, interval: float) -> Table:
@@ -161,7 +164,7 @@ def _details(found: Posterior, levels: Sequence[float]) -> Table:
         ends = np.quantile(draws, [end for level in levels for end in check_interval(level)]).tolist()
         values = (float(draws.mean()), float(np.median(draws)), *ends)
         rows.append((term, *(number(value, sd) for value in values), *([] if found.prior is None else _prior(found.prior, term))))
-    return Table.of("All numbers of the drawings", headings, rows)
+    return Table.of("All numbers in the drawings", headings, rows)
 
 
 def _prior(prior: PriorSummary, term: str) -> list[str]:
@@ -181,7 +184,7 @@ def _ratios(found: Posterior, interval: float) -> Table | None:
         _, middle, low, high, above = (float(value) for value in values)
         rows.append((str(term), *(number(value, (high - low) / 4) for value in (middle, low, high)), chance(above)))
     name = str(table.columns[1])
-    return Table.of(f"{name[0].upper()}{name[1:]}s for a change by one unit, with {percent(interval)} intervals",
+    return Table.of(f"{name[0].upper()}{name[1:]}s for a change of one unit, with {percent(interval)} intervals",
                     ["Term", "Ratio", "From", "To", "Probability above 1"], rows)
 
 
@@ -194,12 +197,12 @@ def _sites(found: Posterior, interval: float) -> tuple[Table, ...]:
     labels = zip(own.index.get_level_values("site"), own.index.get_level_values("term"), strict=True)
     each = [(f"site {site}", str(term), *(number(float(value), float(row[2] - row[1]) / 4) for value in row))
             for (site, term), row in zip(labels, own.to_numpy(), strict=True)]
-    return (Table.of("How much the sites differ: standard deviations between them", ["Term", "Mean", "From", "To"], spread),
+    return (Table.of("How much the sites differ: standard deviations between sites", ["Term", "Mean", "From", "To"], spread),
             Table.of("Coefficients of each site", ["Site", "Term", "Mean", "From", "To"], each, words=(0, 1)))
 
 
 class SideView(NamedTuple):
-    """Fits with a common response, and a drawing for each term that at least two of them have."""
+    """Fits with the same response, and a drawing of each term that at least two of them have."""
 
     id: str
     fits: tuple[FitView, ...]
@@ -208,7 +211,7 @@ class SideView(NamedTuple):
 
 
 def side_by_side(fits: Sequence[FitView], interval: float) -> list[SideView]:
-    """Fits of one family and response are comparable; the others are not."""
+    """Group fits that are comparable: those with the same family and response."""
     alike: dict[tuple[str, str], list[tuple[FitView, Posterior]]] = {}
     for fit in fits:
         if isinstance(fit.result, Posterior):

@@ -1,4 +1,4 @@
-"""What a report was asked to be about: releases and results, read, and told which result belongs to which release."""
+"""The input of a report: read releases and results, and decide which result belongs to which release."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ Path_: TypeAlias = str | os.PathLike[str]
 Result: TypeAlias = Posterior | PointEstimate | Comparison
 
 LEAVE_OUT: Final = "give the release files that it was fitted to, or leave it out"
-SHOWN: Final = "as the digest of noisy numbers that it records shows"
-COMPARED: Final = ("That it belongs to the release was checked by schema, terms and number of data holders: it does not record "
-                   "which release it was made from.")
-OF_SOME: Final = ("It was not made from all of these releases, nor from one of them alone: the digest that it records is that of "
+SHOWN: Final = "as its recorded digest of the noisy numbers shows"
+COMPARED: Final = ("It does not record which release it was made from. It was matched to this one by schema, terms and number of "
+                   "data holders.")
+OF_SOME: Final = ("It was made neither from all of these releases nor from one of them alone. Its recorded digest is that of "
                   "some of them together, or of others with the same columns.")
 
 
 @dataclass(frozen=True)
 class ReleaseFile:
-    """A release, what it is called in the report, and what proves that a file is the same."""
+    """A release, its name in the report, and the digest and size of its file."""
 
     release: Release
     name: str
@@ -43,15 +43,15 @@ class ReleaseFile:
 
 
 Origin: TypeAlias = tuple[str | None, ReleaseFile | None]
-"""Name and file of what a result was made from, if that is not everything."""
+"""The name and file of what a result was made from, or None twice if it was made from the whole subject."""
 
 
 @dataclass(frozen=True)
 class Fitted:
-    """A result and what it is called; ``flags`` say what could not be made sure of, or does not fit.
+    """A result and its name; ``flags`` state what could not be verified or does not fit.
 
-    ``certain``: whether it records that it was made from its subject, or from one holder's release in it, which may be the file
-    ``alone``; ``origin`` says in words what is known of that.
+    ``certain`` is True if it records that it was made from its subject or from one holder's release in it, which may be the file
+    ``alone``. ``origin`` is a sentence about what is known of this.
     """
 
     result: Result
@@ -59,7 +59,7 @@ class Fitted:
     file: str | None
     flags: tuple[str, ...] = ()
     whole: bool = True
-    """Whether it is of all holders of its subject, as far as is recorded."""
+    """True if it is of all holders of its subject, as far as is recorded."""
     origin: str = COMPARED
     certain: bool = False
     alone: ReleaseFile | None = None
@@ -67,7 +67,7 @@ class Fitted:
 
 @dataclass
 class Subject:
-    """One release, or those of several holders together, and all that was fitted to it."""
+    """One release, or those of several holders together, and everything fitted to it."""
 
     files: list[ReleaseFile]
     release: Release
@@ -75,11 +75,12 @@ class Subject:
 
     @property
     def name(self) -> str:
+        """The names of its files."""
         return listed([file.name for file in self.files], most=2 if len(self.files) == 2 else 1)
 
     @property
     def holders(self) -> list[str]:
-        """A name for each holder, by its file."""
+        """A name for each holder, from its file."""
         names = []
         for file in self.files:
             count = file.release.holders
@@ -88,7 +89,7 @@ class Subject:
 
     @cached_property
     def origins(self) -> Mapping[str, Origin]:
-        """All that a result can be known to come from, by its digest: one holder of a file, one file, all files together."""
+        """Everything that a result's digest can identify: one holder of a file, one file, or all files together."""
         found: dict[str, Origin] = {}
         for file in self.files:
             each = list(file.release.fingerprints())
@@ -98,16 +99,16 @@ class Subject:
         return {**found, source_of(self.release): (None, None)}
 
     def declares(self, design: Design) -> bool:
-        """Whether a result with this design can be of these columns."""
+        """True if a result with this design can be of these columns."""
         return same_declarations(self.release.schema, self.release.terms, design.basis.schema, design.added_terms)
 
 
 def read_release(given: Release | Path_, number: int) -> ReleaseFile:
-    """A release, from its file or as it is."""
+    """Accept a release, or load it from its file."""
     if isinstance(given, Release):
         return ReleaseFile(given, f"release {number}")
     if not isinstance(given, str | os.PathLike):
-        raise ResultError("a report is about releases, or the paths of their files", found=type(given).__name__,
+        raise ResultError("a report requires releases, or the paths of their files", found=type(given).__name__,
                           remedy='for example noisewise.report("patients.nwr")')
     from noisewise.releases.files import decoded, read
 
@@ -116,11 +117,11 @@ def read_release(given: Release | Path_, number: int) -> ReleaseFile:
 
 
 def read_result(given: Result | Path_, number: int) -> Fitted:
-    """A fit or a comparison, from its file or as it is."""
+    """Accept a fit or a comparison, or load it from its file."""
     if isinstance(given, Posterior | PointEstimate | Comparison):
         return Fitted(given, f"comparison {number}" if isinstance(given, Comparison) else f"fit {number}", None)
     if not isinstance(given, str | os.PathLike):
-        raise ResultError("fits and comparisons are results of noisewise, or the paths of files that they were saved to",
+        raise ResultError("fits and comparisons must be noisewise results, or the paths of files that they were saved to",
                           found=type(given).__name__, remedy='for example fits=["stay.npz"]')
     from noisewise.results.store import load_result
 
@@ -128,7 +129,7 @@ def read_result(given: Result | Path_, number: int) -> Fitted:
 
 
 def subjects_of(files: Sequence[ReleaseFile]) -> list[Subject]:
-    """Releases of one schema, kind and terms belong together: they are several holders'."""
+    """Group releases with the same schema, kind and terms: they are those of several holders."""
     found: list[Subject] = []
     for file in files:
         subject = next((one for one in found if _together(one.release, file.release)), None)
@@ -143,12 +144,12 @@ def subjects_of(files: Sequence[ReleaseFile]) -> list[Subject]:
 
 
 def _together(one: Release, other: Release) -> bool:
-    """Whether `combine` would take both."""
+    """True if `combine` would accept both."""
     return one.kind.holders and (alike(one, other) or next(differing(one, other), None) is None)
 
 
 def assign(subjects: Sequence[Subject], results: Iterable[Fitted]) -> None:
-    """Each result to the release that it can be of; one that can be of none is refused."""
+    """Assign each result to the release that it can belong to; refuse a result that belongs to none."""
     for fitted in results:
         info = fitted.result.info
         candidates = [subject for subject in subjects if info.holders <= len(subject.holders)
@@ -162,7 +163,7 @@ def assign(subjects: Sequence[Subject], results: Iterable[Fitted]) -> None:
         if info.source:
             candidates = [subject for subject in candidates if 1 < info.holders < len(subject.holders)]
             if not candidates:
-                raise ResultError(f"{fitted.name} was not fitted to the releases that are given", remedy=LEAVE_OUT,
+                raise ResultError(f"{fitted.name} was not fitted to the given releases", remedy=LEAVE_OUT,
                                   found=f"the digest of another release with the same columns, {info.source[:12]}…")
         nearness = [(info.holders == len(one.holders), one.release.formula == fitted.result.design.formula) for one in candidates]
         nearest = nearness.index(max(nearness))
@@ -170,34 +171,34 @@ def assign(subjects: Sequence[Subject], results: Iterable[Fitted]) -> None:
 
 
 def _certain(fitted: Fitted, subject: Subject, found: Origin) -> Fitted:
-    """A result that records what it was made from."""
+    """Describe a result that records what it was made from."""
     name, file = found
     if name is None:
-        these = "these very releases together" if len(subject.files) > 1 else "this very release"
+        these = "exactly these releases together" if len(subject.files) > 1 else "exactly this release"
         return replace(fitted, certain=True, origin=f"Made from {these} ({subject.name}), {SHOWN}.")
-    flag = f"This result is of {name} alone, and the report is about {plural(len(subject.holders), 'data holder')}."
+    flag = f"This result is about {name} alone, but the report is about {plural(len(subject.holders), 'data holder')}."
     return replace(fitted, flags=(flag,), whole=False, certain=True, alone=file, origin=f"Made from {name} alone, {SHOWN}.")
 
 
 def _refusal(subjects: Sequence[Subject], fitted: Fitted) -> ResultError:
     alike_ones = [len(subject.holders) for subject in subjects if subject.declares(fitted.result.design)]
     if alike_ones:
-        return ResultError(f"{fitted.name} was not fitted to the releases that are given, or not to them alone",
+        return ResultError(f"{fitted.name} was not fitted to the given releases, or not only to them",
                            found=f"a fit of {plural(fitted.result.info.holders, 'holder')}, and releases of {max(alike_ones)}",
                            remedy="give all release files that it was fitted to")
-    return ResultError(f"{fitted.name} was not fitted to the releases that are given",
+    return ResultError(f"{fitted.name} was not fitted to the given releases",
                        found="a fit to another schema or other terms", remedy=LEAVE_OUT)
 
 
 def _flagged(fitted: Fitted, subject: Subject, ambiguous: bool) -> Fitted:
-    """What was compared is said of a fit of an earlier version, which does not record its release, and of one of some holders."""
+    """Flag a fit of only some holders, or of an earlier version, which did not record its release."""
     count, all_of_them = fitted.result.info.holders, len(subject.holders)
     recorded = bool(fitted.result.info.source)
     flags = []
     if count < all_of_them:
-        flags.append(f"This result is of {plural(count, 'data holder')}, and the report is about {all_of_them}. "
-                     + ("Whether it is of some of them cannot be told for certain." if recorded else
-                        "Which of them it is of is not recorded in it."))
+        flags.append(f"This result is about {plural(count, 'data holder')}, but the report is about {all_of_them}. "
+                     + ("It is not certain that they are among these." if recorded else
+                        "The result does not record which of them."))
     if ambiguous:
-        flags.append("Several of the given releases have the columns of this fit; it was taken for one of the first.")
+        flags.append("Several of the given releases have the columns of this fit. It is shown with the first of them.")
     return replace(fitted, flags=tuple(flags), whole=count == all_of_them, origin=OF_SOME if recorded else COMPARED)

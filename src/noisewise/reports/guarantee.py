@@ -1,10 +1,10 @@
-"""The guarantee in plain words, and what it leaves to an attacker: chances that follow from epsilon and delta alone.
+"""The guarantee in plain words, and what it means for an attacker: chances that follow from epsilon and delta alone.
 
-An attacker who knows everything but one unit tests which of two tables the release was made from. For an (ε, δ) private release a
-test with false alarms α has the power β ≤ min(e^ε α + δ, 1 − e^−ε (1 − δ − α)) (Kairouz, Oh and Viswanath 2015, theorem 2.1).
-With both tables equally likely the best guess is right with probability at most (e^ε + δ) / (1 + e^ε): the largest of
-(1 + β − α) / 2. Tables that are k steps apart have (kε, δ (e^kε − 1) / (e^ε − 1)): the definition, applied k times. Under
-add-remove two tables that differ in what the rows of one unit say are two steps apart: (2ε, (1 + e^ε) δ).
+An attacker who knows everything except one unit tests which of two tables the release was made from. For an (ε, δ) private
+release, a test with false alarm rate α has power β ≤ min(e^ε α + δ, 1 − e^−ε (1 − δ − α)) (Kairouz, Oh and Viswanath 2015,
+theorem 2.1). If both tables are equally likely, the best guess is right with probability at most (e^ε + δ) / (1 + e^ε), the
+largest value of (1 + β − α) / 2. Tables that are k steps apart have (kε, δ (e^kε − 1) / (e^ε − 1)): apply the definition k times.
+Under add-remove, two tables that differ in what the rows of one unit say are two steps apart: (2ε, (1 + e^ε) δ).
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from noisewise.schema.schema import Schema
 
 FALSE_ALARMS: Final = 0.05
 SEVERAL: Final = 5
-"""Rows of one person, for an example of what is left of the guarantee for all of them together."""
+"""The number of rows of one person in the example of a guarantee for several rows together."""
 
 
 def right_guesses(epsilon: float, delta: float) -> float:
-    """The largest chance to guess right which of two equally likely tables a release was made from.
+    """The largest chance of guessing correctly which of two equally likely tables a release was made from.
 
     >>> round(right_guesses(1.0, 0.0), 4), right_guesses(0.0, 0.0), right_guesses(1000.0, 0.0)
     (0.7311, 0.5, 1.0)
@@ -31,18 +31,18 @@ def right_guesses(epsilon: float, delta: float) -> float:
 
 
 def detections(epsilon: float, delta: float, false_alarms: float = FALSE_ALARMS) -> float:
-    """The largest power of a test with so many false alarms."""
+    """The largest power of a test with this false alarm rate."""
     steep = math.exp(min(epsilon, 700.0)) * false_alarms + delta
     return max(0.0, min(1.0, steep, 1.0 - math.exp(-epsilon) * (1.0 - delta - false_alarms)))
 
 
 def largest_belief(epsilon: float, before: float) -> float:
-    """What a belief can become at most, if delta is 0: its odds are multiplied by at most e^ε."""
+    """The largest belief afterwards if delta is 0: odds are multiplied by at most e^ε."""
     return before / (before + (1.0 - before) * math.exp(-epsilon))
 
 
 def of_several(epsilon: float, delta: float, steps: int) -> tuple[float, float]:
-    """What (ε, δ) is for tables that are so many steps apart: (kε, δ (e^kε − 1) / (e^ε − 1)); a δ of 1 promises nothing.
+    """(ε, δ) for tables that are k steps apart: (kε, δ (e^kε − 1) / (e^ε − 1)). A δ of 1 promises nothing.
 
     >>> [round(value, 4) for value in of_several(1.0, 1e-6, 2)], round(of_several(1.0, 1e-6, 5)[1] / 1e-6, 1)
     ([2.0, 0.0], 85.8)
@@ -52,27 +52,28 @@ def of_several(epsilon: float, delta: float, steps: int) -> tuple[float, float]:
 
 
 class Guarantee(NamedTuple):
-    """What one holder promises."""
+    """One holder's promise."""
 
     holder: str
     epsilon: float
     delta: float
     statement: str
     steps: int = 1
-    """How many steps two tables are apart that differ in what one unit's rows say: 2 under add-remove."""
+    """The number of steps between two tables that differ in what one unit's rows say: 2 under add-remove."""
 
     @property
     def words(self) -> str:
+        """Epsilon and delta as text."""
         return f"ε = {exact(self.epsilon)}" + (f", δ = {exact(self.delta)}" if self.delta else ", δ = 0")
 
     @property
     def content(self) -> tuple[float, float]:
-        """ε and δ for what the rows of one unit say: never better than for whether it is in the table."""
+        """ε and δ for what the rows of one unit say. They are never better than those for whether it is in the table."""
         return of_several(self.epsilon, self.delta, self.steps)
 
     @property
     def chance(self) -> float:
-        """Of a right guess."""
+        """The largest chance of a right guess."""
         return right_guesses(*self.content)
 
     @property
@@ -82,12 +83,12 @@ class Guarantee(NamedTuple):
 
 
 def steps_of(schema: Schema) -> int:
-    """One replacement is one step under replace-one, and a removal and an addition under add-remove."""
+    """The steps of one replacement: one under replace-one; two under add-remove, a removal and an addition."""
     return 1 if schema.adjacency == "replace-one" else 2
 
 
 def chances(guarantees: Sequence[Guarantee], schema: Schema) -> list[str]:
-    """What epsilon and delta mean for someone who wants to find out; of several holders each bound is the largest of any."""
+    """What epsilon and delta mean for an attacker. With several holders, each bound is the largest of any holder."""
     return [*_weakest(guarantees), _guess(guarantees, unit_word(schema)), _test(guarantees), _belief(guarantees)]
 
 
@@ -96,8 +97,8 @@ def _weakest(guarantees: Sequence[Guarantee]) -> list[str]:
         return []
     guess, test = (max(guarantees, key=key) for key in (lambda one: one.chance, lambda one: one.detection))
     if guess.words == test.words:
-        return [f"These are the chances where protection is weakest, at {guess.holder} ({guess.words})."]
-    return [f"These are the chances where protection is weakest: against guesses at {guess.holder} ({guess.words}), against "
+        return [f"These chances apply where protection is weakest, at {guess.holder} ({guess.words})."]
+    return [f"These chances apply where protection is weakest: for guesses at {guess.holder} ({guess.words}), for "
             f"accusations at {test.holder} ({test.words})."]
 
 
@@ -107,18 +108,18 @@ def _guess(guarantees: Sequence[Guarantee], unit: str) -> str:
         return (f"An attacker who knows the whole table except for one {unit}, and has narrowed that one down to two equally "
                 f"likely possibilities, is right 50 % of the time without the release and at most {content} of the time with it.")
     presence = at_most(max(right_guesses(one.epsilon, one.delta) for one in guarantees))
-    return (f"An attacker who knows everybody else, and that a certain {unit} is in the table, and has narrowed that one down to "
-            f"two equally likely possibilities, is right 50 % of the time without the release and at most {content} of the time "
-            "with it. Who wonders only whether it is in the table, and holds both for equally likely, is right at most "
-            f"{presence} of the time.")
+    return (f"An attacker who knows everybody else, knows that a certain {unit} is in the table, and has narrowed that one down "
+            f"to two equally likely possibilities, is right 50 % of the time without the release and at most {content} of the "
+            "time with it. An attacker who only wants to know whether it is in the table, and considers both equally likely, is "
+            f"right at most {presence} of the time.")
 
 
 def _test(guarantees: Sequence[Guarantee]) -> str:
     content = at_most(max(one.detection for one in guarantees))
     presence = at_most(max(detections(one.epsilon, one.delta) for one in guarantees))
-    only = "" if guarantees[0].steps == 1 else f", and at most {presence} if they are only of being in the table"
+    only = "" if guarantees[0].steps == 1 else f" (at most {presence} if they are only about being in the table)"
     alarms = percent(FALSE_ALARMS)
-    return (f"If the attacker accepts {alarms} false accusations, at most {content} of the true ones are made{only}; mere "
+    return (f"If the attacker accepts {alarms} false accusations, at most {content} of the true ones are made{only}. Pure "
             f"guessing makes {alarms} of them.")
 
 
@@ -126,22 +127,22 @@ def _belief(guarantees: Sequence[Guarantee]) -> str:
     epsilon, delta, steps = *_largest(guarantees), guarantees[0].steps
     if delta == 0:
         ends = [at_most(largest_belief(steps * epsilon, before)) for before in (0.01, 0.5, 0.9)]
-        only = "" if steps == 1 else (" That is about what somebody's data say; for whether somebody is in the table the factor "
+        only = "" if steps == 1 else (" This is about what somebody's data say. For whether somebody is in the table, the factor "
                                       f"is at most {_factor(epsilon)}.")
-        return (f"Whatever the attacker believed before: odds change by a factor of at most {_factor(steps * epsilon)}. A belief "
+        return (f"Whatever the attacker believed before, odds change by a factor of at most {_factor(steps * epsilon)}. A belief "
                 f"of 1 % becomes at most {ends[0]}, one of 50 % at most {ends[1]}, one of 90 % at most {ends[2]}.{only}")
     of = "" if len(guarantees) == 1 else ", the largest of any data holder,"
-    room = (f"δ = {exact(delta)}{of} is the room for outcomes, very improbable ones, that change the odds by more than the "
-            f"factor {_factor(epsilon)}")
+    room = (f"δ = {exact(delta)}{of} allows for very improbable outcomes that change the odds by more than the factor "
+            f"{_factor(epsilon)}")
     if steps == 1:
-        return f"{room}; it is counted in the chances above."
-    return (f"{room}, if the question is whether somebody is in the table. For what somebody's data say the factor is "
-            f"{_factor(steps * epsilon)} and the room about {number(of_several(epsilon, delta, steps)[1])}. Both are counted in "
-            "the chances above.")
+        return f"{room}. It is included in the chances above."
+    return (f"{room}, if the question is whether somebody is in the table. For what somebody's data say, the factor is "
+            f"{_factor(steps * epsilon)} and δ about {number(of_several(epsilon, delta, steps)[1])}. Both are included in the "
+            "chances above.")
 
 
 def _largest(guarantees: Sequence[Guarantee]) -> tuple[float, float]:
-    """An epsilon and a delta that all of them promise."""
+    """An epsilon and a delta that all of them keep."""
     return max(one.epsilon for one in guarantees), max(one.delta for one in guarantees)
 
 
@@ -150,72 +151,73 @@ def _factor(epsilon: float) -> str:
 
 
 def unit_word(schema: Schema) -> str:
-    """What is protected, as a noun."""
+    """A noun for what is protected."""
     return "row" if schema.unit.is_row else f"{schema.unit.column}"
 
 
 def protected(schema: Schema, guarantees: Sequence[Guarantee]) -> list[str]:
-    """Whom the guarantee protects, one sentence each."""
+    """Say whom the guarantee protects, one sentence each."""
     unit = schema.unit
     if unit.is_row:
-        whom = ["Protected is each single row of the table. Whoever has several rows in it has this protection for each of them. "
+        whom = ["Each single row of the table is protected. A person with several rows has this protection for each of them. "
                 + _several_rows(guarantees)]
     else:
-        whom = [f"Protected is each “{unit.column}” with all of its rows, of which at most {count(unit.max_rows)} "
+        whom = [f"Each “{unit.column}” is protected with all of its rows, of which at most {count(unit.max_rows)} "
                 f"{'was' if unit.max_rows == 1 else 'were'} used."]
     if schema.adjacency == "add-remove":
-        whom.append("It is also hidden whether somebody is in the table at all, and the exact number of rows is not published "
+        whom.append("Whether somebody is in the table at all is hidden too, and the exact number of rows is not published "
                     "(adjacency: add-remove).")
     elif unit.is_row:
-        whom.append("Hidden is what a row says, not how many rows there are: their number is published exactly (adjacency: "
+        whom.append("What a row says is hidden. How many rows there are is not: their number is published exactly (adjacency: "
                     "replace-one).")
     else:
-        whom.append(f"Hidden is what the rows of one “{unit.column}” say and how many they are; it is taken as known how many "
-                    "there are of these (adjacency: replace-one).")
+        whom.append(f"What the rows of one “{unit.column}” say, and how many they are, is hidden. How many different values of "
+                    f"“{unit.column}” there are is assumed to be known (adjacency: replace-one).")
     if schema.stratum:
         stratum = ", ".join(f"{name} {value}" for name, value in schema.stratum)
-        whom.append(f"The table is declared to be one stratum of a population ({stratum}); who is in which counts as public.")
+        whom.append(f"The table is declared to be one stratum of a population ({stratum}). Who is in which stratum counts as "
+                    "public.")
     return whom
 
 
 def _several_rows(guarantees: Sequence[Guarantee]) -> str:
-    """What is left for several rows together, where the guarantee is weakest."""
+    """The guarantee for several rows together, where it is weakest."""
     (one_row, delta), steps = _largest(guarantees), guarantees[0].steps
     epsilon, grown = of_several(one_row, delta, SEVERAL * steps)
     say = "say" if steps == 1 else "say, each a removal and an addition,"
     if delta == 0:
-        return f"For all of them together ε is multiplied by their number: for what {SEVERAL} rows {say} it is {number(epsilon)}."
+        return f"For all rows together, ε is multiplied by their number: for what {SEVERAL} rows {say} it is {number(epsilon)}."
     ends = "δ reaches 1, which promises nothing" if grown == 1 else f"δ is about {number(grown)}"
-    return (f"For all of them together ε is multiplied by their number, and δ grows faster: for what {SEVERAL} rows {say} ε is "
+    return (f"For all rows together, ε is multiplied by their number, and δ grows faster: for what {SEVERAL} rows {say} ε is "
             f"{number(epsilon)}, and {ends}.")
 
 
 def not_protected(of_kind: Sequence[tuple[str, str]], holders: int) -> list[tuple[str, str]]:
-    """What the guarantee does not cover: a heading and a sentence each, after the threat model of the documentation.
+    """What the guarantee does not cover: a heading and a sentence each, following the threat model in the documentation.
 
     ``of_kind`` is what it does not cover for this kind of release.
     """
     found = [
-        ("Facts about groups", "What holds for many people is learned, that is the purpose; it applies to each of them, and to "
-                               "people who are not in the table as well."),
-        ("Declarations", "Bounds, levels and the choice of columns are public as they are. The guarantee supposes that they were "
+        ("Facts about groups", "The purpose is to learn what holds for many people. It applies to each of them, and also to "
+                               "people who are not in the table."),
+        ("Declarations", "Bounds, levels and the choice of columns are published unchanged. The guarantee assumes that they were "
                          "not taken from the rows."),
-        ("Other releases", "What else is released about the same people adds up with this. Whether there is more is not in the "
-                           "file; a budget ledger, if the data holder keeps one, is not part of a release."),
-        ("What is published beside it", "Results of the rows themselves, counts of clipped or missing cells, or how long the "
-                                        "release took are not covered."),
+        ("Other releases", "Other releases about the same people add to the cost of this one. The file does not say whether "
+                           "there are any: a budget ledger, if the data holder keeps one, is not part of a release."),
+        ("Other publications", "Results from the rows themselves, counts of clipped or missing cells, and the time that the "
+                               "release took are not covered."),
         ("Authenticity", "A release file is not signed, and cannot prove how it was made. Compare the SHA-256 digest below with "
                          "one from the data holder."),
     ]
     if holders > 1:
-        found.insert(2, ("People in several tables", "Each data holder protects its own table. Somebody who is in two of them "
-                                                     "has the protection of both together: the epsilons and deltas add up."))
+        found.insert(2, ("People in several tables", "Each data holder protects its own table. For somebody in two of them, the "
+                                                     "epsilons and deltas add up."))
     found[1:1] = of_kind
     return found
 
 
 def together(guarantees: Sequence[Guarantee]) -> str:
-    """What several holders promise, in one sentence."""
+    """Summarise what several holders promise in one phrase."""
     spans = {"ε": sorted({one.epsilon for one in guarantees}), "δ": sorted({one.delta for one in guarantees})}
     each = (f"{name} = {exact(found[0])}" if len(found) == 1 else f"{name} from {exact(found[0])} to {exact(found[-1])}"
             for name, found in spans.items())

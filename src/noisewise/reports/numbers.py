@@ -1,5 +1,4 @@
-"""Numbers as a report writes them, with a real minus sign and no more digits than their uncertainty warrants, and tables of them.
-"""
+"""Numbers and tables as a report writes them, with a real minus sign and no more digits than their uncertainty warrants."""
 
 from __future__ import annotations
 
@@ -13,11 +12,11 @@ POWERS: Final = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 LARGEST_PLAIN: Final = 1e7
 MOST_DECIMALS: Final = 6
 MOST_ROWS: Final = 200
-"""Longer tables are cut, so that a report stays light; the note says so."""
+"""Longer tables are cut, to keep the report small; a note says so."""
 
 
 def number(value: float, uncertainty: float | None = None) -> str:
-    """A number with two digits of its uncertainty, or with four digits.
+    """A number to two digits of its uncertainty, or with four digits if that is unknown.
 
     >>> number(-0.12345, 0.021), number(1234.5678, 3.0), number(3.0), number(2.5e-9)
     ('−0.123', '1,234.6', '3', '2.5·10⁻⁹')
@@ -47,7 +46,7 @@ def _with_power(mantissa: str, exponent: str) -> str:
 
 
 def exact(value: float) -> str:
-    """A budget: every digit that it has, because a report may not promise more than was spent.
+    """A budget with all its digits, because a report must not promise more than was spent.
 
     >>> exact(1.0), exact(1e-06), exact(0.123456789)
     ('1', '10⁻⁶', '0.123456789')
@@ -57,7 +56,7 @@ def exact(value: float) -> str:
 
 
 def percent(share: float, digits: int = 1) -> str:
-    """A share as people write it; never rounded to certainty.
+    """A share in percent, never rounded to certainty.
 
     >>> percent(0.7310585), percent(0.95), percent(0.99999), percent(0.00001)
     ('73.1 %', '95 %', 'above 99.9 %', 'below 0.1 %')
@@ -72,7 +71,7 @@ def percent(share: float, digits: int = 1) -> str:
 
 
 def at_most(share: float) -> str:
-    """An upper bound, rounded up, and to 100 % only where it is.
+    """An upper bound in percent, rounded up, but to 100 % only if it is that.
 
     >>> at_most(0.7310585), at_most(0.99995), at_most(1.0), at_most(0.5)
     ('73.2 %', '99.995 %', '100 %', '50 %')
@@ -85,7 +84,7 @@ def at_most(share: float) -> str:
 
 
 def chance(probability: float) -> str:
-    """A probability that was computed from draws or models: it is never quite 0 or 1.
+    """A probability computed from draws or models, which is never exactly 0 or 1.
 
     >>> chance(0.25), chance(1.0), chance(0.0)
     ('25 %', 'above 99.9 %', 'below 0.1 %')
@@ -94,7 +93,7 @@ def chance(probability: float) -> str:
 
 
 def rough(size: float) -> str:
-    """An uncertainty, with two digits.
+    """An uncertainty with two digits.
 
     >>> rough(0.02112), rough(380.4)
     ('0.021', '380')
@@ -108,7 +107,7 @@ def count(value: float) -> str:
 
 
 def plural(value: int, one: str, many: str | None = None) -> str:
-    """A number and what there are so many of.
+    """A count with its noun.
 
     >>> plural(1, "holder"), plural(1200, "row")
     ('1 holder', '1,200 rows')
@@ -117,7 +116,7 @@ def plural(value: int, one: str, many: str | None = None) -> str:
 
 
 def listed(names: list[str], most: int = 6) -> str:
-    """Names in a sentence.
+    """Names as a list in a sentence.
 
     >>> listed(["a"]), listed(["a", "b", "c"]), listed(list("abcd"), most=2)
     ('a', 'a, b and c', 'a, b and 2 more')
@@ -129,7 +128,7 @@ def listed(names: list[str], most: int = 6) -> str:
 
 @dataclass(frozen=True)
 class Table:
-    """A caption, headings and rows of texts; the first cell of a row is its heading."""
+    """A caption, headings and rows of text; the first cell of a row is its heading."""
 
     caption: str
     headings: tuple[str, ...]
@@ -141,8 +140,8 @@ class Table:
     @classmethod
     def of(cls, caption: str, headings: Sequence[str], rows: Iterable[Sequence[str]], words: Iterable[int] = (0,),
            rest: str = "the files have them all") -> Table:
-        """A table that is cut where it is too long."""
+        """Make a table, cut to ``MOST_ROWS``."""
         every = [tuple(row) for row in rows]
         left_out = len(every) - MOST_ROWS
-        note = f"{left_out:,} further lines are not shown; {rest}." if left_out > 0 else ""
+        note = f"{left_out:,} more lines are not shown; {rest}." if left_out > 0 else ""
         return cls(caption, tuple(headings), tuple(every[:MOST_ROWS]), frozenset(words), note)

@@ -1,8 +1,8 @@
-"""Templates, style sheet and script become one file that loads nothing.
+"""Combine templates, style sheet and script into one file that loads nothing.
 
-The policy in its head forbids everything but this style sheet and this script, told by their digests: even if a text from a
-release were taken for markup by a browser, it could neither run nor call anywhere. Texts from strangers have nothing invisible in
-them when they are shown, and no more than a reader could read.
+The policy in its head allows only this style sheet and this script, identified by their digests. Even if a browser mistook text
+from a release for markup, it could neither run nor connect anywhere. Untrusted text is shown with invisible characters written
+out, and cut to a length that people can read.
 """
 
 from __future__ import annotations
@@ -11,22 +11,22 @@ import base64
 import hashlib
 import unicodedata
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 FOLDER: Final = Path(__file__).parent / "templates"
 MOST_CHARACTERS: Final = 2000
 MOST_OF_A_DRAWING: Final = 200_000
-"""Paths of drawings and commands, which are of no use if they are cut; more than these are not made of honest input."""
+"""The limit for paths of drawings and for commands, which are useless if cut. Honest input never reaches it."""
 INVISIBLE: Final = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
-"""Controls, marks that turn the direction of writing or have no width, halves of characters, and odd ends of lines."""
+"""Control characters, marks that change the direction of text or have no width, lone surrogates, and unusual line ends."""
 
 
-def render(**values: Any) -> str:
-    """The page. Every value is made visible, cut where it is far too long, and escaped, wherever a template has it."""
+def render(**values: object) -> str:
+    """Render the page. Every value in a template is made visible, cut if it is far too long, and escaped."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
     from markupsafe import Markup
 
-    def finalize(value: Any) -> Any:
+    def finalize(value: object) -> object:
         return shown(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
     environment = Environment(loader=FileSystemLoader(FOLDER), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
@@ -38,7 +38,7 @@ def render(**values: Any) -> str:
 
 
 def policy(style: str, script: str) -> str:
-    """Nothing but this style sheet and this script."""
+    """A content security policy that allows only this style sheet and this script."""
     return (f"default-src 'none'; style-src '{_digest(style)}'; script-src '{_digest(script)}'; base-uri 'none'; "
             "form-action 'none'")
 
@@ -48,13 +48,13 @@ def _digest(text: str) -> str:
 
 
 class Whole(str):
-    """A text that is worth nothing in part, such as the path of a curve: it has a larger limit."""
+    """A text that is useless if cut, such as the path of a curve. It has a larger limit."""
 
     __slots__ = ()
 
 
 def visible(text: str) -> str:
-    """The text with what cannot be seen written out; ends of lines stay.
+    """The text with invisible characters written out, except line ends.
 
     >>> visible("red \\x1b[31m"), visible("\\u202edesrever"), visible("Größe (cm)")
     ('red \\\\x1b[31m', '\\\\u202edesrever', 'Größe (cm)')
@@ -66,7 +66,7 @@ def visible(text: str) -> str:
 
 
 def cut(text: str, most: int = MOST_CHARACTERS) -> str:
-    """The beginning of a text that is too long.
+    """The text, or the beginning of one that is too long.
 
     >>> cut("abcdef", 4), cut("abcd", 4)
     ('abc…', 'abcd')
@@ -75,7 +75,7 @@ def cut(text: str, most: int = MOST_CHARACTERS) -> str:
 
 
 def shown(text: str) -> str:
-    """A text as a page has it. It is cut before and after: writing it out makes it longer, and takes a while for a long one."""
+    """A text as the page shows it. It is cut before and after writing out, which is slow for long text and makes it longer."""
     most = MOST_OF_A_DRAWING if isinstance(text, Whole) else MOST_CHARACTERS
     return cut(visible(cut(text, most)), most)
 

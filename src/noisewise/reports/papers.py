@@ -1,4 +1,4 @@
-"""The papers behind mechanisms and methods, as the documentation names them."""
+"""The papers behind mechanisms and methods, as cited in the documentation."""
 
 from __future__ import annotations
 
@@ -29,5 +29,5 @@ OF_METHODS: Final = {
     "collapsed": (BERNSTEIN,), "clt-gibbs": (BERNSTEIN,), "normal-x": (ALPARSLAN,), "normal-x-nuts": (ALPARSLAN,),
     "fixed-s": (ALPARSLAN,), "fast": (ALPARSLAN,), "adassp": (WANG, ALPARSLAN), "model-averaging": (PENA,),
 }
-"""Where these ideas come from; what noisewise does differently is on the documentation's methods page."""
+"""Where these ideas come from. The documentation's methods page says what noisewise does differently."""
 OF_OTHER_FAMILIES: Final = (KULKARNI,)

@@ -1,4 +1,4 @@
-"""How to cite what a report shows, and how to do it again: exact commands, digests and versions."""
+"""How to cite and repeat what a report shows: exact commands, digests and versions."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import platform
 import shlex
 from collections.abc import Iterable, Sequence
 from importlib import metadata
-from typing import Any, Final
+from typing import Final
 
 from noisewise.reports import papers
 from noisewise.reports.given import Fitted, ReleaseFile, Subject
@@ -25,8 +25,8 @@ MOST_FILES: Final = 8
 LINE: Final = 60
 
 
-def redo(subjects: Sequence[Subject], output: str, title: str | None, interval: float) -> dict[str, Any]:
-    """What it takes to cite and to repeat, by the names that the template uses."""
+def redo(subjects: Sequence[Subject], output: str, title: str | None, interval: float) -> dict[str, object]:
+    """Everything needed to cite and repeat, by the names that the template uses."""
     results = [fitted.result for subject in subjects for fitted in subject.results]
     bibtex = f"@software{{noisewise,\n  author = {{{{{AUTHORS}}}}},\n  title = {{{TITLE}}},\n  version = {{{__version__}}}\n}}"
     return {
@@ -72,17 +72,17 @@ def _commands(subjects: Sequence[Subject], output: str, title: str | None, inter
 
 
 def _path(file: ReleaseFile) -> str:
-    """The name of the file, or of one that a release which was given in Python could be saved to."""
+    """The name of the file, or a name under which a release given in Python can be saved."""
     return file.name if file.sha256 else f"{file.name.replace(' ', '-')}.nwr"
 
 
 def _shown(names: list[str]) -> list[str]:
-    """All files, or those at the beginning and a word for the rest."""
+    """All files, or the first two and a placeholder for the rest."""
     return names if len(names) <= MOST_FILES else [*names[:2], "AND-ALL-OTHERS"]
 
 
 def _line(command: str, words: Iterable[str]) -> str:
-    """A command as a shell takes it, broken where it gets long."""
+    """A shell command, broken into lines if it is long."""
     lines = [f"noisewise {command}"]
     for word in map(shlex.quote, words):
         if len(lines[-1]) + len(word) > LINE and (word.startswith("-") or len(lines[-1]) > LINE):
@@ -124,7 +124,7 @@ def _files(subjects: Sequence[Subject]) -> Table:
 
 
 def _versions() -> list[tuple[str, str]]:
-    """Of what wrote the report."""
+    """The versions of the software that wrote the report."""
     found = [("noisewise", __version__), ("Python", platform.python_version())]
     for package in PACKAGES:
         try:

@@ -1,4 +1,4 @@
-"""All that is said about one release, or about those of several holders together."""
+"""The section about one release, or about those of several holders together."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class ReleaseView(NamedTuple):
     use: str
     facts: tuple[tuple[str, str], ...]
     doubts: tuple[str, ...]
-    """Whose stated noise is too small for the stated guarantee."""
+    """The holders whose stated noise is too small for their guarantee."""
     headline: str
     unit: str
     chances: tuple[str, ...]
@@ -65,10 +65,10 @@ def release_view(subject: Subject) -> ReleaseView:
 
 
 def doubts(release: Release, holders: Sequence[str]) -> list[str]:
-    """Which holders state less noise than their guarantee needs; ``holders`` has a name for each contribution.
+    """List holders that state less noise than their guarantee needs; ``holders`` has a name for each contribution.
 
-    A file that contradicts itself so cannot be loaded; a release that was put together in memory is told. That it does not is no
-    proof: nobody can see from a release how its noise was drawn.
+    A file that contradicts itself like this cannot be loaded, but a release built in memory may. An empty list proves nothing: a
+    release does not show how its noise was drawn.
     """
     found = []
     for name, one in zip(holders, release.contributions, strict=True):
@@ -77,18 +77,18 @@ def doubts(release: Release, holders: Sequence[str]) -> list[str]:
         except ReleaseError as error:
             found.append(f"{name}: {error.rule}" + (f": {error.found}." if error.found else "."))
     more = len(found) - MOST_DOUBTS
-    return found if more <= 0 else [*found[:MOST_DOUBTS], f"The same is true of {plural(more, 'further data holder')}."]
+    return found if more <= 0 else [*found[:MOST_DOUBTS], f"The same is true of {plural(more, 'more data holder')}."]
 
 
 def contribution_names(release: Release, holders: list[str]) -> list[str]:
-    """Of holders, or of sums of holders that were added up while they were read."""
+    """The names of holders, or of sums if holders were added up while they were read."""
     if len(holders) == len(release.contributions):
         return holders
     return [f"sum {place} of {plural(one.holders, 'holder')}" for place, one in enumerate(release.contributions, start=1)]
 
 
 def _of(guarantees: list[Guarantee], statement: str) -> str:
-    """Whose statement it is, if not everybody's."""
+    """The holders who make a statement, empty if all do."""
     names = [one.holder for one in guarantees if one.statement == statement]
     return "" if len(names) == len(guarantees) else listed(names, most=3)
 
@@ -125,13 +125,13 @@ def _own_rows(contribution: Contribution, view: KindView) -> str:
 
 def _mechanism(release: Release) -> str:
     names = list(dict.fromkeys(one.mechanism for one in release.contributions))
-    files, says = ("file", "says") if len(release.contributions) == 1 else ("files", "say")
-    return (f"Mechanism, as the {files} {says}: {listed(names)}. The rule is that noise is drawn from the operating system's "
-            "random bytes, without a seed, so that nobody can draw it again; no file can prove that it was.")
+    files, state = ("file", "states") if len(release.contributions) == 1 else ("files", "state")
+    return (f"Mechanism, as the {files} {state}: {listed(names)}. Noise must be drawn from the operating system's random bytes, "
+            "without a seed, so that nobody can draw it again. No file can prove that it was.")
 
 
 def _budget(release: Release, view: KindView, names: list[str]) -> Table:
-    headings = ["Data holder", "Rows", "ε", "δ", "Mechanism", "Made", "With"]
+    headings = ["Data holder", "Rows", "ε", "δ", "Mechanism", "Made", "Made with"]
     rows: list[tuple[str, ...]]
     rows = [(name, _own_rows(one, view), exact(one.epsilon), exact(one.delta), one.mechanism, one.created, one.library)
             for name, one in zip(names, release.contributions, strict=True)]
@@ -147,5 +147,5 @@ def _rules(release: Release, view: KindView) -> list[str]:
     unit = release.schema.unit
     if not unit.is_row:
         were = "was" if unit.max_rows == 1 else "were"
-        found.append(f"Of every “{unit.column}” at most {plural(unit.max_rows, 'row')} {were} used.")
+        found.append(f"At most {plural(unit.max_rows, 'row')} of each “{unit.column}” {were} used.")
     return found

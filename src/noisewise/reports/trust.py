@@ -1,4 +1,4 @@
-"""Whether to trust a fit: what its draws say about themselves, and what the release says about them."""
+"""Whether to trust a fit: diagnostics of its draws, and a check of them against the release."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from noisewise.results.summary import ESS_LIMIT, R_HAT_LIMIT
 
 MOST_RANKS, MOST_CHECKED = 12, 60
 MOST_COLUMNS: Final = 100
-"""With more of them a predictive check takes many seconds, and a report is not to keep anybody waiting."""
+"""With more columns a predictive check takes many seconds, and a report must not keep anybody waiting."""
 STRANGE: Final = "<0.001"
-TOO_LARGE: Final = ("Its draws are too large, or too far apart, to compute with. No fit of noisewise has such draws: the file "
-                    "may be damaged, or not what it says.")
+TOO_LARGE: Final = ("Its draws are too large, or too far apart, to compute with. No fit of noisewise has such draws, so the file "
+                    "may be damaged or not what it claims to be.")
 
 
 class Verdict(NamedTuple):
-    """Whether all is well, in one sentence, and what is not."""
+    """One sentence saying whether all is well, and the problems if not."""
 
     good: bool
     sentence: str
@@ -31,18 +31,18 @@ class Verdict(NamedTuple):
 
 
 def sentence(words: str) -> str:
-    """Of words that are a part of one elsewhere."""
+    """Turn part of a sentence into a sentence of its own."""
     return f"{words[0].upper()}{words[1:]}."
 
 
 def draws_verdict(found: Posterior) -> Verdict:
-    """Whether the draws can be trusted, in words."""
+    """Say whether the draws can be trusted."""
     problems = tuple(found.diagnose())
     if problems:
         return Verdict(False, "Do not trust these draws yet:", problems)
     if found.info.method in INDEPENDENT:
-        return Verdict(True, f"The draws of the method {found.info.method} are independent of one another: there are no chains "
-                       "that could disagree.")
+        return Verdict(True, f"The draws of the method {found.info.method} are independent, so there are no chains that could "
+                       "disagree.")
     table = found.summary()
     least = min(table["ess_bulk"].min(), table["ess_tail"].min())
     diverged = "" if found.diverging is None else (
@@ -53,7 +53,7 @@ def draws_verdict(found: Posterior) -> Verdict:
 
 
 def diagnostics(found: Posterior) -> Table | None:
-    """R-hat and effective draws, where draws form chains."""
+    """R-hat and effective draws, if the draws form chains."""
     if found.info.method in INDEPENDENT:
         return None
     rows = [(str(term), f"{row['r_hat']:.3f}", count(row["ess_bulk"]), count(row["ess_tail"]))
@@ -63,7 +63,7 @@ def diagnostics(found: Posterior) -> Table | None:
 
 
 def ranks(found: Posterior) -> tuple[RankChart, ...]:
-    """Of the terms whose chains agree least."""
+    """Rank plots of the terms whose chains agree least."""
     chains, draws, _ = found.samples.shape
     if found.info.method in INDEPENDENT or chains < 2 or draws < 20:
         return ()
@@ -72,17 +72,17 @@ def ranks(found: Posterior) -> tuple[RankChart, ...]:
 
 
 def check(fitted: Fitted, found: Posterior, subject: Subject, interval: float) -> tuple[Verdict | None, Table | None]:
-    """The predictive check, where there is one."""
+    """The predictive check, if there is one."""
     if not subject.release.columns or not (fitted.whole or fitted.alone) or found.sites is not None:
         return None, None
     if subject.release.basis.size > MOST_COLUMNS:
-        return Verdict(True, "No predictive check was made, because it takes long with so many columns; `noisewise check` makes "
-                       "it."), None
+        return Verdict(True, f"No predictive check was made: it is slow with more than {MOST_COLUMNS} columns. Use "
+                       "`noisewise check`."), None
     try:
         done = found.check(subject.release, holders=subject.holders, interval=interval)
     except NoisewiseError as error:
         return Verdict(True, f"No predictive check was made: {error.rule}" + (f" ({error.found})." if error.found else ".")), None
-    except (ArithmeticError, ValueError):  # of linear algebra too: a file may hold draws that no fit ever had
+    except (ArithmeticError, ValueError):  # also from linear algebra: a file may hold impossible draws
         done = None
     if done is None or not np.isfinite(done.table["expected"].to_numpy(dtype=float)).all():
         return Verdict(False, "No predictive check could be made:", (TOO_LARGE,)), None
@@ -90,11 +90,11 @@ def check(fitted: Fitted, found: Posterior, subject: Subject, interval: float) -
     if problems:
         verdict = Verdict(False, "The released statistics are not what this fit expects:", problems)
     elif done.single:
-        verdict = Verdict(True, "Nothing in the release speaks against the fit. With a single data holder that says little: its "
-                          "own statistics determine the fit, so that only columns left out of the formula, and how much counts "
-                          "vary, can speak against it.")
+        verdict = Verdict(True, "Nothing in the release contradicts the fit. With a single data holder this means little: its "
+                          "own statistics determine the fit, so only columns left out of the formula, and the spread of "
+                          "counts, can contradict it.")
     else:
-        verdict = Verdict(True, "Nothing speaks against the fit: the data holders agree as far as their noise lets one see.")
+        verdict = Verdict(True, "Nothing contradicts the fit: the data holders agree as far as their noise allows one to tell.")
     table = done.table.reset_index().sort_values("p", kind="stable")
     rows = []
     for _, row in table.head(MOST_CHECKED).sort_index().iterrows():
@@ -107,9 +107,9 @@ def check(fitted: Fitted, found: Posterior, subject: Subject, interval: float) -
 
 
 def mismatch(fitted: Fitted, table: Table | None, subject: Subject) -> tuple[str, ...]:
-    """A single holder's own statistics determine its fit: if they are far from what it expects, it is a fit to something else.
+    """Guess whether a fit that does not record its release was made from something else.
 
-    A guess, for fits that do not record what they were made from.
+    A single holder's statistics determine its fit, so they cannot be far from what the fit expects.
     """
     if fitted.certain or table is None or len(subject.holders) > 1:
         return ()
@@ -117,5 +117,5 @@ def mismatch(fitted: Fitted, table: Table | None, subject: Subject) -> tuple[str
            and (row[1] in (MEAN, MEAN_RESPONSE, SQUARES) or row[1].startswith("residual × "))]
     if not any(row[-1] == STRANGE for row in own):
         return ()
-    return ("The released statistics lie far from what this fit says they should be. A fit to this very release is never that "
-            "far off: it may have been made from another release with the same columns.",)
+    return ("The released statistics are far from what this fit expects. A fit to this release is never that far off, so it may "
+            "have been made from another release with the same columns.",)

@@ -1,4 +1,4 @@
-"""``report``: releases and what was fitted to them in, one HTML file out."""
+"""``report``: turn releases and what was fitted to them into one HTML file."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
 import numpy as np
 
@@ -38,7 +38,7 @@ NAME: Final = "report.html"
 
 @dataclass(frozen=True)
 class Report:
-    """A page. ``flags`` are what its reader is warned of: fits that may not belong to the release, draws not to be trusted."""
+    """A page. ``flags`` are warnings for its readers: fits that may not belong to the release, draws not to be trusted."""
 
     title: str
     html: str
@@ -47,12 +47,12 @@ class Report:
     """The releases by name, with the SHA-256 digests of their files."""
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write the page; an older file is replaced whole or left as it was."""
+        """Write the page. An existing file is replaced whole or left unchanged."""
         try:
             write_atomically(path, self.html.encode("utf-8"))
         except ReleaseWriteError as error:
-            raise ResultError("the report could not be written; a file that was there before is unchanged", found=error.found,
-                              remedy="make room or choose another name, for example report.html") from error
+            raise ResultError("the report could not be written; any existing file is unchanged", found=error.found,
+                              remedy="free some space or choose another name, for example report.html") from error
         return Path(path)
 
     def __repr__(self) -> str:
@@ -63,38 +63,39 @@ def report(releases: Source | Iterable[Source], *, fits: Fit | Iterable[Fit] = (
            path: Path_ | None = None, title: str | None = None, interval: float = 0.95) -> Report:
     """Write one self-contained HTML page about releases and what was fitted to them.
 
-    ``releases`` are releases or the paths of their files; those of one schema belong together, as several data holders'.
-    ``fits`` and ``comparisons`` are results of `fit` and `compare`, or the paths that they were saved to. A result of another
-    schema or of another release is refused. ``path`` also writes the page; without it, see `Report.save`. ``interval`` is the
-    probability that the intervals hold. The page needs no network, runs without JavaScript, and holds nothing that is not in the
+    ``releases`` are releases or the paths of their files; those with the same schema are treated as several data holders'.
+    ``fits`` and ``comparisons`` are results of `fit` and `compare`, or the paths that they were saved to. Results of another
+    schema or another release are refused. ``path`` also writes the page; without it, use `Report.save`. ``interval`` is the
+    probability of the intervals. The page needs no network, works without JavaScript, and contains nothing that is not in the
     releases and fits.
 
     >>> noisewise.report("patients.nwr", fits=["stay.npz"], path="report.html")    # doctest: +SKIP
     """
     name = NAME if path is None else Path(path).name
-    found = _page(_each(releases), [*_each(fits), *_each(comparisons)], title, interval, name)
+    results = cast("list[Fit]", [*_each(fits), *_each(comparisons)])
+    found = _page(cast("list[Source]", _each(releases)), results, title, interval, name)
     if path is not None:
         found.save(path)
     return found
 
 
 def _each(given: object) -> list[object]:
-    """One thing, or several."""
+    """A list of one thing or of several."""
     return list(given) if isinstance(given, Iterable) and not isinstance(given, str | os.PathLike) else [given]
 
 
-def _page(releases: Sequence[Any], results: Sequence[Any], title: str | None, interval: float, name: str) -> Report:
-    """The whole report: read, assign, describe, render; ``name`` is that of its file."""
+def _page(releases: Sequence[Source], results: Sequence[Fit], title: str | None, interval: float, name: str) -> Report:
+    """Read, assign, describe and render; ``name`` is the name of the report's file."""
     levels = levels_of(interval)
     if not releases:
-        raise ResultError("a report is about at least one release", remedy='for example noisewise.report("patients.nwr")')
+        raise ResultError("a report requires at least one release", remedy='for example noisewise.report("patients.nwr")')
     files = [read_release(given, place) for place, given in enumerate(releases, start=1)]
     subjects = subjects_of(files)
     assign(subjects, [read_result(given, place) for place, given in enumerate(results, start=1)])
     views = [release_view(subject) for subject in subjects]
     every = [(subject, fitted) for subject in subjects for fitted in subject.results]
     modelled = [(subject, fitted) for subject, fitted in every if not isinstance(fitted.result, Comparison)]
-    with np.errstate(all="ignore"):  # draws of strangers may be as large as numbers get; what cannot be computed is shown as "–"
+    with np.errstate(all="ignore"):  # draws from untrusted files may be huge; what cannot be computed is shown as "–"
         comparisons = [comparison_view(fitted, interval) for _, fitted in every if isinstance(fitted.result, Comparison)]
         fits = [fit_view(fitted, subject, place, interval) for place, (subject, fitted) in enumerate(modelled, start=1)]
         sides = side_by_side(fits, interval)
@@ -116,7 +117,7 @@ def _page(releases: Sequence[Any], results: Sequence[Any], title: str | None, in
 
 def _flags(views: Sequence[ReleaseView], answers: Sequence[AnswersView], fits: Sequence[FitView],
            comparisons: Sequence[ComparisonView]) -> list[str]:
-    """What a reader must know before anything else."""
+    """The warnings that readers must see first."""
     found = [f"Do not rely on the guarantee. {doubt}" for view in views for doubt in view.doubts]
     found += [flag for one in answers for flag in one.flags]
     found += [f"{fit.fitted.name}: {flag}" for fit in fits for flag in fit.flags]
@@ -130,18 +131,18 @@ def _flags(views: Sequence[ReleaseView], answers: Sequence[AnswersView], fits: S
 
 
 def _summary(views: Sequence[ReleaseView], fits: Sequence[FitView], comparisons: Sequence[ComparisonView]) -> str:
-    """One paragraph: what was released, how it is protected, what was found."""
+    """A paragraph: what was released, how it is protected, what was found."""
     several = len(views) > 1
     sentences = [f"{f'{view.name}: ' if several else ''}{view.what} Protected by differential privacy: {view.headline}."
                  for view in views[:3]]
     sentences += [] if fits or several else [views[0].use]
     if len(views) > 3:
-        sentences.append(f"And {plural(len(views) - 3, 'further release')}.")
+        sentences.append(f"And {plural(len(views) - 3, 'more release')}.")
     if fits:
         fitted = listed([fit.result.info.formula for fit in fits], most=3)
         sentences.append(f"Fitted to it: {fitted}. {fits[0].findings if len(fits) == 1 else ''}")
     if comparisons:
         sentences.append(f"Models were compared for {listed([one.result.design.formula for one in comparisons], most=3)}.")
     if fits or comparisons:
-        sentences.append("Intervals and probabilities account for the privacy noise, unless a method is said not to.")
+        sentences.append("Intervals and probabilities account for the privacy noise, unless stated otherwise for a method.")
     return " ".join(sentence.strip() for sentence in sentences)

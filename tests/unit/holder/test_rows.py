@@ -233,7 +233,7 @@ def test_other_rows_in_their_place_are_not_taken_for_them(tmp_path: Path) -> Non
     made(tmp_path, ledger=ledger)
     (tmp_path / "patients.rows.parquet").write_bytes(b"another file")
     (tmp_path / "patients.nwr").unlink()
-    with pytest.raises(ReleaseError, match="not the one that the release was made with"):
+    with pytest.raises(ReleaseError, match="not the one made with the release"):
         made(tmp_path, ledger=ledger)
 
 

@@ -57,11 +57,11 @@ def test_a_formula_must_be_answerable() -> None:
 
 @pytest.mark.parametrize(("changes", "words"), [
     ({"moments": np.zeros(3)}, "the moments must be a list of 4 numbers"),
-    ({"moments": ["a"] * 4}, "the moments must be made of numbers"),
+    ({"moments": ["a"] * 4}, "the moments must contain numbers"),
     ({"moments": np.array([0, 0, 0, np.nan])}, "finite"),
-    ({"smallest_eigenvalue": 4.0}, "states the smallest eigenvalue"),
-    ({"smallest_eigenvalue": dataclasses.replace(EIGENVALUE, epsilon=1.0)}, "share"),
-    ({"smallest_eigenvalue": dataclasses.replace(EIGENVALUE, delta=1e-6)}, "share"),
+    ({"smallest_eigenvalue": 4.0}, "must state the smallest eigenvalue"),
+    ({"smallest_eigenvalue": dataclasses.replace(EIGENVALUE, epsilon=1.0)}, "below the totals"),
+    ({"smallest_eigenvalue": dataclasses.replace(EIGENVALUE, delta=1e-6)}, "below the totals"),
     ({"noise": laplace()}, "gaussian"),
     ({"average": 3}, "not averaged"),
     ({"rows": 251}, "corner"),
@@ -79,7 +79,7 @@ def test_the_eigenvalue_is_checked(name: str, value: Any) -> None:
 
 
 def test_the_response_is_not_in_the_matrix() -> None:
-    with pytest.raises(ReleaseError, match="but the response"):
+    with pytest.raises(ReleaseError, match="except the response"):
         Release(nw.AdaSSP(ADASSP), PUBLIC, (adassp_of(size=3),))
     one = adassp().contents
     assert one.column_sums(one.size) == (one.moments[0], one.noise.off_diagonal**2, 0.0, np.inf)

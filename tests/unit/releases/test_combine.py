@@ -41,7 +41,7 @@ def test_nothing_or_something_else_is_refused() -> None:
         combine([])
     with pytest.raises(IncompatibleReleasesError, match=r"found: str.*load"):
         combine(["site.nwr"])  # type: ignore[list-item]
-    with pytest.raises(IncompatibleReleasesError, match="a release is wanted"):
+    with pytest.raises(IncompatibleReleasesError, match="expected a release"):
         combine(None)  # type: ignore[arg-type]
 
 

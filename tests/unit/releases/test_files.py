@@ -152,7 +152,7 @@ def test_a_release_that_is_too_large_for_a_file_is_not_written(tmp_path: Path, m
 
 
 def test_missing_files_and_folders_are_named(tmp_path: Path) -> None:
-    with pytest.raises(ReleaseFormatError, match=r"no such release file.*gone\.nwr"):
+    with pytest.raises(ReleaseFormatError, match=r"release file does not exist.*gone\.nwr"):
         load(tmp_path / "gone.nwr")
     with pytest.raises(ReleaseFormatError, match="is a folder"):
         load(tmp_path)

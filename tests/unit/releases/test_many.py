@@ -107,7 +107,7 @@ def test_the_first_wrong_file_is_named(folder: Path, processes: int, started: li
     wrong: dict[str, tuple[type[ReleaseError], str, Any]] = {
         "truncated": (ReleaseFormatError, r"4\.nwr: this is not valid JSON", good[:-200]),
         "changed": (ReleaseFormatError, r"4\.nwr: the upper triangle", good.replace(b'"statistic": [', b'"statistic": [1.0, ')),
-        "missing": (ReleaseFormatError, r"no such release file .*4\.nwr", None),
+        "missing": (ReleaseFormatError, r"release file does not exist .*4\.nwr", None),
     }
     for error, words, data in wrong.values():
         (folder / "6.nwr").write_bytes(b"also wrong")
@@ -165,7 +165,7 @@ def test_an_interrupted_reading_leaves_nothing_behind(folder: Path, started: lis
 
 def test_a_process_that_ends_is_an_error_and_not_fewer_holders(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reading, "_PROGRAM", "import os, pickle, sys; pickle.load(sys.stdin.buffer); os._exit(9)")
-    with pytest.raises(ReleaseError, match=r"has ended \(found: exit status 9\)"):
+    with pytest.raises(ReleaseError, match=r"ended early \(found: exit status 9\)"):
         nw.load_many(folder, processes=2)
 
 

@@ -31,22 +31,22 @@ def test_a_change_of_any_field_is_a_difference() -> None:
 
 @pytest.mark.parametrize(("changes", "words"), [
     ({"delta": 1e-6}, "0 for k-norm"),
-    ({"mechanism": "gaussian"}, "positive for gaussian"),
-    ({"mechanism": "laplace"}, "mechanism of a partition release is k-norm or gaussian"),
-    ({"rows": 5}, "not stated"),
-    ({"balanced": True}, "balanced only where"),
-    ({"balanced": 1}, "balanced only where"),
+    ({"mechanism": "gaussian"}, "must be > 0 for gaussian"),
+    ({"mechanism": "laplace"}, "mechanism of a partition release must be k-norm or gaussian"),
+    ({"rows": 5}, "not be stated"),
+    ({"balanced": True}, "balanced parts require"),
+    ({"balanced": 1}, "balanced parts require"),
     ({"noise": 0.0}, "noise must be positive"),
     ({"noise": float("inf")}, "finite"),
-    ({"noise_epsilon": 0.6}, "share of epsilon"),
-    ({"noise_epsilon": 0.4}, "what the selection of limits leaves of epsilon"),
+    ({"noise_epsilon": 0.6}, "must be at most epsilon"),
+    ({"noise_epsilon": 0.4}, "epsilon minus what the selection of limits used"),
     ({"noise_epsilon": -0.5}, "noise_epsilon must be positive"),
     ({"kind": replace(ASKED, formula="y ~ z")}, "not declared"),
-    ({"kind": replace(ASKED, mechanism="gaussian")}, "mechanism is the one that the kind asks for"),
+    ({"kind": replace(ASKED, mechanism="gaussian")}, "mechanism must be the one that the kind asks for"),
     ({"numbers": ()}, "1 to 1000 numbers"),
     ({"numbers": (Number("P(x <= 0)", -1.5, 1.5, 0.0),) * 1001}, "1 to 1000 numbers"),
-    ({"numbers": (Number("P(x <= 0)", -1.5, 1.5, 0.0),) * 2}, "one number for each"),
-    ({"numbers": (Number("P(x <= 1)", -1.5, 1.5, 12.0),)}, "one number for each"),
+    ({"numbers": (Number("P(x <= 0)", -1.5, 1.5, 0.0),) * 2}, "must be those that the questions ask for"),
+    ({"numbers": (Number("P(x <= 1)", -1.5, 1.5, 12.0),)}, "must be those that the questions ask for"),
     ({"numbers": (Number("P(x <= 0)", -1.5, 1.6, 12.0),)}, "limits of its question"),
 ])
 def test_what_contradicts_itself_is_refused(changes: dict[str, Any], words: str) -> None:
@@ -64,7 +64,7 @@ def test_numbers_have_names_and_limits(name: Any, lower: Any, upper: Any, value:
 
 def test_the_share_of_the_selection_of_limits_is_left_out_of_the_noise() -> None:
     assert gaussian_partition().contents.noise_epsilon == 1.25 * (1 - 0.25 - 0.125)
-    with pytest.raises(ReleaseError, match="what the selection of limits leaves of epsilon"):
+    with pytest.raises(ReleaseError, match="epsilon minus what the selection of limits used"):
         gaussian_partition(noise_epsilon=1.25)
 
 

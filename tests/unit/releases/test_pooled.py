@@ -105,13 +105,13 @@ def test_what_sums_are_not_for_is_refused(tmp_path: Path) -> None:
     found = nw.load_many(tmp_path, pooled=True)
     assert found.pooled and found.holders == 3 and len(found.contributions) == 1
     assert "in 1 sums" in repr(found) and "the sum of 3 holders" in found.describe()
-    with pytest.raises(ReleaseWriteError, match="no one's release"):
+    with pytest.raises(ReleaseWriteError, match="not the release of any holder"):
         found.save(tmp_path / "all.nwr")
     assert not (tmp_path / "all.nwr").exists()
-    with pytest.raises(IncompatibleReleasesError, match="repetition would go unseen"):
+    with pytest.raises(IncompatibleReleasesError, match="duplicate would go unnoticed"):
         nw.combine([found, release_of(seed=4)])
     adassp().save(tmp_path / "adassp.nwr")
-    with pytest.raises(ReleaseError, match=r"adassp\.nwr: only releases of kind gram"):
+    with pytest.raises(ReleaseError, match=r"adassp\.nwr: only releases of kind gram can be pooled"):
         nw.load_many(tmp_path / "adassp.nwr", pooled=True)
 
 

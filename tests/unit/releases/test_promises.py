@@ -109,7 +109,7 @@ def test_the_delta_of_gaussian_noise_is_that_of_dp_accounting(epsilon: float, di
     expected = GaussianPrivacyLoss(1.0, sensitivity=distance).get_delta_for_epsilon(epsilon)
     assert least_delta(epsilon, distance) == pytest.approx(expected, rel=1e-6, abs=1e-14)
     check_gaussian(distance, epsilon, expected * (1 + 1e-9) + 1e-300)
-    with pytest.raises(ReleaseError, match="such noise has delta"):
+    with pytest.raises(ReleaseError, match="this noise has delta"):
         check_gaussian(distance, epsilon, expected * 0.99 - 1e-14)
 
 
@@ -144,7 +144,7 @@ def gram(noise: EntryNoise | None = None, **changes: Any) -> GramContribution:
 def test_a_delta_pays_for_a_little_less_laplace_noise() -> None:
     needed = -math.expm1((1.0 - math.sqrt(2)) / 2)
     gram(delta=1.01 * needed).check_promise()
-    with pytest.raises(ReleaseError, match=r"such noise has epsilon = 1.414, not 1.0"):
+    with pytest.raises(ReleaseError, match=r"this noise has epsilon = 1.414, not 1.0"):
         gram(delta=0.99 * needed).check_promise()
 
 
@@ -170,6 +170,6 @@ def test_wishart_noise_has_degrees_and_a_scale(noise: EntryNoise, words: str) ->
 
 
 def test_digits_tell_apart_what_is_nearly_the_same() -> None:
-    with pytest.raises(ReleaseError, match=r"such noise has epsilon = 1\.00001, not 1\.0"):
+    with pytest.raises(ReleaseError, match=r"this noise has epsilon = 1\.00001, not 1\.0"):
         check_pure(1.00001, 1.0)
     check_pure(1.0 + 1e-9, 1.0)

@@ -1,6 +1,6 @@
-"""What is in an `AdaSSP` release: sums for one regression, and the smallest eigenvalue of the predictors' matrix.
+"""The contents of an `AdaSSP` release: sums for one regression, and the smallest eigenvalue of the predictors' matrix.
 
-Everything in it is noisy: the Gram matrix of the predictors, their sums with the response, and the smallest eigenvalue of that
+All of it is noisy: the Gram matrix of the predictors, their products with the response, and the smallest eigenvalue of that
 matrix, from which an analyst chooses the ridge of a point estimate.
 """
 
@@ -9,14 +9,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self, Unpack
 
-import numpy as np
-from numpy.typing import NDArray
-
+from noisewise.arrays import Vector
+from noisewise.kinds import AdaSSP
 from noisewise.releases.checks import LARGEST_ENTRY, number_of, numbers_of, ordinary, plain_bytes, positive, require, settle
 from noisewise.releases.contents.gram import MATRIX_FIELDS, MatrixContribution, matrix_and_noise
-from noisewise.releases.fields import Fields, items, known_part, shape, shape_of
+from noisewise.releases.contribution import Head
+from noisewise.releases.fields import RecordFields, items, known_part, shape, shape_of
 from noisewise.releases.promises import check_gaussian
 from noisewise.schema.basis import BasisColumn
 from noisewise.schema.schema import Schema
@@ -24,7 +24,7 @@ from noisewise.schema.schema import Schema
 
 @dataclass(frozen=True)
 class SmallestEigenvalue:
-    """The noisy smallest eigenvalue of the predictors' Gram matrix, the sd of its noise, and what was spent on it."""
+    """The noisy smallest eigenvalue of the predictors' Gram matrix, the standard deviation of its noise, and its cost."""
 
     value: float
     noise: float
@@ -43,28 +43,28 @@ class SmallestEigenvalue:
 class AdasspContribution(MatrixContribution):
     """One holder's noisy sums for one regression.
 
-    ``matrix`` is the Gram matrix of the predictors' rows a = (1, u) and ``moments`` their sums with the scaled response,
-    Σ ay, whose noise has the standard deviation ``noise.off_diagonal``. ``epsilon`` and ``delta`` are for all of it;
-    what ``smallest_eigenvalue`` states is a share of them. ``sensitivity`` is that of (matrix, moments).
+    ``matrix`` is the Gram matrix of the predictors' rows a = (1, u), and ``moments`` are their products with the scaled response,
+    Σ ay, whose noise has the standard deviation ``noise.off_diagonal``. ``epsilon`` and ``delta`` are the total;
+    ``smallest_eigenvalue`` states its share of them. ``sensitivity`` is that of (matrix, moments).
     """
 
-    FIELDS: ClassVar[type[Fields]] = shape("AdasspFields", **MATRIX_FIELDS, moments=items(float),
+    FIELDS: ClassVar[type[RecordFields]] = shape("AdasspFields", **MATRIX_FIELDS, moments=items(float),
                                            smallest_eigenvalue=shape_of(SmallestEigenvalue))
     APART: ClassVar[int] = 1
 
-    moments: NDArray[np.float64]
+    moments: Vector
     smallest_eigenvalue: SmallestEigenvalue
 
     def __post_init__(self) -> None:
         super().__post_init__()
         settle(self, numbers_of, "moments", where="the {}", size=self.size)
         share = self.smallest_eigenvalue
-        require(isinstance(share, SmallestEigenvalue), "an adassp release states the smallest eigenvalue", share)
+        require(isinstance(share, SmallestEigenvalue), "an adassp release must state the smallest eigenvalue", share)
         require((self.noise.distribution, self.average) == ("gaussian", 1),
-                "the noise of an adassp release is gaussian, and its rows are not averaged",
+                "an adassp release must have gaussian noise, and rows that are not averaged",
                 f"{self.noise.distribution}, average {self.average}")
         require(share.epsilon < self.epsilon and share.delta < self.delta,
-                "smallest_eigenvalue: its epsilon and delta are a share of those of the whole",
+                "smallest_eigenvalue: epsilon and delta must be below the totals of the release",
                 f"({share.epsilon}, {share.delta}) of ({self.epsilon}, {self.delta})")
 
     def check_promise(self) -> None:
@@ -76,33 +76,34 @@ class AdasspContribution(MatrixContribution):
         return math.hypot(super().distance(), self.smallest_eigenvalue.sensitivity / self.smallest_eigenvalue.noise)
 
     def column_sums(self, place: int) -> tuple[float, float, float, float]:
-        if place == self.size:  # the response: its sums with the predictors, no square
+        if place == self.size:  # the response: its products with the predictors were released, its square was not
             return float(self.moments[0]), self.noise.off_diagonal**2, 0.0, math.inf
         return super().column_sums(place)
 
     def _noisy_bytes(self) -> Iterator[bytes]:
-        """With the noisy sums: the matrix of ``y ~ 1`` is the public number of rows alone."""
+        """Include the noisy sums: for ``y ~ 1`` the matrix alone is just the public number of rows."""
         yield from super()._noisy_bytes()
         yield plain_bytes(self.moments)
 
     def count(self) -> int:
         return super().count() + self.size + 1
 
-    def contents(self) -> dict[str, Any]:
+    def contents(self) -> dict[str, object]:
         return {**super().contents(), "smallest_eigenvalue": asdict(self.smallest_eigenvalue), "moments": self.moments.tolist()}
 
     @classmethod
-    def from_contents(cls, contents: Any, kind: Any, schema: Schema, columns: Sequence[BasisColumn], **head: Any) -> Self:
+    def from_contents(cls, contents: RecordFields, kind: AdaSSP, schema: Schema, columns: Sequence[BasisColumn],
+                      **head: Unpack[Head]) -> Self:
         return cls(**matrix_and_noise(contents, len(columns) - 1), moments=contents.moments,
                    smallest_eigenvalue=SmallestEigenvalue(**known_part(contents.smallest_eigenvalue)), **head)
 
-    def lines(self, kind: Any, schema: Schema) -> list[tuple[str, str]]:
+    def lines(self, kind: AdaSSP, schema: Schema) -> list[tuple[str, str]]:
         found = self.smallest_eigenvalue
         return [*super().lines(kind, schema),
-                ("ridge", f"the smallest eigenvalue of the predictors' matrix is {found.value:.4g}, with noise of standard "
-                          f"deviation {found.noise:.4g}; epsilon {found.epsilon!r} and delta {found.delta!r} went to it")]
+                ("ridge", f"smallest eigenvalue of the predictors' matrix {found.value:.4g}, with noise of standard "
+                          f"deviation {found.noise:.4g}; cost: epsilon {found.epsilon!r}, delta {found.delta!r}")]
 
-    def own_facts(self) -> dict[str, Any]:
+    def own_facts(self) -> dict[str, object]:
         return {**super().own_facts(), "smallest_eigenvalue": asdict(self.smallest_eigenvalue)}
 
 

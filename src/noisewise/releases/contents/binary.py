@@ -1,4 +1,4 @@
-"""What is in a `Binary` release: how many ones each copy of the synthetic rows has, and what is needed to interpret it."""
+"""The contents of a `Binary` release: the number of ones in each copy of the synthetic rows, and how to interpret it."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self, Unpack
 
 from noisewise.errors import ReleaseError
 from noisewise.kinds import Binary
 from noisewise.kinds.binary import MOST_COPIES
 from noisewise.releases.checks import require, settle, whole_number
-from noisewise.releases.contribution import Contribution
-from noisewise.releases.fields import Fields, items, shape
+from noisewise.releases.contribution import Contribution, Head
+from noisewise.releases.fields import RecordFields, items, shape
 from noisewise.releases.promises import check_pure
 from noisewise.schema.basis import BasisColumn
 from noisewise.schema.columns import Categorical, Level
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 class BinaryContribution(Contribution):
     """Copies of synthetic rows of a column with two levels.
 
-    ``counts``: for each copy, how many of its ``synthetic_rows`` rows have the second level. ``alpha`` pseudo-rows of each level
-    were added before the copies were drawn. ``sensitivity`` is that of a count.
+    ``counts`` says how many of the ``synthetic_rows`` rows in each copy have the second level. ``alpha`` pseudo-rows of each
+    level were added before the copies were drawn. ``sensitivity`` is that of a count.
     """
 
-    FIELDS: ClassVar[type[Fields]] = shape("BinaryFields", alpha=int, counts=items(int))
+    FIELDS: ClassVar[type[RecordFields]] = shape("BinaryFields", alpha=int, counts=items(int))
 
     column: str
     levels: tuple[Level, Level]
@@ -43,12 +43,13 @@ class BinaryContribution(Contribution):
     def __post_init__(self) -> None:
         super().__post_init__()
         settle(self, whole_number, "synthetic_rows", "alpha")
-        require(1 <= len(self.counts) <= MOST_COPIES, f"there are between 1 and {MOST_COPIES} copies", len(self.counts))
+        require(1 <= len(self.counts) <= MOST_COPIES, f"the number of copies must be from 1 to {MOST_COPIES}", len(self.counts))
         object.__setattr__(self, "counts", tuple(whole_number(count, "a count", 0, self.synthetic_rows) for count in self.counts))
-        require(self.delta == 0, "binary rows have a pure guarantee, without delta", self.delta)
+        require(self.delta == 0, "delta must be 0 for binary rows", self.delta)
 
     @property
     def copies(self) -> int:
+        """The number of copies."""
         return len(self.counts)
 
     def check_promise(self) -> None:
@@ -56,15 +57,14 @@ class BinaryContribution(Contribution):
 
     def check(self, kind: Binary, schema: Schema, columns: Sequence[BasisColumn]) -> None:
         self.check_sensitivity(1.0)
-        require(schema.unit.is_row, "binary rows protect rows: there is no guarantee for people with several",
-                schema.unit.to_dict())
-        require(two_levels(schema, kind.column) == self.levels, "the levels are those of the schema", self.levels)
+        require(schema.unit.is_row, "binary rows protect single rows, so the unit must be a row", schema.unit.to_dict())
+        require(two_levels(schema, kind.column) == self.levels, "the levels must be those of the schema", self.levels)
         require((kind.column, kind.rows, kind.copies) == (self.column, self.synthetic_rows, self.copies),
-                "there are the copies and the rows that were asked for",
+                "the column and the numbers of copies and rows must match the request",
                 f"{self.copies} copies of {self.synthetic_rows} rows of {self.column!r}")
 
     def table(self, copy: int) -> pa.Table:
-        """The rows of a copy (from 0), the first level first: their order says nothing."""
+        """The rows of a copy (counted from 0), first level first. Their order means nothing."""
         import pyarrow as pa
 
         ones = self.counts[copy]
@@ -73,7 +73,7 @@ class BinaryContribution(Contribution):
         return pa.table({self.column: pa.DictionaryArray.from_arrays(codes, pa.array([zero, one])).dictionary_decode()})
 
     def fingerprint(self) -> bytes:
-        """Of everything: a few counts alone may be those of other rows by chance."""
+        """A digest of everything: a few counts alone could agree by chance with those of other rows."""
         known = [self.column, self.levels, self.synthetic_rows, self.document()]
         return hashlib.sha256(json.dumps(known, sort_keys=True).encode()).digest()
 
@@ -81,7 +81,8 @@ class BinaryContribution(Contribution):
         return self.copies
 
     @classmethod
-    def from_contents(cls, contents: Any, kind: Binary, schema: Schema, columns: Sequence[BasisColumn], **head: Any) -> Self:
+    def from_contents(cls, contents: RecordFields, kind: Binary, schema: Schema, columns: Sequence[BasisColumn],
+                      **head: Unpack[Head]) -> Self:
         return cls(column=kind.column, levels=two_levels(schema, kind.column), synthetic_rows=kind.rows, alpha=contents.alpha,
                    counts=tuple(contents.counts), **head)
 
@@ -90,9 +91,9 @@ class BinaryContribution(Contribution):
         copies = "copy" if self.copies == 1 else "copies"
         return [("made", f"{self.copies} {copies} of {self.synthetic_rows:,} synthetic rows of {self.column!r}"),
                 (f"with {self.levels[1]!r}", shown),
-                ("drawn", f"to one half, by {self.alpha:,} pseudo-rows of each level")]
+                ("drawn", f"towards one half, by {self.alpha:,} pseudo-rows of each level")]
 
-    def own_facts(self) -> dict[str, Any]:
+    def own_facts(self) -> dict[str, object]:
         return {"column": self.column, "levels": list(self.levels), "synthetic_rows": self.synthetic_rows, **self.contents()}
 
 
@@ -100,7 +101,7 @@ def two_levels(schema: Schema, column: str) -> tuple[Level, Level]:
     """The levels of a yes-or-no column."""
     declared = schema.column(column)
     if not isinstance(declared, Categorical) or not declared.two_level:
-        raise ReleaseError("binary rows are synthesised of a column with two levels", found=repr(column),
+        raise ReleaseError("binary rows require a column with two levels", found=repr(column),
                            remedy='declare levels = ["no", "yes"], or use release and synthesize for other columns')
     return declared.levels[0], declared.levels[1]
 

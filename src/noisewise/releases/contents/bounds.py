@@ -1,4 +1,4 @@
-"""What is in a `Bounds` release: a few noisy numbers, what may be expected of them, and the lines to paste into a schema."""
+"""The contents of a `Bounds` release: estimated bounds, how accurate they are, and the lines to paste into a schema."""
 
 from __future__ import annotations
 
@@ -7,30 +7,30 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, ClassVar, Final, Self
+from typing import ClassVar, Final, Self, Unpack
 
 import numpy as np
 
 from noisewise.kinds import Bounds
 from noisewise.releases.checks import LARGEST_ENTRY, number_of, plain_bytes, require, settle, whole_number
-from noisewise.releases.contribution import Contribution
-from noisewise.releases.fields import Fields, items, known_part, shape, shape_of
+from noisewise.releases.contribution import Contribution, Head
+from noisewise.releases.fields import RecordFields, items, known_part, shape, shape_of
 from noisewise.schema.basis import BasisColumn
 from noisewise.schema.columns import UNFILLED, Categorical
 from noisewise.schema.schema import Schema
 from noisewise.schema.toml import to_toml
 
 ROUNDING: Final = 20
-"""Bounds are rounded by at most this part of their distance."""
+"""Bounds are rounded by at most this fraction of their distance."""
 SIDES: Final = ("lower", "upper")
 
 
 @dataclass(frozen=True)
 class ColumnBounds:
-    """The bounds of one column; ``asked`` says which of the two were estimated, the other one was known.
+    """The bounds of one column; ``asked`` says which of them were estimated. The other one was known.
 
-    ``outside``: with the stated probability at most so many rows lie outside each estimated bound, or the tail's share of the
-    rows and ``error`` more. ``rows_needed``: with fewer rows than this nothing is promised.
+    With the stated probability, at most ``outside`` rows lie beyond each estimated bound, or the tail's share of the rows plus
+    ``error`` if that is more. With fewer than ``rows_needed`` rows nothing is promised.
     """
 
     name: str
@@ -43,26 +43,25 @@ class ColumnBounds:
 
     @property
     def usable(self) -> bool:
-        """Whether the lower one is below the upper one: if not, there were too few rows for this epsilon."""
+        """True if the lower bound is below the upper one. If not, there were too few rows for this epsilon."""
         return self.lower < self.upper
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "asked", tuple(self.asked))
-        require(self.asked != () and set(self.asked) <= set(SIDES), "bounds: asked says which of lower and upper were estimated",
-                self.asked)
+        require(self.asked != () and set(self.asked) <= set(SIDES),
+                "bounds: asked must list which of lower and upper were estimated", self.asked)
         settle(self, number_of, *SIDES, where="bounds: {}", most=LARGEST_ENTRY**2)
         settle(self, whole_number, "outside", "error", "rows_needed", where="bounds: {}", least=0)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class BoundsContribution(Contribution):
-    """Bounds of columns that were estimated under differential privacy, to be declared in a schema.
+    """Bounds of columns, estimated under differential privacy, to declare in a schema.
 
-    ``probability`` is that with which their error stays below what is stated;
-    ``sensitivity`` is that of the score of a candidate.
+    With ``probability``, their error stays below what is stated. ``sensitivity`` is that of the score of a candidate.
     """
 
-    FIELDS: ClassVar[type[Fields]] = shape("BoundsFields", probability=float,
+    FIELDS: ClassVar[type[RecordFields]] = shape("BoundsFields", probability=float,
                                            columns=items(shape_of(ColumnBounds, asked=list[str])))
 
     columns: tuple[ColumnBounds, ...]
@@ -72,23 +71,23 @@ class BoundsContribution(Contribution):
         super().__post_init__()
         object.__setattr__(self, "columns", tuple(self.columns))
         settle(self, number_of, "probability")
-        require(0 < self.probability < 1, "probability lies between 0 and 1", self.probability)
-        require(self.delta == 0, "bounds have a pure guarantee, without delta", self.delta)
+        require(0 < self.probability < 1, "probability must be between 0 and 1", self.probability)
+        require(self.delta == 0, "delta must be 0 for bounds", self.delta)
 
     def check_promise(self) -> None:
-        """A selection states no noise: there is nothing that could contradict its epsilon."""
+        """A selection states no noise, so nothing can contradict its epsilon."""
 
     def check(self, kind: Bounds, schema: Schema, columns: Sequence[BasisColumn]) -> None:
         names = [column.name for column in self.columns]
-        require(names == list(kind.of), "there are bounds of the columns that were asked for, in their order", names)
+        require(names == list(kind.of), "the bounds must be those of the requested columns, in their order", names)
         self.check_sensitivity(schema.unit.max_rows)
         for column in self.columns:
-            require(not isinstance(schema.column(column.name), Categorical), f"column '{column.name}': only numbers have bounds",
-                    "a column with levels")
+            require(not isinstance(schema.column(column.name), Categorical),
+                    f"column '{column.name}': only numeric columns have bounds", "a column with levels")
             known = dict(zip(SIDES, kind.of[column.name], strict=True))
             wrong = [side for side, bound in known.items()
                      if (bound is None) != (side in column.asked) or (bound is not None and bound != getattr(column, side))]
-            require(not wrong, f"column '{column.name}': a bound that was known is as it was, the others were asked for",
+            require(not wrong, f"column '{column.name}': known bounds must be unchanged, and the others estimated",
                     ", ".join(wrong))
 
     def __getitem__(self, name: str) -> tuple[float, float]:
@@ -99,7 +98,7 @@ class BoundsContribution(Contribution):
         raise KeyError(name)
 
     def to_toml(self) -> str:
-        """Lines for a schema file; a column whose bounds are of no use is left open."""
+        """Lines for a schema file. Columns without usable bounds are left to fill in."""
         return to_toml({"columns": {
             column.name: {"bounds": [_plain(column.lower), _plain(column.upper)] if column.usable else [UNFILLED, UNFILLED]}
             for column in self.columns}}).lstrip("\n")
@@ -112,33 +111,34 @@ class BoundsContribution(Contribution):
         return sum(len(column.asked) for column in self.columns)
 
     @classmethod
-    def from_contents(cls, contents: Any, kind: Any, schema: Schema, columns: Sequence[BasisColumn], **head: Any) -> Self:
+    def from_contents(cls, contents: RecordFields, kind: Bounds, schema: Schema, columns: Sequence[BasisColumn],
+                      **head: Unpack[Head]) -> Self:
         found = tuple(ColumnBounds(**known_part(one)) for one in contents.columns)
         return cls(columns=found, probability=contents.probability, **head)
 
     def lines(self, kind: Bounds, schema: Schema) -> list[tuple[str, str]]:
         each = f", in equal parts for {self.count()} bounds" if self.count() > 1 else ""
-        return [*((column.name, self._in_words(column, kind.tail)) for column in self.columns),
+        return [*((column.name, self._described(column, kind.tail)) for column in self.columns),
                 ("spent", f"epsilon {_plain(self.epsilon)}, delta 0{each}"), ("missing", "cells without a number were left out")]
 
-    def own_facts(self) -> dict[str, Any]:
+    def own_facts(self) -> dict[str, object]:
         return self.contents()
 
-    def _in_words(self, column: ColumnBounds, tail: float) -> str:
+    def _described(self, column: ColumnBounds, tail: float) -> str:
         lower, upper = _plain(column.lower), _plain(column.upper)
         needed = f"{column.rows_needed:,} rows with a number"
         if not column.usable:
-            return (f"nothing that could be used: the lower bound came out above the upper one ({lower} and {upper}). At this "
+            return (f"no usable bounds: the lower bound came out above the upper one ({lower} and {upper}). At this "
                     f"epsilon at least {needed} are needed.")
-        which = ("beyond each of these bounds, and neither lies" if len(column.asked) > 1 else
+        which = ("beyond each of these bounds, and neither bound lies" if len(column.asked) > 1 else
                  f"beyond the {column.asked[0]} bound, which does not lie")
-        more = f" (or {tail * 100:g} % of the rows and {column.error:,}, if that is more)" if tail else ""
-        return (f"{lower} to {upper}. With probability {self.probability * 100:g} % at most {column.outside:,} rows{more} lie "
-                f"{which} further out than the outermost row, but for rounding. That needs at least {needed}.")
+        more = f" (or {tail * 100:g} % of the rows plus {column.error:,}, if that is more)" if tail else ""
+        return (f"{lower} to {upper}. With probability {self.probability * 100:g} %, at most {column.outside:,} rows{more} lie "
+                f"{which} further out than the outermost row, apart from rounding. This requires at least {needed}.")
 
 
 def rounded_outwards(found: ColumnBounds) -> ColumnBounds:
-    """The same with rounder numbers: estimated bounds are moved outwards, each by at most a twentieth of their distance.
+    """The same bounds as rounder numbers: each estimated bound is moved outwards by at most a twentieth of their distance.
 
     >>> found = rounded_outwards(ColumnBounds("age", 22.4, 94.9, ("lower", "upper"), 117, 58, 235))
     >>> found.lower, found.upper
@@ -153,13 +153,13 @@ def rounded_outwards(found: ColumnBounds) -> ColumnBounds:
 
 
 def _step_below(size: Fraction) -> Fraction:
-    """The largest 1, 2 or 5 times a power of ten that is not above a size."""
+    """The largest 1, 2 or 5 times a power of ten that is at most this size."""
     power = Fraction(10) ** math.floor(math.log10(size))
     return max(factor * scale for scale in (power / 10, power, power * 10) for factor in (1, 2, 5) if factor * scale <= size)
 
 
 def _plain(value: float) -> int | float:
-    """A whole number as such: 98, not 98.0."""
+    """The value as an integer if it is whole: 98, not 98.0."""
     return int(value) if value == int(value) and abs(value) < 1e15 else value
 
 

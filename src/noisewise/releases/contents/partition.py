@@ -1,4 +1,4 @@
-"""What is in a `Partition` release: sums over random parts of a table of what each part answers to public questions."""
+"""The contents of a `Partition` release: noisy sums, over random parts of a table, of each part's answers to public questions."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, Final, Self
+from typing import ClassVar, Final, Self, Unpack
 
 import numpy as np
 
 from noisewise.errors import DeclarationError
 from noisewise.kinds import Partition
 from noisewise.releases.checks import LARGEST_ENTRY, number_of, ordinary, plain_bytes, require, settle, text_of
-from noisewise.releases.contribution import Contribution
-from noisewise.releases.fields import Fields, items, known_part, shape, shape_of
+from noisewise.releases.contribution import Contribution, Head
+from noisewise.releases.fields import RecordFields, items, known_part, shape, shape_of
 from noisewise.releases.json_text import short
 from noisewise.releases.promises import check_gaussian, check_pure
 from noisewise.schema.basis import BasisColumn
@@ -27,7 +27,7 @@ MECHANISMS: Final = ("k-norm", "gaussian")
 
 @dataclass(frozen=True)
 class Number:
-    """One released number: the noisy sum over the parts of a value between ``lower`` and ``upper``, scaled to 0 and 1."""
+    """One released number: the noisy sum over the parts of a value between ``lower`` and ``upper``, scaled to [0, 1]."""
 
     name: str
     lower: float
@@ -36,31 +36,33 @@ class Number:
 
     def __post_init__(self) -> None:
         settle(self, number_of, "lower", "upper", "sum", where="numbers: {}", most=LARGEST_ENTRY)
-        require(self.lower < self.upper, "numbers: the lower limit is below the upper one", f"{self.lower!r}, {self.upper!r}")
+        require(self.lower < self.upper, "numbers: the lower limit must be below the upper one",
+                f"{self.lower!r}, {self.upper!r}")
         settle(self, text_of, "name", where="numbers: {}")
 
     @property
     def width(self) -> float:
+        """The distance between the limits."""
         return self.upper - self.lower
 
     def mean(self, parts: int) -> float:
-        """The noisy mean over the parts, in its own units: it may lie outside the limits."""
+        """The noisy mean over the parts, in its own units. It may lie outside the limits."""
         return self.lower + self.width * self.sum / parts
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class PartitionContribution(Contribution):
-    """Answers of the random parts of a table, summed and with noise.
+    """Answers of the random parts of a table, added up with noise.
 
-    ``numbers`` are the noisy sums, in the order of the kind's questions. ``noise`` is the noise's scale on a sum of values
-    between 0 and 1: for ``gaussian`` its standard deviation; for ``k-norm`` noise is a uniform point of a cube of K numbers
-    whose half side has a gamma distribution with shape K + 1 and this scale: for one number that is Laplace noise.
-    ``noise_epsilon`` is what of epsilon went to it; the rest went to the selection of limits. ``balanced``: whether the parts
-    are of equal size (up to one row), or each row was put into a part independently. ``sensitivity`` is in the norm of the
-    noise: 1, or the root of K if it is Gaussian.
+    ``numbers`` are the noisy sums, in the order of the kind's questions. ``noise`` is the scale of the noise on a sum of values
+    between 0 and 1. For ``gaussian`` it is the standard deviation. For ``k-norm`` the noise is a uniform point of a cube of K
+    numbers whose half side has a gamma distribution with shape K + 1 and this scale; for one number that is Laplace noise.
+    ``noise_epsilon`` is the share of epsilon spent on the numbers; the rest was spent on selecting limits. If ``balanced``, the
+    parts have equal size (up to one row); otherwise each row was put into a part independently. ``sensitivity`` is in the norm of
+    the noise: 1, or the root of K if it is Gaussian.
     """
 
-    FIELDS: ClassVar[type[Fields]] = shape("PartitionFields", balanced=bool, noise=float, noise_epsilon=float,
+    FIELDS: ClassVar[type[RecordFields]] = shape("PartitionFields", balanced=bool, noise=float, noise_epsilon=float,
                                            numbers=items(shape_of(Number)))
 
     balanced: bool
@@ -72,13 +74,13 @@ class PartitionContribution(Contribution):
         super().__post_init__()
         settle(self, ordinary, "noise", "noise_epsilon")
         object.__setattr__(self, "numbers", tuple(self.numbers))
-        require(self.mechanism in MECHANISMS, "the mechanism of a partition release is " + " or ".join(MECHANISMS),
+        require(self.mechanism in MECHANISMS, "the mechanism of a partition release must be " + " or ".join(MECHANISMS),
                 short(self.mechanism), "a newer noisewise may know it")
         require((self.mechanism == "gaussian") == (self.delta > 0),
-                "delta is positive for gaussian noise, and 0 for k-norm noise", f"{self.mechanism}, delta {self.delta!r}")
+                "delta must be > 0 for gaussian noise and 0 for k-norm noise", f"{self.mechanism}, delta {self.delta!r}")
         require(self.balanced is False or (self.balanced is True and self.rows is not None),
-                "parts are balanced only where the number of rows is public", self.balanced)
-        require(self.noise_epsilon <= self.epsilon, "noise_epsilon is a share of epsilon",
+                "balanced parts require a public number of rows", self.balanced)
+        require(self.noise_epsilon <= self.epsilon, "noise_epsilon must be at most epsilon",
                 f"{self.noise_epsilon!r} of {self.epsilon!r}")
         check_count(len(self.numbers))
 
@@ -95,14 +97,15 @@ class PartitionContribution(Contribution):
         check_count(len(expected))
         names = [number.name for number in self.numbers]
         require(names == [name for name, _ in expected],
-                "there is one number for each that the questions ask for, in their order", names)
+                "the numbers must be those that the questions ask for, in their order", names)
         for number, (name, limits) in zip(self.numbers, expected, strict=True):
             require(limits is None or all(map(_alike, limits, (number.lower, number.upper))),
-                    f"'{name}' has the limits of its question", f"{number.lower}, {number.upper}")
+                    f"'{name}' must have the limits of its question", f"{number.lower}, {number.upper}")
         shares = sum(one.centre_share + one.width_share for one in kind.ask
                      if isinstance(one, PosteriorQuantile) and one.bounds is None)
         require(math.isclose(self.noise_epsilon, self.epsilon * (1 - shares), rel_tol=1e-9),
-                "noise_epsilon is what the selection of limits leaves of epsilon", f"{self.noise_epsilon!r} of {self.epsilon!r}")
+                "noise_epsilon must be epsilon minus what the selection of limits used",
+                f"{self.noise_epsilon!r} of {self.epsilon!r}")
 
     def of(self, kind: Partition, question: Question) -> tuple[Number, ...]:
         """The released numbers of one question."""
@@ -126,7 +129,8 @@ class PartitionContribution(Contribution):
         return len(self.numbers)
 
     @classmethod
-    def from_contents(cls, contents: Any, kind: Any, schema: Schema, columns: Sequence[BasisColumn], **head: Any) -> Self:
+    def from_contents(cls, contents: RecordFields, kind: Partition, schema: Schema, columns: Sequence[BasisColumn],
+                      **head: Unpack[Head]) -> Self:
         given = known_part(contents)
         return cls(**{**given, "numbers": tuple(Number(**one) for one in given["numbers"])}, **head)
 
@@ -140,17 +144,17 @@ class PartitionContribution(Contribution):
             ("noise", f"{self.mechanism}, scale {self.noise:.4g} on a sum of {kind.parts} values between 0 and 1"),
         ]
 
-    def own_facts(self) -> dict[str, Any]:
+    def own_facts(self) -> dict[str, object]:
         return self.contents()
 
 
 def check_count(numbers: int) -> None:
-    """Of numbers, or of questions, each of which has at least one: before anything is made of them."""
-    require(1 <= numbers <= MOST_NUMBERS, f"a partition release has 1 to {MOST_NUMBERS} numbers", numbers)
+    """Limit the numbers, or the questions, each of which asks for at least one, before they are processed."""
+    require(1 <= numbers <= MOST_NUMBERS, f"a partition release must have 1 to {MOST_NUMBERS} numbers", numbers)
 
 
 def _alike(one: float, other: float) -> bool:
-    """But for the last digits of a logarithm, which are another machine's."""
+    """True if equal up to the last digits of a logarithm, which can differ between machines."""
     return math.isclose(one, other, rel_tol=1e-12)
 
 

@@ -1,4 +1,4 @@
-"""What a report says that depends on the kind of a release: one file for each, found by its stem.
+"""The parts of a report that depend on the kind of a release: one file per kind, found by its stem.
 
-`view` has the defaults, which a kind without a file gets; `sums` is common to kinds whose release is a matrix of sums.
+`view` has the defaults, which also serve kinds without a file. `sums` is shared by kinds whose release is a matrix of sums.
 """

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
+from noisewise.releases.contents.adassp import AdasspContribution
 from noisewise.releases.release import Release
 from noisewise.reports import papers
 from noisewise.reports.kinds.sums import SumsView
@@ -18,7 +19,7 @@ class AdasspView(SumsView):
     def what(self, release: Release) -> str:
         return f"Noisy sums for a point estimate of one regression, {release.formula} (kind adassp)."
 
-    def words_of(self, release: Release, contribution: Any) -> str:
+    def words_of(self, release: Release, contribution: AdasspContribution) -> str:
         return (f"{super().words_of(release, contribution)} The smallest eigenvalue of the predictors' matrix was released with "
                 f"noise of {number(contribution.smallest_eigenvalue.noise)}.")
 

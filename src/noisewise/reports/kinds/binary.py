@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
+from noisewise.releases.contents.binary import BinaryContribution
 from noisewise.releases.release import Release
 from noisewise.reports.kinds.view import KindView
 from noisewise.reports.numbers import Table, count, plural
@@ -18,10 +19,10 @@ class BinaryView(KindView):
         return (f"{copies}{plural(found.synthetic_rows, 'synthetic row')} of the column “{found.column}” (kind binary). What "
                 "looks like a row is not a person's data.")
 
-    def words_of(self, release: Release, contribution: Any) -> str:
+    def words_of(self, release: Release, contribution: BinaryContribution) -> str:
         were = "was" if contribution.alpha == 1 else "were"
         return (f"Before the synthetic rows were drawn, {plural(contribution.alpha, 'pseudo-row')} of each level {were} added to "
-                "the real ones: that draws shares to one half.")
+                "the real ones. This pulls shares towards one half.")
 
     def noise_table(self, release: Release) -> Table:
         found = release.contents

@@ -15,19 +15,19 @@ class BoundsView(KindView):
 
     def what(self, release: Release) -> str:
         found = release.contents
-        return (f"{plural(found.count(), 'bound')} of {plural(len(found.columns), 'column')}, to be declared in a schema (kind "
+        return (f"{plural(found.count(), 'bound')} of {plural(len(found.columns), 'column')}, to declare in a schema (kind "
                 "bounds).")
 
     def noise_words(self, release: Release, holders: Sequence[str]) -> list[str]:
         found = release.contents
-        return [f"Bounds were selected at random, better ones with a higher probability ({found.mechanism}). A bound that was "
-                "known is as it was.",
+        return [f"Bounds were selected at random, better ones with a higher probability ({found.mechanism}). Known bounds are "
+                "unchanged.",
                 *(f"{label}: {text.removesuffix('.')}." for label, text in found.lines(release.kind, release.schema))]
 
     def noise_table(self, release: Release) -> Table:
         rows = [(one.name, number(one.lower), number(one.upper), listed(list(one.asked)), count(one.rows_needed))
                 for one in release.contents.columns]
-        return Table.of("Bounds, as they were released", ["Column", "Lower", "Upper", "Estimated", "Rows that it needs"], rows,
+        return Table.of("Bounds as released", ["Column", "Lower", "Upper", "Estimated", "Rows needed"], rows,
                         words=(0, 3))
 
 

@@ -20,15 +20,15 @@ class GramView(SumsView):
         return f"Noisy sums of squares and products of {plural(release.basis.size - 1, 'column')} (kind {release.kind.variant})."
 
     def use(self, release: Release) -> str:
-        return ("A linear, logistic or Poisson regression of any of its columns on any others can be fitted to it, as often as "
-                "one likes, without spending more privacy.")
+        return ("You can fit linear, logistic or Poisson regressions of any of its columns on any others, as often as you like, "
+                "without spending more privacy.")
 
     def commands(self, release: Release) -> list[tuple[str, ...]]:
         return [("fit", some_formula(release.schema))]
 
 
 def some_formula(schema: Schema) -> str:
-    """The regression of a column, a number if there is one, on some others."""
+    """A regression of one column, numeric if possible, on some others."""
     numbers = [column.name for column in schema.columns if isinstance(column, Numeric)]
     response = (numbers or list(schema.names))[0]
     others = [name for name in schema.names if name != response][:3]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
+from noisewise.releases.contents.moments import MomentsContribution
 from noisewise.releases.release import Release
 from noisewise.reports import papers
 from noisewise.reports.kinds.sums import SumsView
@@ -23,7 +24,7 @@ class MomentsView(SumsView):
         return (f"Noisy sums of {plural(release.basis.size - 1, 'column')} for logistic, probit or Poisson regressions of one "
                 f"response: {release.formula} (kind moments).")
 
-    def words_of(self, release: Release, contribution: Any) -> str:
+    def words_of(self, release: Release, contribution: MomentsContribution) -> str:
         blocks = "; ".join(f"{number(block.noise)} on {MomentBlock.named(name).describe()}"
                            for name, block in contribution.blocks.items())
         return f"Normal (Gaussian) noise with a standard deviation of {blocks}."

@@ -1,11 +1,12 @@
-"""A `Partition` release in a report. Its answers and tests follow from the release itself, so every report has them."""
+"""A `Partition` release in a report. Its answers and tests follow from the release alone, so every report has them."""
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Final, NamedTuple, cast
+from typing import ClassVar, Final, NamedTuple, cast
 
 from noisewise.errors import NoisewiseError
 from noisewise.kinds import Partition
+from noisewise.releases.contents.partition import PartitionContribution
 from noisewise.releases.release import Release
 from noisewise.reports import papers
 from noisewise.reports.drawings import TermChart, answer_chart
@@ -16,7 +17,7 @@ PROBABILITIES: Final = ("probability", "hypothesis probability")
 
 
 class AnswersView(NamedTuple):
-    """Each answer as a drawing and a sentence, a table of all of them, and the tests, or why there are none."""
+    """A drawing and a sentence for each answer, a table of all answers, and the tests or why there are none."""
 
     formula: str
     answers: tuple[tuple[TermChart, str], ...]
@@ -36,11 +37,11 @@ class PartitionView(KindView):
         return (f"Answers to {plural(len(kind.ask), 'question')} about the regression {kind.formula}, from {count(kind.parts)} "
                 "random parts of the table (kind partition).")
 
-    def words_of(self, release: Release, contribution: Any) -> str:
+    def words_of(self, release: Release, contribution: PartitionContribution) -> str:
         parts = _kind(release).parts
-        return (f"The table was split at random into {count(parts)} parts. Each part's answers, clipped to limits, were added "
-                f"up, and noise was added to each sum ({contribution.mechanism}, scale {number(contribution.noise)} where one "
-                f"part counts for at most 1). In an average over the parts that is {number(contribution.noise / parts)} of the "
+        return (f"The table was split at random into {count(parts)} parts. The parts' answers, clipped to limits, were added up, "
+                f"and noise was added to each sum ({contribution.mechanism}, scale {number(contribution.noise)}, where one part "
+                f"counts for at most 1). In an average over the parts, this is {number(contribution.noise / parts)} of the "
                 "distance between the limits.")
 
     def noise_table(self, release: Release) -> Table:
@@ -51,7 +52,7 @@ class PartitionView(KindView):
                         ["Number", "Lower limit", "Upper limit", "Released", "Scale of the noise"], rows)
 
     def rules(self, release: Release) -> list[str]:
-        return ["Each part's answer was clipped to the limits in the table of the released numbers."]
+        return ["Each part's answer was clipped to the limits in the table of released numbers."]
 
     def commands(self, release: Release) -> list[tuple[str, ...]]:
         return [("answer",), ("test",)]

@@ -3,29 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
-from noisewise.releases.contents.rows import NumberNoise
+from noisewise.releases.contents.rows import NumberNoise, RowsContribution
 from noisewise.releases.release import Release
 from noisewise.reports.kinds.gram import some_formula
 from noisewise.reports.kinds.view import KindView
 from noisewise.reports.numbers import Table, count, number, percent
 from noisewise.schema.columns import Numeric
 
-LOOK: Final = ("The look of the rows", "Published rows look like people and are mostly noise. Who is known to be in the table is "
-               "known to have a noisy row in it, though not which.")
+LOOK: Final = ("The look of the rows", "Published rows look like people but are mostly noise. Anyone known to be in the table is "
+               "known to have a noisy row here, though not which one.")
 
 
 class RowsView(KindView):
     def what(self, release: Release) -> str:
         copies = release.contents.copies
-        return (f"Every row of the table{f' {count(copies)} times' if copies > 1 else ''}, each cell with noise of its own (kind "
-                "rows). What looks like a row is not a person's data.")
+        return (f"Every row of the table{f' {count(copies)} times' if copies > 1 else ''}, with independent noise in each cell "
+                "(kind rows). What looks like a row is not a person's data.")
 
-    def words_of(self, release: Release, contribution: Any) -> str:
+    def words_of(self, release: Release, contribution: RowsContribution) -> str:
         copies = f" in each of {count(contribution.copies)} copies" if contribution.copies > 1 else ""
-        numbers = f"numbers {contribution.mechanism} noise, " if contribution.numbers else ""
-        return (f"Every cell carries noise of its own{copies}: {numbers}categories are kept or replaced at random. The table "
+        numbers = f"numbers have {contribution.mechanism} noise, " if contribution.numbers else ""
+        return (f"Every cell has independent noise{copies}: {numbers}categories are kept or replaced at random. The table "
                 "says how much.")
 
     def noise_table(self, release: Release) -> Table:
@@ -37,10 +37,10 @@ class RowsView(KindView):
                 assert isinstance(column, Numeric)
                 sd = release.contents.sd_in_units(column.name)
                 rows.append((column.name, share, f"standard deviation {number(sd)}",
-                             f"{number(sd / (2 * column.half_width))} times the distance of its bounds"))
+                             f"{number(sd / (2 * column.half_width))} times the distance between the bounds"))
             else:
                 rows.append((column.name, share, f"kept with probability {percent(noise.keep)}",
-                             "else another level, all equally likely"))
+                             "otherwise any other level, equally likely"))
         return Table.of("Noise in each cell", ["Column", "Share of the budget", "Noise", "Compare"], rows, words=(0, 2, 3))
 
     def not_protected(self, release: Release) -> list[tuple[str, str]]:

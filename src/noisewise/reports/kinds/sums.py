@@ -1,4 +1,4 @@
-"""What is common to kinds whose release is a noisy matrix of sums of products."""
+"""The view shared by kinds whose release is a noisy matrix of sums of products."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from noisewise.schema.columns import Numeric
 
 DISTRIBUTIONS: Final = {"gaussian": "normal (Gaussian)", "laplace": "Laplace", "wishart": "Wishart"}
 SCALED: Final = (
-    "In the released sums a column of numbers is scaled so that its bounds become −1 and 1, a category of two levels is −1 or 1, "
-    "and each further level of a larger one is 0 or 1. So one row counts for at most 1 in a sum of products, unless rows were "
-    "averaged.")
+    "In the released sums, a numeric column is scaled so that its bounds become −1 and 1. A category with two levels is −1 or 1, "
+    "and each level of a larger category, except the first, is 0 or 1. One row thus counts for at most 1 in a sum of products, "
+    "unless rows were averaged.")
 AVERAGED: Final = (
-    " Rows were averaged in random groups of {} before. A row is then multiplied with the others of its group, and can count for "
-    "more than 1 in a sum of products, though for less than 2.")
+    " Rows were first averaged in random groups of {}. A row is then multiplied with the others of its group, and can count for "
+    "more than 1 in a sum of products, but for less than 2.")
 
 
 class SumsView(KindView):
-    """Sums, from which regressions are fitted."""
+    """Sums from which regressions are fitted."""
 
     shortened: ClassVar[str] = "columns"
-    """What of a row is shortened to a norm."""
+    """The columns whose norm is limited in each row."""
 
     def noisy_rows(self, contribution: MatrixContribution) -> tuple[float, float]:
         return float(contribution.matrix[0, 0]), contribution.noise.corner
@@ -42,10 +42,10 @@ class SumsView(KindView):
         noise = contribution.noise
         words = (f"{DISTRIBUTIONS[noise.distribution]} noise with a standard deviation of {number(noise.off_diagonal)} in each "
                  f"sum of products of two different columns, and of {number(noise.diagonal)} in each sum of squares")
-        words += (f"; the number of rows carries noise of {number(noise.corner)}." if noise.corner else
-                  "; none in the number of rows, which is public.")
+        words += (f"; the number of rows has noise of {number(noise.corner)}." if noise.corner else
+                  "; the number of rows is public and has none.")
         words += (AVERAGED.format(count(contribution.average)) if contribution.average > 1 else
-                  f" That is about the weight of {plural(max(1, round(noise.off_diagonal)), 'row')}.")
+                  f" This is about the weight of {plural(max(1, round(noise.off_diagonal)), 'row')}.")
         return words[0].upper() + words[1:]
 
     def noise_table(self, release: Release) -> Table | None:
@@ -65,7 +65,7 @@ class SumsView(KindView):
     def rules(self, release: Release) -> list[str]:
         if release.clipped_norm is None:
             return []
-        return [f"Every row was shortened, if need be, so that its scaled {self.shortened} have a norm of at most "
+        return [f"Rows were clipped where necessary, so that their scaled {self.shortened} have a norm of at most "
                 f"{number(release.clipped_norm)}."]
 
     def moments(self, release: Release) -> Moments:

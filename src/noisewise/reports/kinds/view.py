@@ -1,4 +1,4 @@
-"""What a report says that depends on the kind of a release. These are the defaults: a kind overrides what it can say better."""
+"""The parts of a report that depend on the kind of a release. These are the defaults, which kinds override."""
 
 from __future__ import annotations
 
@@ -18,44 +18,44 @@ if TYPE_CHECKING:
     from noisewise.reports.kinds.partition import AnswersView
 
 MOST_WORDS: Final = 4
-REGRESSION: Final = ("The choice of the regression", "Its formula, and what was asked about it, is public as it is; if it was "
-                     "chosen by looking at the rows, that choice is not protected.")
+REGRESSION: Final = ("The choice of the regression", "Its formula and the questions about it are published unchanged. If they "
+                     "were chosen by looking at the rows, that choice is not protected.")
 
 
 class KindView:
-    """The words and tables of one kind; every method has a default, so that a kind needs none of its own."""
+    """The words and tables of one kind. Every method has a default, so a kind need not define any."""
 
     heading: ClassVar[str] = "What anyone can do with the release, for example"
-    """Over its example commands."""
+    """The heading of its example commands."""
     papers: ClassVar[tuple[str, ...]] = ()
-    """Where its idea comes from."""
+    """The papers that it is based on."""
     results: ClassVar[tuple[type, ...]] = (Posterior,)
-    """What can be fitted to it."""
+    """The types of results that can be fitted to it."""
 
     def what(self, release: Release) -> str:
         """What was released, in a sentence."""
         return f"A release of kind {release.kind.name}, {release.title()}: {release.kind.purpose}."
 
     def use(self, release: Release) -> str:
-        """What can be done with it, in a sentence; nothing if that goes without saying."""
+        """What can be done with it, in a sentence; empty if that is obvious."""
         return ""
 
     def noisy_rows(self, contribution: Any) -> tuple[float, float] | None:
-        """The number of rows where it is not public, and the standard deviation of its noise, if both can be known."""
+        """The noisy number of rows and the standard deviation of its noise, for kinds that state both."""
         return None
 
     def noise_size(self, contribution: Any) -> float | None:
-        """One standard deviation that tells how large the noise is, if one does."""
+        """A single standard deviation that sums up how large the noise is, if there is one."""
         return None
 
     def noise_words(self, release: Release, holders: Sequence[str]) -> list[str]:
-        """What the noise was added to, and how much of it; ``holders`` has a name for each contribution."""
+        """What noise was added to, and how much; ``holders`` has a name for each contribution."""
         whose: dict[str, list[str]] = {}
         for name, one in zip(holders, release.contributions, strict=True):
             whose.setdefault(self.words_of(release, one), []).append(name)
         found = [words if len(whose) == 1 else f"{listed(names, most=3)}: {words}"
                  for words, names in list(whose.items())[:MOST_WORDS]]
-        return found + (["The table of the budget has the noise of all of them."] if len(whose) > MOST_WORDS else [])
+        return found + (["The budget table has the noise of all of them."] if len(whose) > MOST_WORDS else [])
 
     def words_of(self, release: Release, contribution: Any) -> str:
         """The noise of one contribution."""
@@ -67,7 +67,7 @@ class KindView:
         return None
 
     def rules(self, release: Release) -> list[str]:
-        """What was done to rows beside what the table of columns says."""
+        """What was done to rows, besides what the table of columns says."""
         return []
 
     def moments(self, release: Release) -> Moments:
@@ -75,11 +75,11 @@ class KindView:
         return {}
 
     def not_protected(self, release: Release) -> list[tuple[str, str]]:
-        """What the guarantee does not cover, beside what it covers for no kind: a heading and a sentence each."""
+        """What the guarantee does not cover for this kind in particular: a heading and a sentence each."""
         return [] if release.formula is None else [REGRESSION]
 
     def accepts(self, result: Posterior | PointEstimate | Comparison) -> bool:
-        """Whether such a result can come from a release of this kind."""
+        """True if such a result can come from a release of this kind."""
         return isinstance(result, self.results)
 
     def papers_of(self, release: Release) -> tuple[str, ...]:
@@ -87,20 +87,20 @@ class KindView:
         return self.papers
 
     def commands(self, release: Release) -> list[tuple[str, ...]]:
-        """Examples of what can be done: the name of a command, and its words after the release files."""
+        """Example commands: the name of a command, and its words after the release files."""
         return [("show",)]
 
     def files(self, release: Release) -> Mapping[str, tuple[int, str]]:
-        """Further files beside the release file, by name: their bytes and their SHA-256 digest."""
+        """Further files next to the release file: for each name, its size in bytes and its SHA-256 digest."""
         return {}
 
     def answers(self, release: Release, interval: float) -> AnswersView | None:
-        """Answers to questions that were asked when it was made, if there were any."""
+        """Answers to the questions asked when it was made, if there were any."""
         return None
 
 
 def view_of(kind: Kind) -> KindView:
-    """What is particular to this kind, or the defaults."""
+    """The view of this kind, or the defaults."""
     if not has_room(kind, "report"):
         return KindView()
     found: KindView = module_of(kind, "report").VIEW

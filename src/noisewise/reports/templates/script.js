@@ -1,6 +1,6 @@
 
 "use strict";
-// Reads out probabilities under the pointer or the arrow keys. Without it the page shows everything but these.
+// Shows probabilities at the pointer or by arrow keys. Without this script the page has everything else.
 (function () {
   document.documentElement.classList.add("js");
   const STEPS = 200, MINUS = "\u2212";
@@ -72,7 +72,7 @@
     plot.appendChild(slider);
   }
 
-  // Printed pages show what is folded; afterwards it is as the reader had it.
+  // Unfold everything for printing, then restore what the reader had.
   const opened = [];
   window.addEventListener("beforeprint", function () {
     for (const folded of document.querySelectorAll("details:not([open])")) { folded.open = true; opened.push(folded); }
