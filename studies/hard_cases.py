@@ -32,7 +32,6 @@ import numpy as np
 import numpy.typing as npt
 
 from noisewise.holder.gram import plan_gram
-from noisewise.posterior.kernels.mode import jax_density
 from noisewise.posterior.linear.conditional import weighted_model
 from noisewise.posterior.linear.coordinates import Coordinates
 from noisewise.posterior.linear.methods import needs_latent
@@ -167,7 +166,7 @@ def run_case(case: Case) -> list[dict[str, Any]]:
     parts, exact = simulated(case)
     units = declared(case)[1]
     draws = ours(case.method, parts, units, LENGTH, 1)
-    latent = [needs_latent(weighted_model(each, units.coordinates, units.prior, jax_density)) for each in parts[:50]]
+    latent = [needs_latent(weighted_model(each, units.coordinates, units.prior)) for each in parts[:50]]
     stated, projected = np.concatenate([[case.intercept], case.slopes, [SIGMA]]), projection(case)
     found = measures(draws, exact, stated, projected) | {"latent": float(np.mean(latent))}
     return [case.columns() | found | {"seconds": round(time.perf_counter() - started, 1)}]

@@ -168,7 +168,7 @@ def ours(method: str, parts: Sequence[Sequence[Any]], units: Units, length: Leng
     """``conditional``, ``conditional-flat`` or ``collapsed``, in the user's units."""
     if method == "collapsed":
         return _collapsed(parts, units, length, seed)
-    models = [weighted_model(each, units.coordinates, units.prior, jax_density) for each in parts]
+    models = [weighted_model(each, units.coordinates, units.prior) for each in parts]
     points = conditional_modes(models)
     latent = [index for index, model in enumerate(models) if method == "conditional" and needs_latent(model)]
     rest = [index for index in range(len(models)) if index not in latent]

@@ -27,7 +27,6 @@ import numpy.typing as npt
 
 from noisewise.posterior.kernels.batch import sample_batch
 from noisewise.posterior.kernels.jax_setup import double_precision
-from noisewise.posterior.kernels.mode import jax_density
 from noisewise.posterior.linear.conditional import weighted_model
 from noisewise.posterior.sites.information import Reference, SiteInformation, SiteModels, look_at, to_user
 from noisewise.posterior.sites.moments import SiteMoments
@@ -110,7 +109,7 @@ def random_fits(replicates: list[list[SimulatedPart]], seed: int, draws: int, lo
 def pooled_fits(replicates: list[list[SimulatedPart]], seed: int, draws: int) -> Array:
     """The default fit, for comparison."""
     coordinates, prior = default_prior(D)
-    models = [weighted_model(parts, coordinates, prior, jax_density) for parts in replicates]
+    models = [weighted_model(parts, coordinates, prior) for parts in replicates]
     starts = np.array([model.start() for model in models])
     data = {key: np.stack([model.data[key] for model in models]) for key in models[0].data}
     found = sample_batch(models[0].log_density, data, starts[:, 0], starts[:, 1], seed=seed, chains=2, draws=draws).draws

@@ -99,6 +99,13 @@ def draw_from_prior(rng: np.random.Generator, d: int) -> tuple[Array, float]:
     return COEFFICIENT_SCALE * rng.normal(size=d + 1), SIGMA_SCALE * abs(rng.normal())
 
 
+def normal(rng: np.random.Generator, covariance: Array) -> Array:
+    """Draw from N(0, covariance), which may be singular: NumPy's own check takes its rounding error for a wrong covariance."""
+    values, vectors = np.linalg.eigh(covariance)
+    assert values[0] > -1e-10 * values[-1]
+    return vectors @ (np.sqrt(np.maximum(values, 0)) * rng.standard_normal(values.size))
+
+
 def conditional_replicates(case: Case, replicates: int, rng: np.random.Generator) -> Replicates:
     """The predictors' part Ŝ is that of a simulated release, new for each replicate; the rest follows given Ŝ."""
     noise = case.setting().noise()
@@ -112,7 +119,7 @@ def conditional_replicates(case: Case, replicates: int, rng: np.random.Generator
         g: Array = np.linalg.solve(own.slope, beta - own.offset).astype(np.float64)
         s = q.T @ matrix @ q
         rows = matrix[0, 0] if noise.corner else float(ROWS)
-        h = rng.multivariate_normal(np.zeros(case.d + 2), conditional_covariance(q, own.residual, g, sigma, s, rows, noise))
+        h = normal(rng, conditional_covariance(q, own.residual, g, sigma, s, rows, noise))
         cross = h[:-1] + s @ g
         total = h[-1] + cross @ g + g @ h[:-1] + sigma**2 * rows
         models.append(replace(model, data={**model.data, "cross": cross, "total": np.asarray(total)}))
@@ -199,7 +206,7 @@ def central_limit_matrix(rng: np.random.Generator, mean: Array, covariance: Arra
     law = rows * (fourth + second) + np.diag(noise.variances(size)[i, j])
     expected = rows * (spread + np.outer(centre, centre))
     matrix = np.zeros((size, size))
-    matrix[i, j] = expected[i, j] + rng.multivariate_normal(np.zeros(len(i)), law)
+    matrix[i, j] = expected[i, j] + normal(rng, law)
     return matrix + np.triu(matrix, 1).T
 
 

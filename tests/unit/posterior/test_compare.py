@@ -138,7 +138,7 @@ def test_an_interval_without_width_can_be_drawn_and_hides_no_other(methods: list
 @pytest.mark.parametrize("mechanism", ["gaussian", "laplace"])
 def test_every_method_fits_or_says_why_not(mechanism: str) -> None:
     release = made.consortium(3, 2, sd=8.0, mechanism=mechanism)
-    found = compare_methods(FORMULA, release, draws=300, chains=2, seed=4, progress=False)
+    found = compare_methods(FORMULA, release, draws=300, chains=2, seed=4, run=QUIET)
     assert {*found.posteriors, *found.refused} == set(methods_module.methods_for("gram")) and "conditional" in found.posteriors
     truth = 0.2
     for name, posterior in found.posteriors.items():

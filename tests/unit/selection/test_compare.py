@@ -323,8 +323,9 @@ def test_more_terms_than_can_be_listed() -> None:
     inside = found.inclusion_probabilities
     assert not found.complete and min(inside[[0, 3]]) > 0.99 and np.delete(inside, [0, 3]).max() < 0.5
     assert np.allclose(found.without_noise.mean(axis=0), inside, atol=0.1)
-    with pytest.raises(FitError, match="up to 20 terms.*22 terms"):
+    with pytest.raises(FitError) as refused:
         nw.compare(formula, release, method="histogram", run=QUIET)
+    assert refused.value.argument == "method" and "22 terms" in str(refused.value)
 
 
 def test_one_draw_is_enough_for_every_method() -> None:
