@@ -67,10 +67,10 @@ check: $(VENV)/.installed-dev
 	$(BIN)/ruff check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/mkdocs build --strict --quiet
+	PYTHONPATH=. $(BIN)/zensical build --strict
 
 docs: $(VENV)/.installed-dev
-	$(BIN)/mkdocs build --strict
+	PYTHONPATH=. $(BIN)/zensical build --strict
 
 bench: $(VENV)/.installed-dev
 	@for file in benchmarks/[a-z]*.py; do echo "== $$file"; PYTHONPATH=. $(BIN)/python $$file || exit 1; done

@@ -20,8 +20,8 @@ OURS = {"noisewise", "studies", "tests", "docs", "benchmarks", "fuzz", "tiny_kin
 DISTRIBUTIONS = {"sklearn": "scikit-learn", "PIL": "pillow", "_pytest": "pytest"}
 """The distribution of a module where the names differ."""
 
-BROUGHT = {"markupsafe": "jinja2", "click": "typer", "joblib": "scikit-learn", "pillow": "matplotlib", "coverage": "pytest-cov",
-           "mkdocs": "mkdocs-material", "griffe": "mkdocstrings"}
+BROUGHT = {"markupsafe": "jinja2", "joblib": "scikit-learn", "pillow": "matplotlib", "coverage": "pytest-cov",
+           "markdown": "zensical", "griffe": "mkdocstrings"}
 """Packages that come with another: what they are used for is part of the other's interface."""
 
 INDIRECT = {
