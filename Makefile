@@ -5,18 +5,22 @@ PYTHON ?= python3
 VENV ?= .venv
 WORKERS ?= 2
 BIN := $(VENV)/bin
+OLDEST := .venv-oldest
+OLDEST_PYTHON ?= python3.11
 
 # One BLAS thread per test process: several of them on a busy machine wait for each other. A file of tests stays with one
 # process: what it has compiled or started (a Spark cluster) is there once.
 TEST_ENV := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 MPLBACKEND=Agg
 
-.PHONY: help demo browser test test-all slow check docs bench fuzz clean
+.PHONY: help demo browser test test-all slow oldest pythons check docs bench fuzz clean
 
 help:
 	@echo "make demo    install into $(VENV) and run the demonstration"
 	@echo "make test    install with the development tools and run the inner ring of tests, in under five minutes"
 	@echo "make test-all  the outer ring: studies, pages, databases, Spark, browsers, and a deeper search for counterexamples"
 	@echo "make slow    the long calibration and coverage tests; resumes where it stopped"
+	@echo "make oldest  the inner ring with the oldest versions that pyproject.toml allows, in $(OLDEST)"
+	@echo "make pythons  the inner ring with every supported Python that is found"
 	@echo "make check   style, types, walls between the rooms, documentation"
 	@echo "make docs    build the documentation into site/"
 	@echo "make bench   speed and memory"
@@ -63,14 +67,27 @@ test-all: $(VENV)/.installed-dev | browser
 slow: $(VENV)/.installed-dev | browser
 	$(TEST_ENV) $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile -m slow --resume .slow-log.jsonl
 
+$(OLDEST)/.installed: pyproject.toml tests/oldest.py
+	$(OLDEST_PYTHON) -m venv --clear $(OLDEST)
+	$(OLDEST)/bin/python tests/oldest.py > $(OLDEST)/constraints.txt
+	$(OLDEST)/bin/python -m pip install --quiet --disable-pip-version-check --constraint $(OLDEST)/constraints.txt --editable ".[test]"
+	$(OLDEST)/bin/python tests/oldest.py --check
+	@touch $@
+
+oldest: $(OLDEST)/.installed | browser
+	$(TEST_ENV) $(OLDEST)/bin/python -m pytest -n $(WORKERS) --dist loadfile
+
+pythons: | browser
+	$(TEST_ENV) $(PYTHON) tests/pythons.py --workers $(WORKERS)
+
 check: $(VENV)/.installed-dev
 	$(BIN)/ruff check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/mkdocs build --strict --quiet
+	PYTHONPATH=. $(BIN)/zensical build --strict
 
 docs: $(VENV)/.installed-dev
-	$(BIN)/mkdocs build --strict
+	PYTHONPATH=. $(BIN)/zensical build --strict
 
 bench: $(VENV)/.installed-dev
 	@for file in benchmarks/[a-z]*.py; do echo "== $$file"; PYTHONPATH=. $(BIN)/python $$file || exit 1; done
@@ -80,4 +97,4 @@ fuzz: $(VENV)/.installed-dev
 	$(BIN)/python -m fuzz
 
 clean:
-	rm -rf $(VENV) site build dist .test-cache .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) .venv-* .cache site build dist .test-cache .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache

@@ -10,7 +10,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import click
 import typer
 
 from noisewise.cli.app import app
@@ -35,9 +34,9 @@ def commands() -> dict[str, set[str]]:
 
     def visit(command: Any, words: tuple[str, ...]) -> None:
         found[" ".join(words)] = {name for one in command.params for name in (*one.opts, *one.secondary_opts)}
-        names = command.list_commands(click.Context(command)) if hasattr(command, "list_commands") else ()
+        names = command.list_commands(typer.Context(command)) if hasattr(command, "list_commands") else ()
         for name in names:
-            visit(command.get_command(click.Context(command), name), (*words, name))
+            visit(command.get_command(typer.Context(command), name), (*words, name))
         if "gram" in names and words in (("release",), ("audit",)):
             found[" ".join(words)] |= found[" ".join((*words, "gram"))]
 

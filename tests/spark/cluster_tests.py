@@ -48,7 +48,10 @@ from noisewise.schema.schema import Unit
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-pytestmark = pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning")
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:PySpark does not yet fully support pandas:FutureWarning",
+    "ignore:Exception ignored in. <socket.socket:pytest.PytestUnraisableExceptionWarning",  # PySpark 4.0 leaves sockets open
+)
 LEVEL = 1e-12
 SECRET = "secret-4711"
 PEOPLE = Schema.from_dict({"adjacency": "add-remove", "unit": {"column": "who", "max_rows": 3},

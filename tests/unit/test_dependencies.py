@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import ast
+import importlib.metadata
 import re
 import sys
 import tomllib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+
+import pytest
+from tests import oldest, pythons
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -20,8 +24,8 @@ OURS = {"noisewise", "studies", "tests", "docs", "benchmarks", "fuzz", "tiny_kin
 DISTRIBUTIONS = {"sklearn": "scikit-learn", "PIL": "pillow", "_pytest": "pytest"}
 """The distribution of a module where the names differ."""
 
-BROUGHT = {"markupsafe": "jinja2", "click": "typer", "joblib": "scikit-learn", "pillow": "matplotlib", "coverage": "pytest-cov",
-           "mkdocs": "mkdocs-material", "griffe": "mkdocstrings"}
+BROUGHT = {"markupsafe": "jinja2", "joblib": "scikit-learn", "pillow": "matplotlib", "coverage": "pytest-cov",
+           "markdown": "zensical", "griffe": "mkdocstrings"}
 """Packages that come with another: what they are used for is part of the other's interface."""
 
 INDIRECT = {
@@ -132,8 +136,9 @@ def test_what_studies_import_is_declared() -> None:
 
 
 def test_what_tests_and_benchmarks_import_is_in_the_extra_test() -> None:
+    """The site is built with the zensical of the extra docs; without it that test is skipped."""
     for folder in ("tests", "benchmarks"):
-        assert undeclared(imported(folder), DEFAULT | SEPARATE | extras("test")) == set(), folder
+        assert undeclared(imported(folder), DEFAULT | SEPARATE | extras("test") | {"zensical"}) == set(), folder
 
 
 def test_what_docs_import_is_in_the_extra_docs() -> None:
@@ -148,6 +153,31 @@ def test_what_fuzz_imports_is_in_the_extra_fuzz() -> None:
 def test_every_extra_is_known() -> None:
     assert set(EXTRAS) == {*USERS_EXTRAS, "studies", "fuzz", "other-systems", "test", "docs", "dev"}
     assert not set(INDIRECT) & imported("src/noisewise")
+
+
+def test_the_oldest_environment_has_exactly_the_lower_bounds() -> None:
+    """`make oldest` installs what this prints, and then checks what is installed."""
+    declared = [*PROJECT["dependencies"], *(one for extra in USERS_EXTRAS for one in EXTRAS[extra])]
+    assert tuple(oldest.USERS_EXTRAS) == USERS_EXTRAS
+    assert set(oldest.constraints().splitlines()) == {
+        re.sub(r"\[.*\]", "", one.replace(" ", "")).replace(">=", "==") for one in declared}
+
+
+@pytest.mark.parametrize("wrong", [["a"], ["a>=1"], ["a==1.0"], ["a>=1.0,<2"], ["a>=1.0", "a>=1.1"]])
+def test_a_bound_that_is_no_lower_bound_is_noticed(wrong: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(oldest, "requirements", lambda: wrong)
+    with pytest.raises(ValueError, match="lower bound"):
+        oldest.bounds()
+
+
+def test_a_newer_package_is_not_the_oldest(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(oldest, "requirements", lambda: ["numpy>=1.0", f"pandas>={importlib.metadata.version('pandas')}"])
+    assert [line.split(":")[0] for line in oldest.differences()] == ["numpy"]
+
+
+def test_supported_pythons_are_those_that_may_install_it() -> None:
+    assert PROJECT["requires-python"] == f">={pythons.versions()[0]}"
+    assert pythons.interpreter("2.0") is None
 
 
 SOURCE = """

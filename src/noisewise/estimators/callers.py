@@ -127,7 +127,7 @@ def _check_folds(frames: Sequence[FrameType], *, rows_are_units: bool) -> None:
             _check_splitter(frame.f_locals.get("cv"))
             unseen = False
         elif _is_known_search(caller) and name == "fit":
-            _check_splitter(getattr(caller, "_checked_cv_orig", None))
+            _check_splitter(getattr(caller, "_checked_cv_orig", frame.f_locals.get("cv_orig")))  # a local before 1.7
             unseen = False
         elif name not in ON_THE_WAY:
             raise PrivacyError("only some ways of cross-validation leave every row as it is, and in one place", found=name,

@@ -243,8 +243,12 @@ def _normal_points(count: int) -> Array:
 
     if not count:
         return np.zeros((0, POOL))
-    points = qmc.Sobol(count, rng=np.random.default_rng(0)).random(POOL)
-    return np.asarray(norm.ppf(np.clip(points, 1e-9, 1 - 1e-9))).T
+    generator = np.random.default_rng(0)
+    try:
+        points = qmc.Sobol(count, rng=generator)
+    except TypeError:  # SciPy before 1.15
+        points = qmc.Sobol(count, seed=generator)
+    return np.asarray(norm.ppf(np.clip(points.random(POOL), 1e-9, 1 - 1e-9))).T
 
 
 def _with_intercept(design: Design, effects: Mapping[str, float], features: Array, law: ResponseLaw,

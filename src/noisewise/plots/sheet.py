@@ -50,9 +50,7 @@ class Sheet:
     @property
     def figure(self) -> Figure:
         """The figure that holds the sheet."""
-        figure = self.host.get_figure(root=True)
-        assert figure is not None
-        return figure
+        return _root(self.host)
 
     def panel(self, left: float, top: float, width: float, height: float) -> Axes:
         """Add a panel; its upper left corner is measured from that of the sheet."""
@@ -88,6 +86,13 @@ def write_figure(figure: Figure, path: str | os.PathLike[str]) -> None:
                           remedy="use an existing folder and the extension .png, .svg or .pdf") from error
 
 
+def _root(ax: Axes) -> Figure:
+    """The figure on whose canvas the axes are drawn, also through subfigures."""
+    root = ax.figure.canvas.figure
+    assert root is not None
+    return root
+
+
 def open_sheet(ax: Axes | None, width: float, height: float) -> Sheet:
     """A new figure of this size, or the area of `ax` whatever its size."""
     if ax is None:
@@ -100,8 +105,7 @@ def open_sheet(ax: Axes | None, width: float, height: float) -> Sheet:
         ax = figure.add_axes((0.0, 0.0, 1.0, 1.0))
         ax.set_axis_off()
         return Sheet(ax, width, height)
-    root = ax.get_figure(root=True)
-    assert root is not None
+    root = _root(ax)
     ax.set_axis_off()
     box = ax.get_window_extent()
     return Sheet(ax, box.width / root.dpi, box.height / root.dpi)

@@ -46,5 +46,6 @@ def draw_spending(charges: Sequence[Mapping[str, Any]], opened: str, epsilon: fl
         axes.set_title(f"{name or 'Budget'}: epsilon {together[-1]:.3g} of {epsilon:g} is spent", loc="left")
         axes.spines[["right", "top"]].set_visible(False)
         axes.tick_params(colors=FAINT, labelsize=7)
-        figure.autofmt_xdate(rotation=30)
+        for label in axes.get_xticklabels():
+            label.set(rotation=30, horizontalalignment="right")
         write_figure(figure, path)

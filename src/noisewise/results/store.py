@@ -86,10 +86,10 @@ def _words(found: Comparison) -> dict[str, Any]:
 def _write(path: Place, arrays: Arrays, metadata: dict[str, Any]) -> None:
     """Write a temporary file beside the target and move it there."""
     text = json.dumps({"format": FORMAT, "version": VERSION, **metadata}, allow_nan=False, ensure_ascii=False).encode()
-    typed = {name: values.astype(_type_of(f"{name}.npy"), copy=False) for name, values in arrays.items()}
+    members: dict[str, Any] = {name: values.astype(_type_of(f"{name}.npy"), copy=False) for name, values in arrays.items()}
     try:
         with whole_file(path) as file:
-            np.savez(file, allow_pickle=False, metadata=np.frombuffer(text, dtype=np.uint8), **typed)
+            np.savez(file, metadata=np.frombuffer(text, dtype=np.uint8), **members)
     except OSError as error:
         raise ResultError(f"cannot write to {os.fspath(path)}; a file that was there before is unchanged",
                           found=error.strerror or str(error)) from error

@@ -34,6 +34,8 @@ WARM_SWEEPS: Final = 400
 STEPS: Final = (0.03, 0.2, 1.0)
 """Step sizes for the logarithm of a number's scale: small, medium or large, at random."""
 INSIDE: Final = 1.0 - 1e-9
+REGULAR: Final = 1e-10
+"""What the other columns leave of a second moment stays above this share of it: W must not be singular to rounding."""
 LEAST: Final = 1e-12
 
 
@@ -147,7 +149,9 @@ class MomentSampler:
             up = slope > 0.0
             low = np.maximum(low, ends[up].max(axis=0, initial=-np.inf))
             high = np.minimum(high, ends[~up].min(axis=0, initial=np.inf))
-        low, high = np.minimum(low * INSIDE, 0.0), np.maximum(high * INSIDE, 0.0)
+        most = np.max([self.inverse[k, k] * self.state[k, k] for k in direction.pair], axis=0)
+        inside = np.clip(1.0 - REGULAR * most, 0.0, INSIDE)
+        low, high = np.minimum(low * inside, 0.0), np.maximum(high * inside, 0.0)
         precision, pull = np.zeros(self.chains), np.zeros(self.chains)
         for i, j in direction.entries:
             variance = self.variances[:, i, j].sum(axis=0)

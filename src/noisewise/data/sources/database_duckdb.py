@@ -101,7 +101,9 @@ class DuckdbEngine:
         def opened() -> Iterator[pa.RecordBatch]:
             if self._own:
                 self._connection.execute(f"SET memory_limit = '{MEMORY_TO_SORT if sorts else MEMORY}'")
-            return iter(self._connection.sql(sql).to_arrow_reader(BATCH_ROWS))
+            rows = self._connection.sql(sql)
+            reader = rows.to_arrow_reader if hasattr(rows, "to_arrow_reader") else rows.fetch_arrow_reader  # DuckDB before 1.5
+            return iter(reader(BATCH_ROWS))
 
         yield from to_the_end(opened, lambda error: type(error).__name__, self._shown, "duckdb")
 

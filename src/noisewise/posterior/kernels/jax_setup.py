@@ -37,7 +37,10 @@ def double_precision() -> AbstractContextManager[object]:
     import jax
 
     _configure()
-    context: AbstractContextManager[object] = jax.enable_x64(True)
+    place: Any = jax
+    if not hasattr(jax, "enable_x64"):  # JAX before 0.8
+        import jax.experimental as place
+    context: AbstractContextManager[object] = place.enable_x64(True)
     return context
 
 

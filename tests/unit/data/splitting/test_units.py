@@ -61,7 +61,7 @@ def test_removing_a_unit_removes_at_most_its_rows_and_no_other(people: list[int 
     pa.array(["a", "b", "a", None, None, "a"]).dictionary_encode(),
     pa.array([1.0, 2.0, 1.0, float("nan"), None, 1.0]),
     pa.array([0.0, 2.0, -0.0, float("nan"), None, -0.0]),
-    pa.array([0.0, 2.0, -0.0, float("nan"), None, -0.0], pa.float16()),
+    pa.array([None if n is None else np.float16(n) for n in (0.0, 2.0, -0.0, float("nan"), None, -0.0)], pa.float16()),
     pa.array([True, False, True, None, None, True]),
     pa.array([decimal.Decimal(n) if n else None for n in (1, 2, 1, 0, 0, 1)], pa.decimal32(3, 0)),
     pa.array([decimal.Decimal(n) if n else None for n in (1, 2, 1, 0, 0, 1)], pa.decimal64(12, 2)),

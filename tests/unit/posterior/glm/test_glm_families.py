@@ -72,7 +72,7 @@ def test_two_levels_are_plus_and_minus_one(name: str, distribution: Any) -> None
     import jax.numpy as jnp
 
     with double_precision():
-        mean, square = moments(name, 1.0, jnp.asarray(ETA))
+        mean, square = map(np.asarray, moments(name, 1.0, jnp.asarray(ETA)))
     p = distribution(ETA)
     np.testing.assert_allclose(mean, 2 * p - 1, atol=1e-14)
     np.testing.assert_array_equal(square, np.ones_like(ETA))
