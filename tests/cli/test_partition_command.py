@@ -206,7 +206,7 @@ def test_json_of_a_release_is_one_document(nw: Any, incomes: Path, open_schema: 
     (("--formula", FORMULA, "--parts", 40, "--ask", "aic of=age", "--prior", "zellner"), "the prior zellner has g"),
     (("--formula", FORMULA, "--parts", 40, "--ask", "aic of=age", "--prior", "flat g=1"), "leave g out"),
     (("--formula", FORMULA, "--parts", 40, "--ask", "aic of=age", "--mechanism", "wishart"), "known are k-norm, gaussian"),
-    (("--formula", FORMULA, "--parts", 40, "--ask", "why of=age"), "begins with what it asks"),
+    (("--formula", FORMULA, "--parts", 40, "--ask", "why of=age"), "must begin with the name of its kind"),
     (("--formula", FORMULA, "--parts", 40, "--ask", "no-such.toml"), "the file of questions cannot be read"),
 ])
 def test_releases_that_cannot_be_made_are_refused(
