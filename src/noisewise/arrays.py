@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from types import ModuleType
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 Array: TypeAlias = npt.NDArray[np.float64]
 Flags: TypeAlias = npt.NDArray[np.bool_]
+Values: TypeAlias = npt.NDArray[Any]
+"""An array with elements of any type."""
 Vector: TypeAlias = Array
 """An array with one axis. The type checker does not look at shapes; the name tells the reader."""
 Matrix: TypeAlias = Array
