@@ -78,7 +78,7 @@ def _clearance(model: ConditionalModel) -> float:
 
 
 def hidden_doubts(model: ConditionalModel) -> tuple[str, ...]:
-    """True if there are too many predictors for the latent form, and enough noise to need it."""
+    """Return a doubt if there are too many predictors for the latent form and enough noise to need it."""
     if len(model.data["cross"]) <= MOST_LATENT or _clearance(model) >= HIDDEN:
         return ()
     return (TOO_MANY_TO_BE_UNKNOWN,)
