@@ -121,7 +121,8 @@ def test_a_picture_of_spending(nw, table, schema, ledger, tmp_path) -> None:
 
 @pytest.mark.parametrize("command", ["show", "verify", "recover"])
 def test_what_is_no_ledger_is_an_error_in_words(nw, command: str, schema, tmp_path) -> None:
-    for place, words in ((schema, "cannot be used"), (tmp_path, "is a folder"), (tmp_path / "none.db", "the ledger does not exist")):
+    for place, words in ((schema, "cannot be used"), (tmp_path, "is a folder"),
+                         (tmp_path / "none.db", "the ledger does not exist")):
         assert words in one_error(nw("ledger", command, place))
 
 

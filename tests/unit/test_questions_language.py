@@ -77,7 +77,8 @@ def test_priors() -> None:
     assert read_prior(None) is None and read_prior("flat") == {"name": "flat"}
     assert read_prior("normal-inverse-gamma scale=1 shape=.5 rate=2") == {
         "name": "normal-inverse-gamma", "scale": 1.0, "shape": 0.5, "rate": 2.0}
-    for text, words in (("zellner 10", "key=value"), ("zellner h=1", "not a parameter of any prior"), ("zellner g=x", "g must be a number")):
+    for text, words in (("zellner 10", "key=value"), ("zellner h=1", "not a parameter of any prior"),
+                        ("zellner g=x", "g must be a number")):
         with pytest.raises(DeclarationError, match=words):
             read_prior(text)
 

@@ -68,9 +68,10 @@ class Together:
             if earlier != place:
                 one, other = self._names[earlier], self._names[place]
                 same = os.path.realpath(one) == os.path.realpath(other)
-                raise IncompatibleReleasesError("each release is used once: one that is counted twice would fake precision",
+                raise IncompatibleReleasesError("each release must be given once, since counting it twice would fake precision",
                                                 found=f"{one} is given twice" if same else
-                                                f"{one} and {other} contain the same contribution", remedy="leave one of them out")
+                                                f"{one} and {other} contain the same contribution",
+                                                remedy="leave one of them out")
             if self._pool is None:
                 self._contributions.append(contribution)
                 continue
