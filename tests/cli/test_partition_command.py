@@ -294,7 +294,7 @@ def test_the_plan_suggests_what_can_be_released(nw: Any, incomes: Path, open_sch
     (("--rows", 5000, "--predictors", 0), "predictors is a whole number"),
     (("--rows", 5000, "--predictors", 3, "--parts", 1), "from 2 to 147"),
     (("--rows", 5000, "--predictors", 3, "--parts", 900), "from 2 to 147"),
-    (("--rows", 5000, "--predictors", 3, "--ask", "aic"), "says of="),
+    (("--rows", 5000, "--predictors", 3, "--ask", "aic"), "requires of="),
 ])
 def test_plans_that_cannot_be_made_are_refused(nw: Any, options: Any, words: str) -> None:
     assert words in " ".join(one_error(nw("plan", "partition", *options, "-e", 1)).split())

@@ -32,7 +32,7 @@ def test_release_and_show(nw: Any, table: Path, declared: Path, tmp_path: Path) 
     result = release(nw, table, declared, target, "--copies", 2, "--share", "age=2")
     assert result.exit_code == 0, result.output
     words = " ".join(result.stdout.split())
-    assert "patients.rows.parquet beside it" in words and "3 columns, 2 copies" in words
+    assert "patients.rows.parquet in the same folder" in words and "3 columns, 2 copies" in words
     found = noisewise.load(target)
     assert found.kind.name == "rows" and found.contents.rows == 400
     assert [noise.share for noise in found.contents.columns.values()] == [0.5, 0.25, 0.25]

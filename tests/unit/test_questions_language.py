@@ -55,7 +55,7 @@ def test_defaults_are_not_written() -> None:
     ("bayes-factor of=x,", "separated by commas"),
     ("bayes-factor of=,x", "separated by commas"),
     ("bayes-factor of=x,,z", "separated by commas"),
-    ("bayes-factor of=x at=1", "not valid in a bayes-factor question"),
+    ("bayes-factor of=x at=1", "not valid in a question of kind bayes-factor"),
     ("bayes-factor of=x of=z", "each key once"),
     ("bayes-factor of='x", "unclosed quotation mark"),
     ("bayes-factor of=x,x", "named once"),

@@ -53,10 +53,10 @@ def read_question(text: str) -> Question:
     readers = _readers(ask)
     for key, value in given.items():
         if key not in readers:
-            raise _refusal(f"not valid in a {ask} question", f"{key}={value}", known=[f"{known}=" for known in readers])
+            raise _refusal(f"not valid in a question of kind {ask}", f"{key}={value}", known=[f"{known}=" for known in readers])
     for key, remedy in NEEDED.items():
         if key in readers and key not in given:
-            raise _refusal(f"a {ask} question requires {key}=", text, remedy=f"add {remedy}")
+            raise _refusal(f"a question of kind {ask} requires {key}=", text, remedy=f"add {remedy}")
     return question_from_dict({"ask": ask, **{key: readers[key](key, value) for key, value in given.items()}})
 
 

@@ -107,7 +107,7 @@ def test_probabilities_of_rows_add_up(family: Family) -> None:
 
 
 @pytest.mark.parametrize(("name", "bounds", "more", "words"), [
-    ("gamma", (0.0, 1.0), {}, "not known"),
+    ("gamma", (0.0, 1.0), {}, "unknown family"),
     ("bernoulli", (0.0, 2.0), {}, "bounds 0 and 1"),
     ("poisson", (1.0, 9.0), {}, "from 0"),
     ("poisson", (0.0, 8.5), {}, "whole number"),
