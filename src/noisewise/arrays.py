@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
 Array: TypeAlias = npt.NDArray[np.float64]
 Flags: TypeAlias = npt.NDArray[np.bool_]
-Cells: TypeAlias = npt.NDArray[Any]
-"""The cells of a column, of any type: numbers, booleans or objects."""
+Values: TypeAlias = npt.NDArray[Any]
+"""An array with elements of any type."""
 Vector: TypeAlias = Array
 """An array with one axis. Type checkers ignore shapes: the name is for the reader."""
 Matrix: TypeAlias = Array

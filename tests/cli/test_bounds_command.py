@@ -26,7 +26,7 @@ def test_bounds_by_options(nw: Any, table: Path) -> None:
     assert result.exit_code == 0, result.output
     words = " ".join(result.stdout.split())
     assert "kind bounds" in words and "epsilon 4, delta 0" in words and "With probability 99 %" in words
-    assert "[columns.stay] bounds = [0, " in words and "Asking again spends again" in words
+    assert "[columns.stay] bounds = [0, " in words and "Repeating the request costs budget again" in words
 
 
 def test_bounds_of_a_schema_that_is_not_complete(nw: Any, table: Path, template: Path) -> None:
@@ -87,8 +87,8 @@ def test_bounds_without_use_are_warned_about(nw: Any, tmp_path: Path) -> None:
     (("-c", "stay", "--adjacency", "both"), 1, "adjacency"),
     (("-c", "nothing", "--adjacency", "replace-one"), 1, "no column 'nothing'"),
     (("-c", "stay", "--lower", 0, "--upper", 9, "--adjacency", "replace-one"), 1, "nothing to estimate"),
-    (("-c", "stay", "--adjacency", "replace-one", "--ledger", "none.db"), 1, "no ledger here yet"),
-    (("-c", "stay", "--adjacency", "replace-one", "--edition", "May"), 2, "go with a --ledger"),
+    (("-c", "stay", "--adjacency", "replace-one", "--ledger", "none.db"), 1, "the ledger does not exist"),
+    (("-c", "stay", "--adjacency", "replace-one", "--edition", "May"), 2, "required with --total-epsilon"),
 ])
 def test_refusals(nw: Any, table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, more: tuple[Any, ...], code: int,
                   words: str) -> None:

@@ -75,7 +75,7 @@ def test_show_compares_files(nw, sites, schema) -> None:
     assert result.exit_code == 0 and "can be fitted together" in result.stdout and "30" in result.stdout
     other = _other_schema(schema, "[0, 60]", "[0, 90]")
     result = nw("show", *sites, other)
-    assert result.exit_code == 0 and "other.nwr is not like site-1.nwr" in result.stderr and "bounds" in result.stderr
+    assert result.exit_code == 0 and "other.nwr differs from site-1.nwr" in result.stderr and "bounds" in result.stderr
     found = nw.json("show", *sites, other)
     assert len(found["releases"]) == 4 and len(found["differences"]) == 1
 
@@ -93,7 +93,7 @@ def test_the_file_with_another_schema_is_named(nw, sites, schema, place) -> None
     other = _other_schema(schema, '["A", "B", "C"]', '["A", "B", "D"]')
     files = [*sites[:place], other, *sites[place:]]
     said = one_error(nw("fit", *files, FORMULA))
-    assert "other.nwr is not like site-1.nwr" in said and "levels" in said and "'D'" in said and said.count("is not like") == 1
+    assert "other.nwr differs from site-1.nwr" in said and "levels" in said and "'D'" in said and said.count("differs from") == 1
 
 
 def test_a_column_that_only_one_has_is_told_with_its_file(nw, sites, schema) -> None:
@@ -105,7 +105,7 @@ def test_repeated_releases_are_told_by_their_files(nw, sites, tmp_path) -> None:
     assert "site-1.nwr is given twice" in one_error(nw("fit", sites[0], sites[1], sites[0], FORMULA))
     copy = shutil.copy(sites[0], tmp_path / "copy.nwr")
     said = one_error(nw("fit", *sites, copy, FORMULA))
-    assert "site-1.nwr and" in said and "copy.nwr hold the same contribution" in said
+    assert "site-1.nwr and" in said and "copy.nwr contain the same contribution" in said
 
 
 def test_check_says_that_agreeing_sites_agree(nw, sites) -> None:
@@ -228,4 +228,4 @@ def test_pooled_files_are_fitted_alike_and_have_no_sites(nw, sites, tmp_path: Pa
     for wrong in (("--sites",), ("--site", "random")):
         assert "--pool" in nw("fit", tmp_path, FORMULA, "--pool", *wrong).stderr
     shutil.copy(sites[0], tmp_path / "site-4.nwr")
-    assert "hold the same contribution" in one_error(nw("fit", tmp_path, FORMULA, "--pool"))
+    assert "contain the same contribution" in one_error(nw("fit", tmp_path, FORMULA, "--pool"))

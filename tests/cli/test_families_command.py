@@ -87,8 +87,8 @@ def test_the_site_with_another_level_is_named(nw) -> None:
 @pytest.mark.parametrize(("words", "said"), [
     (("visits ~ age", "--family", "logistic"), "two levels"),
     (("ward ~ age", "--family", "logistic"), "3 levels"),
-    (("age ~ ward", "--family", "poisson"), "is a count"),
-    (("back ~ age", "--family", "poisson"), "is a count"),
+    (("age ~ ward", "--family", "poisson"), "must be a count"),
+    (("back ~ age", "--family", "poisson"), "must be a count"),
     (("back ~ age", "--family", "logistic", "--method", "laplace"), "one method"),
     (("back ~ age", "--family", "logistic", "--site", "random"), "linear regression"),
 ])

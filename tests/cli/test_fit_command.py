@@ -190,7 +190,7 @@ def two_methods() -> Iterator[None]:
 def test_what_is_known_against_a_method_is_told_with_its_result(nw, release, method, calibrated, said) -> None:
     result = nw("fit", release, "stay ~ age", "--method", method, "--seed", 1)
     assert result.exit_code == 0, result.stderr
-    assert said in result.stdout and ("Each interval holds its coefficient" in result.stdout) == calibrated
+    assert said in result.stdout and ("Each interval contains its coefficient" in result.stdout) == calibrated
     assert "10.0000" not in result.stdout  # the sigma of fast, a constant with as many digits as there are
 
 

@@ -37,7 +37,7 @@ def test_a_ledger_is_opened_charged_shown_and_verified(nw, table, schema, tmp_pa
     document = nw.json("ledger", "show", place, "-d", 1e-8)
     assert document["charges"][0]["epsilon"] == 1.0 and 0 < document["spent"]["epsilon"] < 1.0
     assert document["remaining"]["gaussian"]["delta"] == 1e-8 and document["last_digest"] in shown.stdout
-    assert "each as it was written" in nw("ledger", "verify", place, "--anchor", document["last_digest"]).stdout
+    assert "all as they were written" in nw("ledger", "verify", place, "--anchor", document["last_digest"]).stdout
 
 
 def test_the_same_release_is_written_again_for_nothing_and_that_is_said(nw, table, schema, ledger, tmp_path) -> None:
@@ -59,7 +59,7 @@ def test_what_the_budget_does_not_cover_leaves_no_file(nw, table, schema, ledger
 
 def test_a_ledger_can_be_begun_by_the_first_release(nw, table, schema, tmp_path) -> None:
     place, output = tmp_path / "new.db", tmp_path / "a.nwr"
-    assert "no ledger here yet" in one_error(nw(*releasing(table, schema, place, "-o", output)))
+    assert "the ledger does not exist" in one_error(nw(*releasing(table, schema, place, "-o", output)))
     assert nw(*releasing(table, schema, place, "-o", output, "--total-epsilon", 2, "--total-delta", 1e-6)).exit_code == 0
     words = one_error(nw(*releasing(table, schema, place, "-o", tmp_path / "b.nwr", "--total-epsilon", 5)))
     assert "never change" in words
@@ -74,7 +74,7 @@ def test_batches_are_editions_and_none_is_added_twice(nw, table, schema, ledger,
     assert noisewise.load(file).holders == 2
     assert "edition batch 2" in json.dumps(nw.json("ledger", "show", ledger))
     words = one_error(nw(*releasing(batch, schema, ledger, "--append", file, "--edition", "batch 2")))
-    assert "in the file already" in words and noisewise.load(file).holders == 2
+    assert "the file already contains it" in words and noisewise.load(file).holders == 2
 
 
 def test_a_changed_ledger_ends_with_an_error(nw, ledger) -> None:
@@ -121,7 +121,8 @@ def test_a_picture_of_spending(nw, table, schema, ledger, tmp_path) -> None:
 
 @pytest.mark.parametrize("command", ["show", "verify", "recover"])
 def test_what_is_no_ledger_is_an_error_in_words(nw, command: str, schema, tmp_path) -> None:
-    for place, words in ((schema, "cannot be used"), (tmp_path, "is a folder"), (tmp_path / "none.db", "no ledger here yet")):
+    for place, words in ((schema, "cannot be used"), (tmp_path, "is a folder"),
+                         (tmp_path / "none.db", "the ledger does not exist")):
         assert words in one_error(nw("ledger", command, place))
 
 

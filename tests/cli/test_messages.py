@@ -31,8 +31,8 @@ MISTAKES: dict[str, tuple[tuple[object, ...], tuple[str, ...]]] = {
     "nothing like it": (("fit", "FILE", "stay ~ age", "-m", "quick"), ("remedy:  known are conditional",)),
     "one site": (("fit", "FILE", "stay ~ age", "--site", "random"), ("fit with no --site",)),
     "method of another family": (("fit", "FILE", "stay ~ age", "-m", "rows"), ("leave --method out",)),
-    "a schema for a release": (("show", "SCHEMA"), ("a table or a schema", "noisewise release")),
-    "a table for a release": (("fit", "TABLE", "stay ~ age"), ("a table or a schema",)),
+    "a schema for a release": (("show", "SCHEMA"), ("not a table or schema", "noisewise release")),
+    "a table for a release": (("fit", "TABLE", "stay ~ age"), ("not a table or schema",)),
     "a release for a fit": (("check", "FILE", "FILE"), ("saved fit (.npz)", "--save stay.npz")),
     "another kind": (("answer", "FILE"), ("kind partition", "noisewise fit")),
     "still another kind": (("hypothesis-test", "FILE"), ("kind partition", "noisewise fit")),
@@ -41,7 +41,7 @@ MISTAKES: dict[str, tuple[tuple[object, ...], tuple[str, ...]]] = {
     "misspelt coefficient": ((*PARTITION, "--ask", "posterior-probability of=agee at=0"), ("did you mean age?",)),
     "a database without a query": (("release", "x.duckdb", *RELEASE[2:]), ("give --query",)),
     "no ledger": ((*RELEASE, "--ledger", "nosuch.db"),
-                  ("there is no ledger here yet", "noisewise ledger open nosuch.db --epsilon")),
+                  ("the ledger does not exist", "noisewise ledger open nosuch.db --epsilon")),
     "no ledger to show": (("ledger", "show", "nosuch.db"), ("noisewise ledger open nosuch.db",)),
     "misspelt column of the table": (("bounds", "TABLE", "-e", 1, "-c", "agee", "--adjacency", "replace-one"),
                                      ("did you mean age?",)),
@@ -128,10 +128,10 @@ def test_a_ledger_that_is_begun_by_a_release_is_announced_also_where_little_is_s
     budget = tmp_path / "budget.db"
     command = ("release", table, "-s", schema, "-e", 1, "--ledger", budget, "--total-epsilon", 3, "--quiet")
     first = nw(*command, "-o", tmp_path / "a.nwr")
-    assert first.exit_code == 0 and f"A new ledger was begun at {budget}" in first.stderr
+    assert first.exit_code == 0 and f"Started a new ledger at {budget}" in first.stderr
     again = nw(*command, "-o", tmp_path / "b.nwr", "--edition", "2")
-    assert again.exit_code == 0 and "A new ledger" not in again.stderr
-    assert "it was there already" in nw("ledger", "open", budget, "-e", 3).stdout
+    assert again.exit_code == 0 and "Started a new ledger" not in again.stderr
+    assert "an existing ledger" in nw("ledger", "open", budget, "-e", 3).stdout
 
 
 def test_laplace_with_hidden_predictors_is_not_told_to_use_the_method_that_it_approximates() -> None:
@@ -139,7 +139,7 @@ def test_laplace_with_hidden_predictors_is_not_told_to_use_the_method_that_it_ap
         info = SimpleNamespace(method="laplace", draws=1000, doubts=doubts, divergences=0)
         return SimpleNamespace(info=info, sites=None, has_sigma=True, diagnose=lambda: list(doubts))
 
-    assert _remedy(posterior("sigma is not told from 0")) == "no --method"
+    assert _remedy(posterior("sigma cannot be told from 0")) == "the default method: leave --method out"
     assert "fewer predictors" in _remedy(posterior(TOO_MANY_TO_BE_UNKNOWN))
 
 

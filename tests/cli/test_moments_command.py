@@ -83,7 +83,7 @@ def test_the_plan_under_add_remove_and_with_higher_orders(nw: Any, counts_schema
     assert [one["block"] for one in blocks] == ["n", "xx", "yxx"] and blocks[-1]["gram_noise_sd"] is None
     shown = nw(*given)
     assert "which is not public" in shown.stdout
-    assert "cannot be fitted without the blocks that are not there: x, y, yx" in " ".join(shown.stderr.split())
+    assert "cannot be fitted without these missing blocks: x, y, yx" in " ".join(shown.stderr.split())
 
 
 def test_batches(nw: Any, made: Path, counts: Path, counts_schema: Path) -> None:
@@ -97,8 +97,8 @@ def test_batches(nw: Any, made: Path, counts: Path, counts_schema: Path) -> None
 
 @pytest.mark.parametrize(("options", "words"), [
     (("--formula", "age ~ ward"), "a count"),
-    (("--formula", FORMULA, "--block", "xx"), "a block is given once"),
-    (("--formula", FORMULA, "--block", "xx=1", "--block", "xx=2"), "a block is given once"),
+    (("--formula", FORMULA, "--block", "xx"), "a block must have the form NAME=WEIGHT and be given once"),
+    (("--formula", FORMULA, "--block", "xx=1", "--block", "xx=2"), "a block must have the form NAME=WEIGHT and be given once"),
     (("--formula", FORMULA, "--block", "xz=1"), "a block of moments is"),
     (("--formula", FORMULA, "--block", "xx=0"), "weight of a block"),
 ])

@@ -206,7 +206,7 @@ def test_json_of_a_release_is_one_document(nw: Any, incomes: Path, open_schema: 
     (("--formula", FORMULA, "--parts", 40, "--ask", "aic of=age", "--prior", "zellner"), "the prior zellner takes g"),
     (("--formula", FORMULA, "--parts", 40, "--ask", "aic of=age", "--prior", "flat g=1"), "leave g out"),
     (("--formula", FORMULA, "--parts", 40, "--ask", "aic of=age", "--mechanism", "wishart"), "known are k-norm, gaussian"),
-    (("--formula", FORMULA, "--parts", 40, "--ask", "why of=age"), "begins with what it asks"),
+    (("--formula", FORMULA, "--parts", 40, "--ask", "why of=age"), "must begin with the name of its kind"),
     (("--formula", FORMULA, "--parts", 40, "--ask", "no-such.toml"), "the file of questions cannot be read"),
 ])
 def test_releases_that_cannot_be_made_are_refused(
@@ -294,7 +294,7 @@ def test_the_plan_suggests_what_can_be_released(nw: Any, incomes: Path, open_sch
     (("--rows", 5000, "--predictors", 0), "predictors must be a whole number"),
     (("--rows", 5000, "--predictors", 3, "--parts", 1), "from 2 to 147"),
     (("--rows", 5000, "--predictors", 3, "--parts", 900), "from 2 to 147"),
-    (("--rows", 5000, "--predictors", 3, "--ask", "aic"), "says of="),
+    (("--rows", 5000, "--predictors", 3, "--ask", "aic"), "requires of="),
 ])
 def test_plans_that_cannot_be_made_are_refused(nw: Any, options: Any, words: str) -> None:
     assert words in " ".join(one_error(nw("plan", "partition", *options, "-e", 1)).split())

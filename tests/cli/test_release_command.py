@@ -118,7 +118,7 @@ def test_where_nothing_can_be_written_the_loss_is_told(nw, table, schema, tmp_pa
 
     monkeypatch.setattr(Release, "save", stopped_then_full)
     message = one_error(nw(*arguments(table, schema, tmp_path / "out.nwr")))
-    assert "its budget is spent" in message and "stopped by Ctrl-C" in message and "without one it is lost" in message
+    assert "its budget is spent" in message and "stopped by Ctrl-C" in message and "otherwise the release is lost" in message
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,7 @@ def test_release_and_show(nw: Any, table: Path, declared: Path, tmp_path: Path) 
     result = release(nw, table, declared, target, "--copies", 2, "--share", "age=2")
     assert result.exit_code == 0, result.output
     words = " ".join(result.stdout.split())
-    assert "patients.rows.parquet beside it" in words and "3 columns, 2 copies" in words
+    assert "patients.rows.parquet in the same folder" in words and "3 columns, 2 copies" in words
     found = noisewise.load(target)
     assert found.kind.name == "rows" and found.contents.rows == 400
     assert [noise.share for noise in found.contents.columns.values()] == [0.5, 0.25, 0.25]
@@ -80,7 +80,7 @@ def test_the_plan_of_a_share_by_simulation(nw: Any, declared: Path) -> None:
 def test_the_ledger_answers_a_repetition(nw: Any, table: Path, declared: Path, tmp_path: Path) -> None:
     ledger = ("--ledger", tmp_path / "budget.db")
     first = release(nw, table, declared, tmp_path / "p.nwr", *ledger, "--total-epsilon", 10)
-    assert first.exit_code == 0 and "A ledger keeps the first file only" in " ".join(first.stdout.split())
+    assert first.exit_code == 0 and "A ledger stores the first file only" in " ".join(first.stdout.split())
     again = release(nw, table, declared, tmp_path / "q.nwr", *ledger)
     assert again.exit_code == 0, again.output
     assert noisewise.load(tmp_path / "p.nwr") == noisewise.load(tmp_path / "q.nwr")
@@ -90,9 +90,9 @@ def test_the_ledger_answers_a_repetition(nw: Any, table: Path, declared: Path, t
 
 
 @pytest.mark.parametrize(("more", "words"), [
-    (("--share", "age"), "a share is given once"),
-    (("--share", "age=2", "--share", "age=3"), "a share is given once"),
-    (("--share", "age=2_0"), "a share is given once"),
+    (("--share", "age"), "a share must have the form COLUMN=WEIGHT and be given once"),
+    (("--share", "age=2", "--share", "age=3"), "a share must have the form COLUMN=WEIGHT and be given once"),
+    (("--share", "age=2_0"), "a share must have the form COLUMN=WEIGHT and be given once"),
     (("--share", "height=2"), "height"),
     (("--mechanism", "wishart", "-d", "1e-6"), "known are gaussian, laplace"),
 ])

@@ -10,20 +10,18 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from noisewise.arrays import Array
+from noisewise.arrays import Array, Values
 from noisewise.privacy.calibration import analytic_gaussian_sigma
 from noisewise.privacy.cost import Cost
 from noisewise.run import ALONE
 from noisewise.schema import Basis, Schema
 from noisewise.schema.columns import Categorical, Numeric
 
-Values: TypeAlias = npt.NDArray[Any]
-"""A column of numbers or levels, in the user's units."""
 Rows: TypeAlias = Mapping[str, Values]
 """The values of each declared column."""
 Change: TypeAlias = Callable[[Array, Array], Array]

@@ -15,9 +15,9 @@ from typing import Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from noisewise.arrays import Array
+from noisewise.arrays import Array, Values
 from noisewise.audits import laws
-from noisewise.audits.canaries import Values, linear, promised_distance
+from noisewise.audits.canaries import linear, promised_distance
 from noisewise.audits.request import Request
 from noisewise.audits.trial import Subject
 from noisewise.data.parts.answers import PartAnswers

@@ -21,6 +21,8 @@ from noisewise.cli.output import visible
 from noisewise.errors import closest
 
 if TYPE_CHECKING:
+    from typer import _click as click
+
     from noisewise.kinds import Kind
 
 COMMANDS: Final = {
@@ -52,9 +54,9 @@ LONGEST: Final = 40
 class _PlainFlags:
     """Show no metavar for flags, and list ``--help`` in the panel of output options."""
 
-    def get_params(self, ctx: Any) -> list[Any]:
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         """Return the parameters, with flags adjusted."""
-        found: list[Any] = super().get_params(ctx)  # type: ignore[misc]
+        found: list[click.Parameter] = super().get_params(ctx)  # type: ignore[misc]
         for option in found:
             if isinstance(option, TyperOption) and option.is_flag:
                 option.metavar = ""
@@ -66,7 +68,7 @@ class _PlainFlags:
 class Command(_PlainFlags, TyperCommand):
     """A command whose messages about invalid values also show the value."""
 
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse the arguments, with our messages for invalid values."""
         try:
             return list(super().parse_args(ctx, args))
@@ -93,7 +95,7 @@ class Group(_PlainFlags, TyperGroup):
 class Commands(Group):
     """All commands, in the order of COMMANDS."""
 
-    def list_commands(self, ctx: Any) -> list[str]:
+    def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of the commands in that order."""
         return sorted(super().list_commands(ctx), key=ORDER.index)
 
@@ -121,14 +123,14 @@ class KindCommands(Group):
         """Return the command of a kind."""
         raise NotImplementedError
 
-    def list_commands(self, ctx: Any) -> list[str]:
+    def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of the kinds that have a command here."""
         from noisewise.kinds import kinds
         from noisewise.kinds.registry import has_room
 
         return [kind.name for kind in kinds() if all(has_room(kind, room) for room in self.rooms)]
 
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Return the command of the named kind, made on first use."""
         from noisewise.kinds import kind_named
 
@@ -141,7 +143,7 @@ class KindCommands(Group):
             self.commands[cmd_name] = typer.main.get_command(alone)
         return self.commands[cmd_name]
 
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse the arguments; without a kind, insert the default."""
         names = self.list_commands(ctx)
         if not (args[:1] and args[0] in (*HELP, *names)) and (args or not self.no_args_is_help):
@@ -152,18 +154,19 @@ class KindCommands(Group):
             args = [DEFAULT, *args]
         return list(super().parse_args(ctx, args))
 
-    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+    def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
         """Return the usage line, with [KIND] for the subcommand."""
         return ["[KIND]", *(piece for piece in super().collect_usage_pieces(ctx) if piece != self.subcommand_metavar)]
 
-    def format_help(self, ctx: Any, formatter: Any) -> None:
+    def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the help page of the default kind, followed by the list of kinds."""
         usual, page = self.get_command(ctx, DEFAULT), copy(self)
+        assert usual is not None
         page.params, page.help = usual.params, usual.help
         super(KindCommands, page).format_help(ctx, formatter)
 
 
-def options(of_all: Work, own: Mapping[str, inspect.Parameter], before: str, **changed: Any) -> list[inspect.Parameter]:
+def options(of_all: Work, own: Mapping[str, inspect.Parameter], before: str, **changed: object) -> list[inspect.Parameter]:
     """Merge the options shared by all kinds with those of one kind.
 
     Args:

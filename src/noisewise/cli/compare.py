@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -164,7 +164,7 @@ def _coefficients(found: Comparison, interval: float) -> Table:
                        rows=zip(map(str, rows.index), *cells, strict=True))
 
 
-def _document(found: Comparison, interval: float, top: int) -> dict[str, Any]:
+def _document(found: Comparison, interval: float, top: int) -> dict[str, object]:
     """Return the comparison for --json."""
     asked, info = found.question, found.info
     return {

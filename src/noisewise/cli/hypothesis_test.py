@@ -26,18 +26,18 @@ def hypothesis_test(
     out: Output,
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A release file of kind partition.")],
     level: Annotated[list[float] | None, typer.Option(help=(
-        "A level of significance; may be repeated. By default 0.05 and 0.01."))] = None,
+        "Significance level; may be repeated. Default: 0.05 and 0.01."))] = None,
     alternative: Annotated[str, typer.Option(autocompletion=one_of(ALTERNATIVES), help=(
         "For posterior probabilities: two-sided, less (the coefficient is less than b) or greater."))] = "two-sided",
-    rows: Annotated[float | None, typer.Option(help="About how many rows the table has, if the release does not tell.")] = None,
+    rows: Annotated[float | None, typer.Option(help="Approximate number of rows, if not in the release.")] = None,
     censored: Annotated[bool, typer.Option("--censored", help=(
-        "Clip the released mean to its limits first. It can cost a test all its power."))] = False,
-    seed: Annotated[int, typer.Option(help="Of the simulation of the null hypothesis.", min=0)] = 0,
+        "First clip the released mean to its limits. This can cost a test all its power."))] = False,
+    seed: Annotated[int, typer.Option(help="Seed for simulating the null hypothesis.", min=0)] = 0,
 ) -> None:
     """Test the hypotheses that a partition release asks about, with critical values that account for parts, clipping and noise.
 
-    Bayes factors, likelihood ratios and criteria test that the coefficients are zero.
-    A posterior probability at b tests that the coefficient equals b.
+    The null hypothesis of Bayes factors, likelihood ratios and criteria is that the coefficients are zero.
+    That of a posterior probability at b is that the coefficient equals b.
 
     Example: noisewise hypothesis-test incomes.nwr --level 0.05
     """
@@ -52,13 +52,13 @@ def hypothesis_test(
     for one in found:
         out.explain(one.sentence)
     if any(one.uncalibrated for one in found):
-        out.explain("uncalibrated: the critical value of someone who ignores parts, clipping and noise; do not use it.",
+        out.explain("uncalibrated: the critical value that ignores parts, clipping and noise; do not use it.",
                     style="dim")
     out.document({"file": file, "alternative": alternative, "rows": rows, "censored": censored, "seed": seed, **found.to_dict()})
 
 
 def _table(found: HypothesisTests) -> Table:
-    """One line for each test and level."""
+    """Return a table with one line per test and level."""
     known = any(one.uncalibrated for one in found)
     table = plain_table("hypothesis", "value", "p", "level", "rejects if", *["uncalibrated"] * known, "rejected",
                         words="statistic")

@@ -1,4 +1,4 @@
-"""``noisewise ledger``: the budget of a table, what was spent of it, and whether anyone has changed the record."""
+"""``noisewise ledger``: the budget of a table, what has been spent, and whether anyone has altered the record."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ ledger_app = typer.Typer(no_args_is_help=True, help="The privacy budget of a tab
 
 Place = Annotated[str, typer.Argument(metavar="LEDGER", help="The ledger: a file, or an address postgresql://…")]
 Rule = Annotated[str | None, typer.Option(autocompletion=one_of(RULES), help=(
-    "How releases are put together: gaussian (default with a delta), basic (default without), or planned, if sizes are never "
-    "chosen by looking at earlier results."))]
+    "How costs add up: gaussian (default with a delta), basic (default without), or planned, if sizes never depend on earlier "
+    "results."))]
 
 
 @ledger_app.command("open")
 @guarded(holder=True)
 def open_(
     out: Output, place: Place,
-    epsilon: Annotated[float, typer.Option("--epsilon", "-e", help="The total epsilon of the table.")],
+    epsilon: Annotated[float, typer.Option("--epsilon", "-e", help="Total epsilon of the table.")],
     delta: Annotated[float | None, typer.Option("--delta", "-d", help=(
-        "The total delta; without it all releases are pure."))] = None,
+        "Total delta; without it, all releases must be pure."))] = None,
     rule: Rule = None,
-    name: Annotated[str, typer.Option(help="Which table it is for; shown with the ledger.")] = "",
+    name: Annotated[str, typer.Option(help="Name of the table, shown with the ledger.")] = "",
 ) -> None:
-    """Begin the ledger of a table, with all that may ever be spent on it. The total never changes.
+    """Start the ledger of a table with the total that may ever be spent on it. The total never changes.
 
     Example: noisewise ledger open budget.db --epsilon 3 --delta 1e-6 --name patients
     """
@@ -49,10 +49,10 @@ def open_(
 
     was_there = there_is(place)
     ledger = noisewise.Ledger.open(place, epsilon=epsilon, delta=delta, rule=rule, name=name)  # type: ignore[arg-type]
-    begun = "a ledger" if "://" in place else "it was there already," if was_there else "a new ledger,"
+    begun = "a ledger," if "://" in place else "an existing ledger," if was_there else "a new ledger,"
     out.heading(f"{ledger.place}: {begun} epsilon {ledger.epsilon:g}, delta {ledger.delta:g}, rule {ledger.rule}",
                 style="bold green")
-    out.explain("Give it with every release of this table: they are charged to it, and what it does not cover is refused.")
+    out.explain("Name it in every release of this table: each is charged to it, and refused if the budget does not cover it.")
     out.suggest(f"noisewise release … --ledger {quote(ledger.place)}")
     out.document(_document(ledger))
 
@@ -62,10 +62,10 @@ def open_(
 def show(
     out: Output, place: Place,
     delta: Annotated[float | None, typer.Option("--delta", "-d", help=(
-        "Say what is left for a release with Gaussian noise of this delta; by default a tenth of the total."))] = None,
-    picture: Annotated[Path | None, typer.Option(help="Also draw spending over time (.png, .svg, .pdf).")] = None,
+        "Show what is left for a release with Gaussian noise at this delta. Default: a tenth of the total."))] = None,
+    picture: Annotated[Path | None, typer.Option(help="Also plot spending over time (.png, .svg or .pdf).")] = None,
 ) -> None:
-    """Show every charge, what all of them cost together, and what is left.
+    """Show every charge, their joint cost, and what is left.
 
     Example: noisewise ledger show budget.db --picture spending.png
     """
@@ -83,10 +83,10 @@ def show(
         left = ledger.remaining(each)
         document["remaining"]["gaussian"] = {"delta": each, "epsilon": left}
         out.line(f"Left for one more release with Gaussian noise and delta {each:g}: epsilon {left:.4g}.")
-    out.line(f"Left for one more with Laplace noise: epsilon {document['remaining']['laplace']:.4g}.")
+    out.line(f"Left for one more release with Laplace noise: epsilon {document['remaining']['laplace']:.4g}.")
     out.line(f"Last digest: {document['last_digest']}")
-    out.explain("Keep that digest elsewhere, with the date: with it, noisewise ledger verify --anchor shows whether anyone has "
-                "cut off or rewritten what is recorded today.")
+    out.explain("Keep this digest elsewhere, with the date. Given as --anchor, it lets noisewise ledger verify detect whether "
+                "anyone has cut off or rewritten what is recorded today.")
     count = len(ledger.unfinished())
     if count:
         out.note(f"Note: {count} {'charge has' if count == 1 else 'charges have'} no file; see noisewise ledger recover.")
@@ -98,11 +98,13 @@ def show(
 def verify(
     out: Output, place: Place,
     anchor: Annotated[str | None, typer.Option(help=(
-        "A digest that noisewise ledger show printed earlier and that was kept elsewhere."))] = None,
+        "A digest that noisewise ledger show printed earlier, kept elsewhere."))] = None,
 ) -> None:
-    """Check that nothing in a ledger was changed, removed or put in, and that no more was spent than the total.
+    """Check that no entry was changed, removed or inserted, and that the total was not exceeded.
 
-    It ends with code 1 if anything is wrong. Example: noisewise ledger verify budget.db
+    The exit code is 1 if anything is wrong.
+
+    Example: noisewise ledger verify budget.db
     """
     ledger = opened_ledger(place)
     with out.working("Checking every entry"):
@@ -110,9 +112,9 @@ def verify(
     for words in found:
         out.warn(words)
     if not found:
-        out.line(f"{ledger.place}: {len(ledger.entries())} entries, each as it was written.", style="bold green")
+        out.line(f"{ledger.place}: {len(ledger.entries())} entries, all as they were written.", style="bold green")
         if anchor is None:
-            out.explain("That the last entries were not cut off can only be seen with --anchor.")
+            out.explain("Only --anchor can show whether the last entries were cut off.")
     out.document({"ledger": ledger.place, "problems": found})
     if found:
         raise typer.Exit(FAILED)
@@ -121,22 +123,21 @@ def verify(
 @ledger_app.command()
 @guarded(holder=True)
 def recover(out: Output, place: Place) -> None:
-    """Say what happened to releases that were charged and never completed, and what to do.
+    """List releases that were charged but never completed, and say what to do.
 
     Example: noisewise ledger recover budget.db
     """
     ledger = opened_ledger(place)
     unfinished = ledger.unfinished()
     if not unfinished:
-        out.line("Every charge has its file: noisewise ledger file gets it back.", style="bold green")
+        out.line("Every charge has its file; noisewise ledger file restores it.", style="bold green")
     for entry in unfinished:
         out.line(f"entry {entry.number}, {entry.at}, {entry.who}: {entry.description} (epsilon {entry.spending.epsilon:g}, "
                  f"delta {entry.spending.delta:g})")
     if unfinished:
-        out.explain("Their budget was charged, and then the process ended before the release was recorded: it was stopped, the "
-                    "machine went down or the disk was full. Or it is running now. Nothing of them was handed out by noisewise. "
-                    "Whether noise had been drawn cannot be known, so that their budget stays spent. Ask for the release again: "
-                    "it is charged again.")
+        out.explain("Their budget was charged, but the process ended before the release was recorded: it was stopped, the "
+                    "machine went down or the disk was full. Or it is still running. noisewise has handed out nothing. Noise may "
+                    "already have been drawn, so the budget stays spent. If you request the release again, it is charged again.")
     out.document({"ledger": ledger.place, "unfinished": [asdict(entry) for entry in unfinished]})
 
 
@@ -147,7 +148,7 @@ def export(
     output: Annotated[Path, typer.Option("--output", "-o", help="The JSON file to write.")],
     force: Force = False,
 ) -> None:
-    """Write all entries to a JSON file, for auditors; release files are not in it, only their digests.
+    """Write all entries to a JSON file for auditors. It contains digests of the release files, not the files.
 
     Example: noisewise ledger export budget.db -o budget.json
     """
@@ -162,11 +163,11 @@ def export(
 @guarded(holder=True)
 def file(
     out: Output, place: Place,
-    entry: Annotated[int, typer.Argument(metavar="ENTRY", help="The number of the charge, as noisewise ledger show has it.")],
+    entry: Annotated[int, typer.Argument(metavar="ENTRY", help="Number of the charge in noisewise ledger show.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="Where to write it, for example patients.nwr.")],
     force: Force = False,
 ) -> None:
-    """Get a release file back, byte for byte as it was made. It costs nothing.
+    """Restore a release file, byte for byte. This costs nothing.
 
     Example: noisewise ledger file budget.db 2 -o patients.nwr
     """
@@ -177,24 +178,24 @@ def file(
 
 
 def there_is(place: str) -> bool:
-    """Whether there is a file of that name; what is on a server is taken to be there."""
+    """True if the file exists. A ledger on a server is assumed to exist."""
     return "://" in place or Path(place).exists()
 
 
 def opened_ledger(place: str) -> Ledger:
-    """A ledger that was begun before."""
+    """Open an existing ledger."""
     import noisewise
 
     if not there_is(place):
-        raise BudgetError("there is no ledger here yet", found=place, remedy=(
-            f"check the path; or begin it, with all that may ever be spent: noisewise ledger open {quote(place)} --epsilon 3"))
+        raise BudgetError("the ledger does not exist", found=place, remedy=(
+            f"check the path, or start a ledger with its total budget: noisewise ledger open {quote(place)} --epsilon 3"))
     return noisewise.Ledger.open(place)
 
 
 def _check_target(output: Path, place: str, force: bool) -> None:
     if output.is_dir() or (output.exists() and (not force or output.resolve() == Path(place).resolve())):
-        raise ResultError("there is something of that name already", found=str(output),
-                          remedy="choose another name, or give --force to replace a file")
+        raise ResultError("the output file already exists", found=str(output),
+                          remedy="choose another name, or replace a file with --force")
     check_folder(output, ResultError)
 
 
@@ -206,8 +207,7 @@ def _document(ledger: Ledger) -> dict[str, Any]:
 
 
 def _table(ledger: Ledger) -> Table:
-    table = plain_table(title_justify="left",
-                        title=visible(f"{ledger.name or ledger.place}: epsilon {ledger.epsilon:g}, delta {ledger.delta:g}"))
+    table = plain_table(title=visible(f"{ledger.name or ledger.place}: epsilon {ledger.epsilon:g}, delta {ledger.delta:g}"))
     for heading in ("entry", "when (UTC)", "who", "what", "about"):
         table.add_column(heading, overflow="fold")
     for heading in ("epsilon", "delta", "together"):

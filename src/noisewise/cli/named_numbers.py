@@ -1,4 +1,4 @@
-"""Options that are names and numbers, such as ``xx=1``: ``--block``, ``--share``, ``--per``, ``--effect``, ``--assume``."""
+"""Options that give a name a number, such as ``xx=1``: ``--block``, ``--share``, ``--per``, ``--effect``, ``--assume``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from noisewise.errors import DeclarationError
 
 
 def as_number(text: str) -> float | None:
-    """A number in plain digits; None if it is none."""
+    """Return the number written in plain digits, or None if the text is not one."""
     try:
         return float(text) if text.isascii() and "_" not in text else None
     except ValueError:
@@ -17,7 +17,7 @@ def as_number(text: str) -> float | None:
 
 
 def named_number(text: str, refusal: Exception) -> tuple[str, float]:
-    """A name and a number; the last equals sign counts, for a term may have one in its name. The refusal is raised otherwise."""
+    """Split NAME=NUMBER at the last equals sign, since a term's name may contain one. Raise the refusal if that fails."""
     name, _, written = text.rpartition("=")
     number = as_number(written)
     if number is None or not name.strip():
@@ -26,17 +26,17 @@ def named_number(text: str, refusal: Exception) -> tuple[str, float]:
 
 
 def read_blocks(given: Sequence[str] | None) -> dict[str, float] | None:
-    """The weights of blocks of sums; None if there are none."""
-    return _weights(given, "a block is given once, as its name and its weight", "--block xx=1 --block yx=1.5")
+    """Return the weights of blocks of sums, or None if none are given."""
+    return _weights(given, "a block must have the form NAME=WEIGHT and be given once", "--block xx=1 --block yx=1.5")
 
 
 def read_shares(given: Sequence[str] | None) -> dict[str, float] | None:
-    """The weights of columns; None if there are none."""
-    return _weights(given, "a share is given once, as the name of a column and its weight", "--share age=2")
+    """Return the weights of columns, or None if none are given."""
+    return _weights(given, "a share must have the form COLUMN=WEIGHT and be given once", "--share age=2")
 
 
 def _weights(given: Sequence[str] | None, rule: str, example: str) -> dict[str, float] | None:
-    """What weights must be is checked where a release is made."""
+    """Read weights. Their values are checked when the release is made."""
     weights: dict[str, float] = {}
     for text in given or ():
         refusal = DeclarationError(rule, found=visible(text)[:60], remedy=f"for example {example}")

@@ -1,11 +1,11 @@
-"""What a command says, and where it says it.
+"""Where the output of a command goes, and how it is printed.
 
-Results go to standard output, notes and warnings to standard error. With ``--json`` standard output holds exactly one JSON
-document. With ``--quiet`` there are results, warnings and errors, and nothing else. Nothing is read as markup (``ward[T.B]`` is a
-name), and characters that cannot be seen (controls, or marks that turn the direction of writing), which a file from elsewhere
-could hold to play tricks on a terminal, are written out.
+Results go to standard output, notes and warnings to standard error. With ``--json``, standard output holds exactly one JSON
+document. With ``--quiet``, only results, warnings and errors are printed. Text is never parsed as markup (``ward[T.B]`` is a
+name). Invisible characters (controls, or marks that change the writing direction), which a hostile file could use to play tricks
+on a terminal, are escaped.
 
-Words are wrapped on a terminal and nowhere else: a program that reads them finds each message on one line.
+Text is wrapped only on a terminal; a program that reads it finds each message on one line.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from noisewise.reports.page import visible as visible
 from noisewise.run import Run
@@ -31,15 +31,15 @@ if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
 WIDTH_OF_A_FILE: Final = 120
-"""How wide tables may be where there is no terminal to ask."""
+"""Width of tables if there is no terminal."""
 
 LABEL: Final = re.compile(r"  \S+(?: \S+)* {2,}(?=\S)")
-"""A label of a description: indented by two, and two blanks or more before its text."""
+"""A label in a description: indented by two, with at least two blanks before its text."""
 
 
 @dataclass(frozen=True)
 class Output:
-    """Where one command says what it has to say."""
+    """The output of one command."""
 
     json: bool = False
     quiet: bool = False
@@ -47,16 +47,16 @@ class Output:
 
     @property
     def width(self) -> int:
-        """How many characters fit on a line of standard output."""
+        """Return the number of characters per line of standard output."""
         return self._out.width
 
     def run(self, threads: int | None = None) -> Run:
-        """For the library: no bar if quiet or for machines, otherwise one on a terminal."""
+        """Return the run settings for the library: no progress bar with --quiet or --json, otherwise one on a terminal."""
         return Run(threads, progress=False if self.quiet or self.json else None)
 
     @contextmanager
     def working(self, doing: str) -> Iterator[None]:
-        """A sign of life, on a terminal, while something may take long that cannot say how far it is."""
+        """Show a sign of life on a terminal during long work of unknown progress."""
         with self.run().bar(doing, unit=""):
             yield
 
@@ -69,64 +69,64 @@ class Output:
         return _console(stderr=True)
 
     def result(self, what: RenderableType) -> None:
-        """What was asked for."""
+        """Print a result."""
         if not self.json:
             self._out.print(what)
 
     def line(self, words: str = "", style: str | None = None) -> None:
-        """A line of the result that is not broken: paths and commands stay whole, so that they can be copied."""
+        """Print a line of the result without wrapping it, so that paths and commands can be copied."""
         if not self.json:
             self._out.print(visible(words), style=style, soft_wrap=True)
 
     def heading(self, words: str, style: str | None = "bold") -> None:
-        """A line above a result, for those who want to hear more than the result."""
+        """Print a line above a result, unless --quiet."""
         if not self.quiet:
             self.line(words, style)
 
     def text(self, words: str) -> None:
-        """Sentences, some with a label before them, as the library describes things: on a terminal wrapped to its width."""
+        """Print a description from the library: sentences, some with labels, wrapped on a terminal."""
         if not self.json:
             pieces = _labels_with_text(visible(words)) if self._out.file.isatty() else [(visible(words), 0)]
             for line in (line for piece, indent in pieces for line in _wrapped(piece, self._out, hanging=indent)):
                 self._out.print(line, soft_wrap=True)
 
     def explain(self, words: str = "", style: str | None = None) -> None:
-        """A paragraph for someone who sees this for the first time."""
+        """Print an explanation for someone who sees this for the first time."""
         if not self.json and not self.quiet:
             self._out.print(visible(words), style=style)
 
     def suggest(self, *commands: str) -> None:
-        """Commands to try next, each whole on its line."""
+        """Print commands to try next, one per line."""
         if not self.quiet:
             for command in commands:
                 self.line(f"  {command}", style="bold")
 
     def labelled(self, label: str, style: str, words: str) -> None:
-        """A line of the result that begins with a label, below which it is wrapped on a terminal."""
+        """Print a labelled line of the result, with a hanging indent on a terminal."""
         if not self.json:
             _print_labelled(self._out, label, style, words)
 
     def note(self, words: str) -> None:
-        """Something good to know that is not part of the result."""
+        """Print a note that is not part of the result."""
         if not self.quiet:
             self.announce(words, style="dim")
 
     def wrote(self, *files: Path | None) -> None:
-        """Which files were written, of those that were wanted."""
+        """Say which files were written; None stands for a file that was not requested."""
         for file in filter(None, files):
             self.note(f"Wrote {file}")
 
     def announce(self, words: str, style: str = "bold") -> None:
-        """Something that was done and should be seen, also where little is said."""
+        """Print something that was done, even with --quiet."""
         for line in _wrapped(visible(words), self._err):
             self._err.print(line, style=style, soft_wrap=True)
 
     def warn(self, words: str, *more: tuple[str, str]) -> None:
-        """Something that must not be overlooked, with labelled lines below it."""
+        """Print a warning, with labelled lines below it."""
         self._alert("Warning: ", "bold yellow", words, more)
 
     def fail(self, words: str, *more: tuple[str, str]) -> None:
-        """What went wrong, with labelled lines below it."""
+        """Print an error, with labelled lines below it."""
         self._alert("Error: ", "bold red", words, more)
 
     def _alert(self, label: str, style: str, words: str, more: Iterable[tuple[str, str]]) -> None:
@@ -134,8 +134,8 @@ class Output:
         for name, line in more:
             _print_labelled(self._err, f"  {name + ':':<9}", "dim", line)
 
-    def document(self, content: Mapping[str, Any]) -> None:
-        """The JSON document, if one is wanted; ASCII, so that no encoding can break it."""
+    def document(self, content: Mapping[str, object]) -> None:
+        """With --json, print the document, in ASCII so that no encoding can break it."""
         if self.json:
             sys.stdout.write(json.dumps(_plain(content), indent=2, allow_nan=False) + "\n")
 
@@ -150,7 +150,7 @@ def _print_labelled(console: Console, label: str, style: str, words: str) -> Non
 
 
 def _labels_with_text(words: str) -> list[tuple[str, int]]:
-    """Each label with the lines that belong to it in one piece, and how far they are indented.
+    """Join each label with its continuation lines, and return the pieces with their indents.
 
     >>> _labels_with_text("a release\\n  protects  one\\n            row\\n  rows      12")
     [('a release', 0), ('  protects  one row', 12), ('  rows      12', 12)]
@@ -167,7 +167,7 @@ def _labels_with_text(words: str) -> list[tuple[str, int]]:
 
 
 def _wrapped(words: str, console: Console, hanging: int | None = None) -> list[str]:
-    """The lines as they go to a terminal of this width; a word that is longer, such as a path, stays whole."""
+    """Wrap the lines on a terminal; longer words, such as paths, stay whole."""
     lines = words.split("\n")
     if not console.file.isatty():
         return lines
@@ -187,8 +187,8 @@ def _console(*, stderr: bool) -> Console:
     return Console(stderr=stderr, width=width, markup=False, highlight=False, emoji=False)
 
 
-def _plain(value: Any) -> Any:
-    """The same with plain Python types; JSON has no NaN and no infinity, so they are null."""
+def _plain(value: object) -> object:
+    """Convert to plain Python types. JSON has no NaN or infinity, so they become null."""
     if isinstance(value, Mapping):
         return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

@@ -1,9 +1,9 @@
-"""How the ``noisewise`` command begins, and what stops it.
+"""The entry point of the ``noisewise`` command, and how it handles Ctrl-C and SIGTERM.
 
-The entry point listens before it imports anything that takes a moment, in which Ctrl-C would be answered by a traceback: nothing
-is imported here that need not be, nor by the packages around this module. Until a command begins its work there is nothing to
-clean up, and Ctrl-C ends the program at once. From then on it is Python's `KeyboardInterrupt`, and a request of the system to end
-(SIGTERM) is the same: files are written whole or not at all, and a release that was paid for is kept.
+Signal handlers are installed before any slow import, during which Ctrl-C would print a traceback. So this module and the packages
+around it import only what they need. Until a command begins its work there is nothing to clean up, and Ctrl-C ends the program at
+once. From then on Ctrl-C raises Python's `KeyboardInterrupt`, and so does SIGTERM: files are written completely or not at all,
+and a release that was paid for is kept.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def main() -> None:
     """The entry point of the ``noisewise`` command."""
     watch()
     for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):  # a terminal that cannot show a letter shows a question mark
+        if hasattr(stream, "reconfigure"):  # show a question mark for a character that the terminal cannot show
             stream.reconfigure(errors="replace")
     from noisewise.cli.app import app
 
@@ -39,7 +39,7 @@ def main() -> None:
 
 
 def watch() -> None:
-    """Until work begins Ctrl-C ends the program in one line; where it is ignored, as in the background, it stays so."""
+    """Until work begins, let Ctrl-C end the program with a one-line message. If it is ignored (in the background), keep that."""
     global _watching
     if not _is_main_thread():
         return
@@ -49,7 +49,7 @@ def watch() -> None:
 
 
 def work_begins() -> None:
-    """What has begun can be undone, or finished: that takes an exception. Without `watch` nothing is changed."""
+    """From now on, let signals raise an exception, so that work can be undone or finished. Does nothing without `watch`."""
     if not _watching or not _is_main_thread():
         return
     if signal.getsignal(signal.SIGINT) == _stop_at_once:
@@ -61,12 +61,12 @@ def work_begins() -> None:
 
 
 def why_stopped() -> int:
-    """The exit code after a `KeyboardInterrupt`."""
+    """Return the exit code after a `KeyboardInterrupt`."""
     return BY_THE_SYSTEM if _asked_to_end else BY_CTRL_C
 
 
 def _is_main_thread() -> bool:
-    """Which alone may say what a signal does."""
+    """True in the main thread, the only one that may set signal handlers."""
     from threading import current_thread, main_thread
 
     return current_thread() is main_thread()
@@ -75,12 +75,12 @@ def _is_main_thread() -> bool:
 def _stop_at_once(number: int, frame: FrameType | None) -> None:
     try:
         os.write(2, f"Error: {WORDS[BY_CTRL_C]}\n".encode())
-    finally:  # also if nobody reads that
+    finally:  # even if the message cannot be written
         os._exit(BY_CTRL_C)
 
 
 def _end(number: int, frame: FrameType | None) -> None:
-    """As Ctrl-C, whatever that does at present."""
+    """Do whatever Ctrl-C does at present."""
     global _asked_to_end
     _asked_to_end = True
     usual = signal.getsignal(signal.SIGINT)
@@ -88,7 +88,7 @@ def _end(number: int, frame: FrameType | None) -> None:
 
 
 def _not_lost(dropped: Unraisable) -> None:
-    """Python drops what is raised where nothing may be, as in JAX's callback of the garbage collector: it comes again then."""
+    """Send a dropped Ctrl-C again. Python drops exceptions raised in some places, such as JAX's garbage-collector callback."""
     if not issubclass(dropped.exc_type, KeyboardInterrupt):
         sys.__unraisablehook__(dropped)
         return

@@ -1,4 +1,4 @@
-"""``noisewise report``: release files and saved fits in, one HTML file out."""
+"""``noisewise report``: one HTML page about release files and saved fits."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ PAGES = (".html", ".htm")
 def report(
     out: Output,
     files: Annotated[list[Path], typer.Argument(metavar="FILE", help=(
-        "Release files (.nwr) or folders of them, and what `fit --save` and `compare --save` wrote (.npz)."))],
-    output: Annotated[Path, typer.Option("--output", "-o", help="Where to write the page (.html).")] = Path("report.html"),
-    title: Annotated[str | None, typer.Option(help="The heading of the page.")] = None,
+        "Release files (.nwr) or folders of them, and files saved by `fit --save` and `compare --save` (.npz)."))],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The page to write (.html).")] = Path("report.html"),
+    title: Annotated[str | None, typer.Option(help="Heading of the page.")] = None,
     interval: Interval = 0.95,
     show: Annotated[bool, typer.Option("--open", metavar="", help="Show the page in a browser.")] = False,
 ) -> None:
-    """Write one HTML page about releases and what was fitted to them, for people to read.
+    """Write an HTML page about releases and the models fitted to them.
 
-    What is protected and how well, what was declared, how large the noise is, results with interactive drawings, whether to
-    trust them, how to cite and how to redo it.
-    The page needs no network, and prints well.
+    It covers who is protected and how well, what was declared, how large the noise is, the results with interactive plots,
+    whether to trust them, how to cite them and how to reproduce them.
+    The page needs no network and prints well.
 
     Example: noisewise report patients.nwr
 
@@ -45,17 +45,18 @@ def report(
     saved = [file for file in files if file.suffix.lower() == SAVED]
     releases = [file for file in files if file.suffix.lower() != SAVED]
     if not releases:
-        raise typer.BadParameter("a report is about a release: give the release files (.nwr) as well")
+        raise typer.BadParameter("a report requires release files (.nwr); give them as well")
     if output.suffix.lower() not in PAGES:
-        raise ResultError("a report ends in .html", found=str(output), remedy=f"for example -o {output.stem or 'report'}.html")
+        raise ResultError("the file name of a report must end in .html", found=str(output),
+                          remedy=f"for example -o {output.stem or 'report'}.html")
     releases = expand(releases)
     check_results([*releases, *saved], output=output)
     found = write_report(releases, fits=saved, path=output, title=title, interval=interval)
     for flag in found.flags:
         out.warn(flag)
     out.line(f"Wrote {output}")
-    out.explain("One file without any other: it can be sent, printed and read on a phone. It holds nothing that is not in the "
-                "releases and the fits.", style="dim")
+    out.explain("A single file to send, print or read on a phone. It contains nothing that is not in the releases and fits.",
+                style="dim")
     if show:
         typer.launch(str(output.resolve()))
     out.document({"file": output, "bytes": output.stat().st_size, "title": found.title, "warnings": list(found.flags),

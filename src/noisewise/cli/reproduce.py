@@ -1,7 +1,7 @@
-"""``noisewise reproduce``: what the papers print beside what we measure.
+"""``noisewise reproduce``: the papers' printed results next to ours.
 
-The studies are a program of their own, which the library does not import: they lie beside ``src`` in a checkout, and otherwise
-are a distribution of their own (``noisewise-studies``, in the folder ``noisewise_studies``).
+The studies are a separate program, which the library does not import. In a checkout they are next to ``src``; otherwise they are
+a separate distribution (``noisewise-studies``, in the folder ``noisewise_studies``).
 """
 
 from __future__ import annotations
@@ -38,30 +38,30 @@ from studies.reproduce import main
 main()
 """
 SECONDS: Final = 3.0
-"""A terminal sends Ctrl-C to both processes, and the other has this long to answer before it is told once more."""
+"""A terminal sends Ctrl-C to both processes. If the other one has not ended after this long, signal it again."""
 
 
 @guarded(holder=False)
 def reproduce(
     out: Output,
     paper: Annotated[str | None, typer.Argument(metavar="PAPER", help=(
-        "A number (000 to 004), a name, or all; without it the papers are listed."))] = None,
+        "A number (000 to 004), a name, or all. Without it, list the papers."))] = None,
     table: Annotated[str | None, typer.Argument(metavar="TABLE", help=(
-        "A study, table or figure of it; without it everything."))] = None,
+        "A study, table or figure of the paper. Default: everything."))] = None,
     quick: Annotated[bool, typer.Option("--quick", metavar="", help=(
-        "Minutes on two cores; what is then too noisy to judge is undecided."))] = False,
+        "Take minutes on two cores; results too noisy to judge are undecided."))] = False,
     data: Annotated[Path | None, typer.Option("--data", help=(
-        "The folder with the public files that some papers need; without it you are told which."))] = None,
+        "Folder with the public files that some papers need. Without it, list them."))] = None,
     output: Annotated[Path, about_results("--output", "-o", help=(
-        "The folder for the page, the pictures and the files of results."))] = Path("noisewise-reproduce"),
-    workers: Annotated[int | None, typer.Option(min=1, help="Processes at a time; by default all cores.")] = None,
-    resume: Annotated[bool, typer.Option(help="Keep what an earlier, interrupted run has finished.")] = True,
+        "Folder for the page, the plots and the result files."))] = Path("noisewise-reproduce"),
+    workers: Annotated[int | None, typer.Option(min=1, help="Number of parallel processes. Default: all cores.")] = None,
+    resume: Annotated[bool, typer.Option(help="Reuse what an interrupted run has finished.")] = True,
     stored: Annotated[bool, typer.Option("--stored", metavar="", help=(
-        "Run nothing: show the verdicts of our own full runs."))] = False,
+        "Run nothing; show the verdicts of our own full runs."))] = False,
 ) -> None:
-    """Repeat the studies of the five papers behind noisewise: printed beside measured, with a verdict.
+    """Repeat the studies of the five papers behind noisewise, and compare the printed results with the measured ones.
 
-    Verdicts are computed from Monte Carlo error. Ctrl-C keeps what is finished; the same command goes on from there.
+    Verdicts are based on Monte Carlo error. Ctrl-C keeps what is finished; run the same command again to continue.
 
     Example: noisewise reproduce 000 --quick
 
@@ -79,7 +79,7 @@ def reproduce(
 
 
 def _run(given: list[str]) -> int:
-    """The program, in a process of its own; its answer to Ctrl-C is waited for."""
+    """Run the program in a separate process, and wait for it to handle Ctrl-C."""
     root = studies_root()
     paths = [str(root), str(Path(__file__).parents[2]), *filter(None, [os.environ.get("PYTHONPATH")])]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
@@ -98,8 +98,8 @@ def _run(given: list[str]) -> int:
 def _end(process: subprocess.Popen[bytes], code: int) -> None:
     try:
         process.wait(SECONDS if code == BY_CTRL_C else 0)
-    except subprocess.TimeoutExpired:  # it was not told: the signal came for this process alone
-        if code == BY_CTRL_C and os.name != "nt":  # where no process can send another one Ctrl-C
+    except subprocess.TimeoutExpired:  # the signal reached this process only
+        if code == BY_CTRL_C and os.name != "nt":  # on Windows, a process cannot send Ctrl-C to another
             process.send_signal(signal.SIGINT)
         else:
             process.terminate()
@@ -108,7 +108,7 @@ def _end(process: subprocess.Popen[bytes], code: int) -> None:
 
 @contextmanager
 def _signals_later() -> Iterator[None]:
-    """Ctrl-C and SIGTERM wait: here until this is left, and in a process that is started here until it can answer (`HEARS`)."""
+    """Delay Ctrl-C and SIGTERM: here until exit, and in a process started here until it can handle them (`HEARS`)."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
@@ -120,11 +120,11 @@ def _signals_later() -> Iterator[None]:
 
 
 def studies_root() -> Path:
-    """The folder that holds ``studies``."""
+    """Return the folder that contains ``studies``."""
     installed = importlib.util.find_spec(DISTRIBUTION)
     places = [Path(__file__).parents[3], *map(Path, (installed and installed.submodule_search_locations) or ())]
     found = next((place for place in places if (place / PROGRAM).exists()), None)
     if found is None:
-        raise ResultError("the studies of the papers must be there to be repeated", found="no studies",
-                          remedy='run it from a checkout of noisewise, or install them: pip install "noisewise[studies]"')
+        raise ResultError("the studies must be installed to be repeated", found="no studies",
+                          remedy='run this from a checkout of noisewise, or install them: pip install "noisewise[studies]"')
     return found

@@ -1,4 +1,4 @@
-"""``noisewise schema init`` and ``schema check``: the public declarations. No row is read here, only names and types."""
+"""``noisewise schema init`` and ``schema check``: the public declarations. Reads only names and types, no rows."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -34,13 +34,12 @@ Kind = Literal["number", "category", "boolean", "either"]
 @guarded(holder=True)
 def init(
     out: Output, data: Data,
-    output: Annotated[str, typer.Option("--output", "-o", help="The schema to write; - for standard output.")] = "schema.toml",
+    output: Annotated[str, typer.Option("--output", "-o", help="Schema file to write; - for standard output.")] = "schema.toml",
     force: Force = False,
 ) -> None:
-    """Write a schema to be filled in, from the names and types of the columns only.
+    """Write a schema template from the names and types of the columns only.
 
-    Bounds and levels are left open: they must come from public knowledge.
-    What is read off the data leaks.
+    You fill in bounds and levels, from public knowledge: those read off the data would leak.
 
     Example: noisewise schema init patients.parquet
     """
@@ -51,19 +50,19 @@ def init(
         _check_template_target(target, force)
     kinds, left_out = _kinds(open_table(data))
     if not kinds:
-        raise DataError("there is no column that a release could use", found=", ".join(left_out) or "no columns",
-                        remedy="numbers, text and booleans can be used")
+        raise DataError("the table has no column that a release can use", found=", ".join(left_out) or "no columns",
+                        remedy="use a table with numbers, text or booleans")
     text = template(kinds)
     if left_out:
-        text += "\n# Left out, because a release has numbers and categories only:\n"
+        text += "\n# Left out, because only numbers and categories can be released:\n"
         text += "".join(f"#   {json.dumps(name)}: {' '.join(reason.split())}\n" for name, reason in left_out.items())
     if target is None:
         out.line(text.rstrip("\n"))
     else:
         write_file(target, text)
         out.heading(f"Wrote {target}", style="bold green")
-        out.explain(f"It asks about {len(kinds)} column{'s' * (len(kinds) > 1)}, from their names and types alone. Fill in every "
-                    "\"?\" from public knowledge, delete the columns that nobody will need, then check it:")
+        out.explain(f"It has {len(kinds)} column{'s' * (len(kinds) > 1)}, by their names and types alone. Fill in every \"?\" "
+                    "from public knowledge, delete the columns that nobody will need, then check it:")
         out.suggest(f"noisewise schema check {quote(str(target))} {quote(data)}")
     out.document({"file": target, "columns": kinds, "left_out": left_out, "template": text})
 
@@ -74,12 +73,12 @@ def check(
     out: Output,
     schema: Annotated[Path, typer.Argument(metavar="SCHEMA", help="The schema (TOML).")],
     data: Annotated[str | None, typer.Argument(metavar="DATA", help=(
-        "Also compare with the names and types of this table."))] = None,
+        "Also check the names and types in this table."))] = None,
     terms: Annotated[str | None, typer.Option(help="More columns to release, for example \"age:ward + I(age**2)\".")] = None,
-    epsilon: Annotated[float, typer.Option("--epsilon", "-e", help="The epsilon to show the noise for.")] = 1.0,
-    delta: Annotated[float, typer.Option("--delta", "-d", help="The delta to show the noise for.")] = 1e-6,
+    epsilon: Annotated[float, typer.Option("--epsilon", "-e", help="Epsilon to show the noise for.")] = 1.0,
+    delta: Annotated[float, typer.Option("--delta", "-d", help="Delta to show the noise for.")] = 1e-6,
 ) -> None:
-    """Say what a schema declares, what becomes of cells that do not fit, and how much noise a release would have.
+    """Show what a schema declares, what happens to cells that do not fit, and how much noise a release would have.
 
     Example: noisewise schema check schema.toml patients.parquet
     """
@@ -91,7 +90,7 @@ def check(
     basis = None if open_columns else Basis.of(declared, terms)
     mechanism = None if basis is None else plan_gram(basis, epsilon, delta)
     undeclared = None if data is None else _compare(declared, data)
-    document: dict[str, Any] = {"file": schema, "valid": True, "schema": declared.to_dict(), "rules": declared.rules(),
+    document: dict[str, object] = {"file": schema, "valid": True, "schema": declared.to_dict(), "rules": declared.rules(),
                                 "rows_are_public": declared.rows_are_public, "kinds": _served(bool(open_columns))}
     serves = _partition(open_columns)
     if basis is not None and mechanism is not None:
@@ -106,21 +105,21 @@ def check(
         for label, words in (*_people(declared), *serves):
             out.line(f"  {label:<12}{words}")
         if undeclared is not None:
-            left = f" Not declared, and so never read: {', '.join(undeclared)}." if undeclared else ""
-            out.explain(f"{data} has every declared column, in a type that can be used.{left}", style="green")
+            left = f" Not declared, so never read: {', '.join(undeclared)}." if undeclared else ""
+            out.explain(f"{data} has every declared column, with a usable type.{left}", style="green")
     out.document({**document, "data": data, "undeclared_columns": undeclared})
 
 
 def _check_template_target(target: Path, force: bool) -> None:
     if target.is_dir() or (target.exists() and not force):
         what = "is a folder" if target.is_dir() else "exists already"
-        raise DeclarationError("the template needs a file name that is free", found=f"{target} {what}",
-                               remedy="choose another one with -o, or give --force to replace a file")
+        raise DeclarationError("the template must not replace a file or folder", found=f"{target} {what}",
+                               remedy="choose another name with -o, or replace a file with --force")
     check_folder(target, ResultError)
 
 
 def _kinds(source: Source) -> tuple[dict[str, Kind], dict[str, str]]:
-    """What to ask about each column, by its type; and the columns that cannot be used, with the reason."""
+    """Return the kind of each usable column by its type, and the unusable columns with the reason."""
     kinds: dict[str, Kind] = {}
     left_out: dict[str, str] = {}
     for name, kind in source.column_types().items():
@@ -147,7 +146,7 @@ def _kind_of(kind: pa.DataType) -> Kind | None:
 
 
 def _compare(declared: Schema, data: str) -> list[str]:
-    """Check a table's names and types; the columns that the schema says nothing about."""
+    """Check a table's names and types, and return its undeclared columns."""
     from noisewise.data.columns import require_columns, wanted_columns
 
     source = open_table(data)
@@ -156,16 +155,16 @@ def _compare(declared: Schema, data: str) -> list[str]:
 
 
 def _people(declared: Schema) -> Iterator[tuple[str, str]]:
-    """Whom the schema protects, and how."""
+    """Yield lines on who is protected, and how."""
     unit = declared.unit
-    yield "protects", "one row" if unit.is_row else f"one {unit.column}, of whom at most {unit.max_rows} rows are used"
-    yield "neighbours", {"replace-one": "replace-one: someone's data are replaced by other data",
-                         "add-remove": "add-remove: someone's data are there or not"}[declared.adjacency]
-    yield "rows", "their number is public" if declared.rows_are_public else "their number is not public and gets noise"
+    yield "protects", "one row" if unit.is_row else f"one {unit.column}, with at most {unit.max_rows} rows used"
+    yield "neighbours", {"replace-one": "replace-one: one person's data are replaced by other data",
+                         "add-remove": "add-remove: one person's data are present or absent"}[declared.adjacency]
+    yield "rows", "the number is public" if declared.rows_are_public else "the number is not public and gets noise"
 
 
 def _release(basis: Basis, mechanism: SymmetricMechanism) -> Iterator[tuple[str, str]]:
-    """What a release of kind gram would have."""
+    """Yield lines on a release of kind gram."""
     diagonal, off_diagonal, corner = mechanism.entry_sd()
     yield "norm", f"of a scaled row: at most {basis.radius:.4g}, " + (
         "as declared; longer rows are shortened" if basis.norm_clipped else "which follows from the bounds and levels")
@@ -173,22 +172,22 @@ def _release(basis: Basis, mechanism: SymmetricMechanism) -> Iterator[tuple[str,
     yield "noise", (f"at epsilon {mechanism.epsilon:g}, delta {mechanism.delta:g}: {mechanism.name}, standard deviation "
                     f"{diagonal:.4g} on sums of squares, {off_diagonal:.4g} on other sums"
                     + (f", {corner:.4g} on the number of rows" if corner else ""))
-    yield "", f"that is, with 10,000 rows the mean of a column moves by about {off_diagonal / 1e4:.2g} of half its range"
+    yield "", f"so with 10,000 rows, the mean of a column moves by about {off_diagonal / 1e4:.2g} of half its range"
 
 
 def _served(without_bounds: bool) -> list[str]:
-    """The kinds of release that there are, or those that need no bounds."""
+    """Return the names of all kinds of release, or of those that need no bounds."""
     from noisewise.kinds import kinds
 
     return [kind.name for kind in kinds() if not (without_bounds and kind.needs_bounds)]
 
 
 def _partition(open_columns: list[str]) -> Iterator[tuple[str, str]]:
-    """What a schema can serve that has columns without bounds."""
+    """Yield lines on what a schema with unbounded columns can be used for."""
     names, kinds = ", ".join(open_columns), ", ".join(_served(without_bounds=True))
     yield "serves", f"releases of kind {kinds} only: the bounds of {names} are unknown"
-    yield "", "all other kinds need them; noisewise bounds estimates what is declared as [\"?\", \"?\"]"
-    yield "noise", "does not depend on the columns but on questions, parts and epsilon: see noisewise plan partition"
+    yield "", "all other kinds need them; noisewise bounds estimates those declared as [\"?\", \"?\"]"
+    yield "noise", "depends on questions, parts and epsilon, not on the columns: see noisewise plan partition"
 
 
 def _columns_table(declared: Schema) -> Table:

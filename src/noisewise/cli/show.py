@@ -1,4 +1,4 @@
-"""``noisewise show``: a release in words."""
+"""``noisewise show``: describe a release."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 @guarded(holder=False)
 def show(out: Output, files: Annotated[list[Path], typer.Argument(
         metavar="FILE", help="A release file (.nwr), several to compare, or a folder of them.")]) -> None:
-    """Say in words what a release file holds, whom it protects and how large its noise is.
+    """Describe what a release file contains, who it protects and how large its noise is.
 
-    Several files are shown in one table, one line each, with what keeps them from being fitted together.
+    Several files are shown in one table, one line each, with what prevents fitting them together.
 
     Example: noisewise show patients.nwr
     """
@@ -42,7 +42,7 @@ def show(out: Output, files: Annotated[list[Path], typer.Argument(
     found = noisewise.load(file)
     out.text(found.describe())
     out.explain()
-    out.explain("What the columns mean (declared by the data holder; cells that do not fit became what is said here):")
+    out.explain("What the columns mean (declared by the data holder, including what cells that do not fit became):")
     if not out.quiet:
         for rule in found.rules():
             out.text(f"  {rule}")
@@ -50,12 +50,12 @@ def show(out: Output, files: Annotated[list[Path], typer.Argument(
 
 
 def _show_each(out: Output, alone: Mapping[Path, Release], others: Sequence[Path]) -> None:
-    """Releases that are analysed by themselves have nothing to compare: one line each, and those that are not shown by name."""
+    """Print one line per release that is analysed alone, and name the other files."""
     for file, found in alone.items():
         one = found.contents
         out.line(f"{file}: kind {found.kind.name}, {found.title()}, epsilon {one.epsilon:g}, delta {one.delta:g}")
     if others:
-        out.warn("the other files are shown by themselves: " + ", ".join(map(str, others)))
+        out.warn("not shown here; show these files separately: " + ", ".join(map(str, others)))
     out.document({"releases": [{"file": file, **found.facts()} for file, found in alone.items()], "not_shown": others})
 
 
@@ -66,8 +66,8 @@ def _show_together(out: Output, found: Sites) -> None:
         out.warn(f"these files cannot be fitted together: {words}")
     if not differences:
         first = found.releases[0]
-        out.explain(f"All are of one schema ({first.adjacency}) and can be fitted together, if their rows are of different "
+        out.explain(f"All have the same schema ({first.adjacency}) and can be fitted together, if their rows belong to different "
                     "people.")
-        out.explain(f"Columns: {', '.join(first.basis.names[1:])}. For one release in words: noisewise show {found.files[0]}")
+        out.explain(f"Columns: {', '.join(first.basis.names[1:])}. To describe one release: noisewise show {found.files[0]}")
     documents = [{"file": file, **release.facts()} for file, release in zip(found.files, found.releases, strict=True)]
     out.document({"releases": documents, "differences": differences})

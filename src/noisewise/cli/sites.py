@@ -1,11 +1,11 @@
-"""Release files of several sites: read together, told by their names, compared, and shown line by line."""
+"""Release files of several sites: read, named, compared and tabulated."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from noisewise.cli.files import INPUT_ENDINGS
 from noisewise.cli.output import visible
@@ -16,25 +16,26 @@ from noisewise.run import Run
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from noisewise.releases.contents.gram import MatrixContribution
     from noisewise.releases.release import Release
 
 NAMED: Final = 5
-"""How many files a message names at most."""
+"""Most files that a message names."""
 
 
 def expand(files: Sequence[Path]) -> list[Path]:
-    """Folders become the files in them, patterns such as ``site-*.nwr`` (in quotes, or left by Windows) those that match."""
+    """Expand folders, and patterns such as ``site-*.nwr`` that the shell left alone (in quotes, or on Windows)."""
     from noisewise.releases.many import release_paths
 
     for file in files:
         if file.name.lower().endswith(INPUT_ENDINGS) and not file.is_dir():
-            raise ReleaseError("this is a table or a schema, where a release file is wanted", found=str(file),
-                               remedy="a data holder makes one of a table: noisewise release")
+            raise ReleaseError("expected a release file, not a table or schema", found=str(file),
+                               remedy="a data holder makes a release file from a table with noisewise release")
     return [Path(file) for file in release_paths(files)]
 
 
 def binary_release(files: Sequence[Path]) -> Release | None:
-    """The release of the first file, if it is one of synthetic yes-or-no rows: these are used by themselves."""
+    """Return the first file's release if it is of kind binary, which is used alone."""
     import noisewise
 
     found = noisewise.load(files[0])
@@ -43,7 +44,7 @@ def binary_release(files: Sequence[Path]) -> Release | None:
 
 @dataclass(frozen=True)
 class Sites:
-    """Files and what they hold."""
+    """Release files and their contents."""
 
     files: tuple[Path, ...]
     releases: tuple[Release, ...]
@@ -55,20 +56,20 @@ class Sites:
         return cls(tuple(files), tuple(read_in_order([str(file) for file in files], run=run)))
 
     def together(self) -> Release:
-        """One release with the contributions of all, or an error that names the files."""
+        """Combine all releases; raise an error naming the files that do not fit."""
         import noisewise
 
         self._refuse_repeats()
         differences = self.differences()
         if differences:
             more = [f"and {len(differences) - NAMED} more"] if len(differences) > NAMED else []
-            raise IncompatibleReleasesError("all files must be made from one schema with the same terms",
+            raise IncompatibleReleasesError("all files must be made from the same schema and terms",
                                             found="; ".join(differences[:NAMED] + more),
-                                            remedy="leave these files out, or have them released again from the shared schema")
+                                            remedy="leave these files out, or ask for new releases made with the shared schema")
         return noisewise.combine(self.releases)
 
     def differences(self) -> list[str]:
-        """What is different, file by file, from the first file that most of the others agree with; empty if all agree."""
+        """Describe each file that differs from the first, or from one that more files agree with; empty if all agree."""
         odd = self._unlike(0)
         if 2 * len(odd) > len(self.files):
             odd = min(odd, self._unlike(min(odd)), key=len)
@@ -81,7 +82,7 @@ class Sites:
         found = {place: "; ".join(differing(first, release, (mine, theirs)))
                  for place, (theirs, release) in enumerate(zip(self.names, self.releases, strict=True))
                  if not alike(first, release)}
-        return {place: f"{self.names[place]} is not like {mine} ({words})" for place, words in found.items() if words}
+        return {place: f"{self.names[place]} differs from {mine} ({words})" for place, words in found.items() if words}
 
     def _refuse_repeats(self) -> None:
         seen: dict[bytes, int] = {}
@@ -92,34 +93,34 @@ class Sites:
                     first, second = self.files[earlier], self.files[place]
                     same = first.resolve() == second.resolve()
                     raise IncompatibleReleasesError(
-                        "each release is used once: one that is counted twice would fake precision",
-                        found=f"{first} is given twice" if same else f"{first} and {second} hold the same contribution",
+                        "each release must be given once, since counting it twice would fake precision",
+                        found=f"{first} is given twice" if same else f"{first} and {second} contain the same contribution",
                         remedy="leave one of them out")
 
     @property
     def names(self) -> list[str]:
-        """The files by their names, or by their paths where two have the same name."""
+        """Return the file names, or the paths if two files have the same name."""
         short = [file.name for file in self.files]
         return short if len(set(short)) == len(short) else [str(file) for file in self.files]
 
     @property
     def holders(self) -> list[str]:
-        """A name for each holder of all files."""
+        """Return a name for each holder in all files."""
         return [site for site, _, _ in self._contributions()]
 
-    def documents(self) -> list[dict[str, Any]]:
-        """Every contribution for machines."""
+    def documents(self) -> list[dict[str, object]]:
+        """Return every contribution for --json."""
         return [{"site": site, "file": file, "rows": one.rows, "noisy_rows": one.matrix[0, 0] if one.rows is None else None,
                  "epsilon": one.epsilon, "delta": one.delta, "mechanism": one.mechanism, "noise_sd": one.noise.diagonal,
                  "created": one.created} for site, file, one in self._contributions()]
 
-    def _contributions(self) -> list[tuple[str, Path, Any]]:
+    def _contributions(self) -> list[tuple[str, Path, MatrixContribution]]:
         return [(name if release.holders == 1 else f"{name} holder {number}", file, one)
                 for name, file, release in zip(self.names, self.files, self.releases, strict=True)
                 for number, one in enumerate(release.contributions, start=1)]
 
     def table(self) -> Table:
-        """One line for each contribution: rows, privacy, noise."""
+        """Return a table with one line per contribution."""
         table = plain_table("site", "rows", "epsilon", "delta", "noise sd")
         for heading in ("mechanism", "made"):
             table.add_column(heading, no_wrap=True)

@@ -1,4 +1,4 @@
-"""``noisewise synthesize``: a release in, tables of synthetic rows out."""
+"""``noisewise synthesize``: tables of synthetic rows from a release."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ if TYPE_CHECKING:
     from noisewise.releases.contents.binary import BinaryContribution
 
 NOTABLE: Final = 0.02
-"""A share of cut-off values that is worth a warning."""
+"""Warn if a larger share of values was cut off."""
 
 
 @guarded(holder=False)
 def synthesize(
     out: Output,
     files: Annotated[list[Path], typer.Argument(metavar="FILE", help=(
-        "Release files of kind gram: one, or one from each of several data holders; or one of kind binary."))],
+        "Release files of kind gram, one per data holder; or one of kind binary."))],
     folder: Annotated[Path, typer.Option("--out", "-o", help=(
-        "A folder without synthetic tables; it is made if it is not there."))],
-    sets: Annotated[int | None, typer.Option(help="How many tables: 20 unless given.", min=2)] = None,
-    rows: Annotated[int | None, typer.Option(help="Rows of each table; by default as many as the release is of.", min=1)] = None,
+        "Folder for the tables; it must not contain any yet, and is created if needed."))],
+    sets: Annotated[int | None, typer.Option(help="Number of tables (default: 20).", min=2)] = None,
+    rows: Annotated[int | None, typer.Option(help="Rows per table. Default: as in the release.", min=1)] = None,
     csv: Annotated[bool, typer.Option("--csv", help="Write CSV instead of Parquet.")] = False,
-    seed: Annotated[int | None, typer.Option(help="Makes the tables reproducible.", min=0)] = None,
+    seed: Annotated[int | None, typer.Option(help="Seed for reproducible tables.", min=0)] = None,
 ) -> None:
-    """Make tables of synthetic rows from a release; this costs no further privacy.
+    """Make tables of synthetic rows from a release. This costs no further privacy.
 
-    Means and covariances are kept, and nothing else.
-    Analyse every table and combine the results as noisewise.combine_synthetic does: one table alone is not enough.
-    For regressions noisewise fit is better, and simpler.
+    They preserve means and covariances, and nothing else.
+    Analyse every table and combine the results with noisewise.combine_synthetic: one table alone is not enough.
+    For regressions, noisewise fit is better and simpler.
 
     Example: noisewise synthesize patients.nwr --sets 20 --out synthetic
     """
@@ -46,7 +46,7 @@ def synthesize(
     binary = binary_release(files)
     if binary is not None:
         if len(files) > 1 or sets is not None or rows is not None:
-            raise typer.BadParameter("a release of kind binary has its copies and rows: give it alone, without --sets and --rows")
+            raise typer.BadParameter("a release of kind binary must be given alone, without --sets or --rows")
         written, count, size = _binary(out, binary.contents, folder, format)
         outside: dict[str, float] = {}
     else:
@@ -58,11 +58,11 @@ def synthesize(
     out.line(f"{count} {'table' if count == 1 else 'tables'} of {size:,} synthetic rows in {folder}")
     far = {name: share for name, share in outside.items() if share > NOTABLE}
     if far:
-        out.warn("many values were outside the declared bounds and put on them, which changes means and covariances",
+        out.warn("many values were outside the declared bounds and were clipped, which changes means and covariances",
                  *(("found", f"{name}: {share:.0%}") for name, share in far.items()),
-                 ("remedy", "such a column is not nearly normal, or the noise is large: do not use its synthetic values"))
+                 ("remedy", "such a column is far from normal, or the noise is large; do not use its synthetic values"))
     if outside:
-        out.explain("Analyse every table and combine the results: noisewise.combine_synthetic. One table alone says nothing "
+        out.explain("Analyse every table and combine the results with noisewise.combine_synthetic. One table alone says nothing "
                     "about its own uncertainty.", style="dim")
     out.document({"tables": count, "rows": size, "files": written, "cut_off": outside})
 

@@ -1,13 +1,13 @@
-"""Tables as all commands print them, the numbers in them, and the same for machines.
+"""Tables for all commands: layout, number formatting, and records for --json.
 
-Numbers have as many digits as the uncertainty warrants, and their decimal points stand in one line.
+Numbers have as many digits as their uncertainty warrants, with the decimal points aligned.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from noisewise.cli.output import visible
 
@@ -17,15 +17,15 @@ if TYPE_CHECKING:
 
 
 def plain_table(first: str | None = None, *numbers: str, rows: Iterable[Iterable[str]] = (), words: str | None = None,
-                wrap: bool = False, **more: Any) -> Table:
-    """A table with a line below its head: a first column of names, perhaps one of words, and numbers that stand flush right.
+                wrap: bool = False, title: str | None = None) -> Table:
+    """Return a table with a line below its head: a column of names, perhaps one of words, and right-aligned numbers.
 
-    ``wrap``: the headings of numbers may take two lines, and names stay whole. What cannot be seen in ``rows`` is written out.
+    With ``wrap``, headings of numbers may take two lines and names stay whole. Invisible characters in ``rows`` are escaped.
     """
     from rich import box
     from rich.table import Table
 
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, **more)
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, title=title, title_justify="left")
     if first is not None:
         table.add_column(first, style="bold", overflow="fold", no_wrap=wrap)
     if words is not None:
@@ -38,7 +38,7 @@ def plain_table(first: str | None = None, *numbers: str, rows: Iterable[Iterable
 
 
 def decimals_for(uncertainty: float, digits: int = 2) -> int:
-    """How many decimals show ``digits`` significant digits of an uncertainty.
+    """Return the decimals that show ``digits`` significant digits of an uncertainty.
 
     >>> decimals_for(0.0123), decimals_for(4.2), decimals_for(380.0)
     (3, 1, 0)
@@ -49,7 +49,7 @@ def decimals_for(uncertainty: float, digits: int = 2) -> int:
 
 
 def fixed(value: float, decimals: int) -> str:
-    """A number with so many decimals, and no minus sign before a zero.
+    """Format a number with this many decimals, and no minus sign before zero.
 
     >>> fixed(1234.56, 1), fixed(-0.001, 2)
     ('1,234.6', '0.00')
@@ -60,8 +60,8 @@ def fixed(value: float, decimals: int) -> str:
     return text.removeprefix("-") if not text.strip("-0.,") else text
 
 
-def column(values: Iterable[Any], decimals: int | Iterable[int]) -> list[str]:
-    """Numbers with so many decimals, or each with its own, and blanks behind them so that their points stand in one line.
+def column(values: Iterable[float], decimals: int | Iterable[int]) -> list[str]:
+    """Format numbers, with common or individual decimals, padded so that their decimal points align.
 
     >>> column([1.254, 10.1, float("nan")], [2, 0, 2])
     ['1.25', '10   ', '–   ']
@@ -73,15 +73,15 @@ def column(values: Iterable[Any], decimals: int | Iterable[int]) -> list[str]:
     return [text + " " * (max(tails, default=0) - tail) for text, tail in zip(texts, tails, strict=True)]
 
 
-def columns(table: pandas.DataFrame, names: Iterable[str], uncertainty: Iterable[Any]) -> list[list[str]]:
-    """Columns of numbers with the decimals that the uncertainty of each line warrants."""
+def columns(table: pandas.DataFrame, names: Iterable[str], uncertainty: Iterable[float]) -> list[list[str]]:
+    """Format columns of numbers with the decimals that each line's uncertainty warrants."""
     decimals = [decimals_for(float(one)) for one in uncertainty]
     return [column(table[name], decimals) for name in names]
 
 
-def records(table: pandas.DataFrame, keys: Mapping[Any, str] | None = None, names: Sequence[str] = ("term",)
-            ) -> list[dict[str, Any]]:
-    """A table for machines: for each line the names that it has, and its numbers by their columns or by other keys for some."""
+def records(table: pandas.DataFrame, keys: Mapping[str, str] | None = None, names: Sequence[str] = ("term",)
+            ) -> list[dict[str, str | float]]:
+    """Convert a table to records for --json: the index levels under ``names``, and the columns under ``keys`` (default: all)."""
     keys = {name: str(name) for name in table.columns} if keys is None else keys
     lines = (line if isinstance(line, tuple) else (line,) for line in table.index)
     return [dict(zip(names, map(str, line), strict=True)) | {key: float(row[name]) for name, key in keys.items()}

@@ -1,6 +1,6 @@
 """The only room that reads confidential rows.
 
-Sources hand out batches of rows, and a statistic is a mergeable partial sum over them. Only exact sums leave this room. Cells
+Sources hand out batches of rows, and a statistic is a mergeable partial sum over them. Only exact sums leave this room. Values
 that do not fit are mapped by the public rules of the schema, so that no exception or warning ever depends on a value. Errors name
 only columns and types.
 

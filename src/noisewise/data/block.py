@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from noisewise.arrays import Array, Cells, Flags
+from noisewise.arrays import Array, Flags, Values
 from noisewise.data.columns import DROPPED, Codes, numbers
 from noisewise.data.exact import BLOCK_ROWS, ONE
 from noisewise.data.plan import Plan
@@ -27,7 +27,7 @@ class Piece(NamedTuple):
     """At most `BLOCK_ROWS` rows: numbers, codes of levels, and flags of the rows that count (None for all)."""
 
     rows: int
-    numbers: list[Cells]
+    numbers: list[Values]
     codes: Mapping[str, Codes]
     keep: Flags | None = None
 

@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.types as t
 
-from noisewise.arrays import Cells, Flags
+from noisewise.arrays import Flags, Values
 from noisewise.data.sources.base import Source, Wanted
 from noisewise.data.sources.cells import exact_number_from_text
 from noisewise.errors import DataError
@@ -86,7 +86,7 @@ def _is_text(kind: pa.DataType) -> bool:
                 or t.is_binary(kind) or t.is_large_binary(kind) or t.is_binary_view(kind))
 
 
-def numbers(array: pa.Array) -> Cells:
+def numbers(array: pa.Array) -> Values:
     """A numeric column as a NumPy array, NaN where missing. A view if nothing is missing."""
     if not t.is_floating(array.type) and not t.is_integer(array.type):
         if t.is_dictionary(array.type):
@@ -94,7 +94,7 @@ def numbers(array: pa.Array) -> Cells:
         if t.is_null(array.type):
             return np.full(len(array), np.nan)
         array = array.cast("uint8" if t.is_boolean(array.type) else "float64")
-    values: Cells = array.to_numpy(zero_copy_only=False)
+    values: Values = array.to_numpy(zero_copy_only=False)
     return values
 
 
@@ -181,7 +181,7 @@ class LevelReader:
         whole = array.fill_null(0) if array.null_count else array
         return self._number_codes(whole.to_numpy(zero_copy_only=False), missing, boolean=False)
 
-    def _number_codes(self, cells: Cells, missing: Flags, *, boolean: bool) -> Codes:
+    def _number_codes(self, cells: Values, missing: Flags, *, boolean: bool) -> Codes:
         pairs = [(_level_number(level, boolean), index) for index, level in enumerate(self.column.levels)]
         known = sorted((number, index) for number, index in pairs if number is not None and _holds(cells.dtype, number))
         result = np.full(len(cells), self._unseen, dtype=np.int32)

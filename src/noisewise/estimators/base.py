@@ -1,4 +1,4 @@
-"""What all three estimators share: declarations, one release, one posterior, predictions for new rows."""
+"""Shared by all three estimators: declarations, one release, one posterior, predictions for new rows."""
 
 from __future__ import annotations
 

@@ -1,12 +1,12 @@
-"""Who calls ``fit``: what scikit-learn does around an estimator can leak, or spend budget, without the estimator's doing.
+"""Check the callers of ``fit``: scikit-learn code around an estimator can leak, or spend budget, beyond the estimator's control.
 
-scikit-learn tells an estimator nothing about the pipeline or the search that it is part of. The stack of calls does: it is looked
-at once in each fit. Whatever is not known to be harmless is refused. What happens before the pipeline cannot be seen.
+scikit-learn does not tell an estimator which pipeline or search it is part of, but the call stack does. Each fit inspects it once
+and refuses everything not known to be harmless. What happens before the pipeline is invisible.
 
-Cross-validation is allowed only where nobody's row has a say in which rows are fitted together. Each fold is a release of its
-own, which declares that a change of one row of the table is a change of one row at most. That holds if the places of a fold's
-rows follow from the number of rows, this number is public, and no place comes twice. It does not hold for stratified folds (one
-label moves many rows), nor where a row more or less moves the borders of all folds.
+Cross-validation is allowed only if no row influences which rows are fitted together. Each fold is a separate release, which
+assumes that changing one row of the table changes at most one of its rows. That holds if the positions of a fold's rows depend on
+the number of rows only, this number is public, and no position occurs twice. It fails for stratified folds (one label moves many
+rows), and if adding or removing a row moves the borders of all folds.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ from typing import Any, Final, NamedTuple
 from noisewise.errors import NoisewiseWarning, PrivacyError
 
 HARMLESS: Final = ("base", "compose", "model_selection", "pipeline", "utils")
-"""Modules of scikit-learn that may be among the callers. What they are doing is looked at, but for ``base`` and ``utils``."""
+"""Modules of scikit-learn that may be among the callers. All except ``base`` and ``utils`` are inspected further."""
 
 ON_THE_WAY: Final = ("cross_val_score", "evaluate_candidates", "_run_search")
-"""Functions of scikit-learn between a fold and its user that leave the rows alone."""
+"""Functions of scikit-learn between a fold and its user that do not change the rows."""
 
 _warned_for: tuple[str, int] | None = None
-"""The line that was warned of last: one warning is enough for all of its fits."""
+"""The line of the last warning: one warning is enough for all of its fits."""
 
 
 class RepeatedReleaseWarning(NoisewiseWarning):
-    """Something fits a private estimator again and again, and every fit is a release."""
+    """A private estimator is fitted repeatedly, and every fit is a release."""
 
 
 def check_callers(estimator: Any, *, rows_are_units: bool) -> None:
-    """Refuse callers under which the guarantee would be false; warn of searches that spend budget in every fit.
+    """Refuse callers that break the guarantee; warn about searches that spend budget in every fit.
 
-    ``rows_are_units``: each row is a person, and how many there are is public.
+    ``rows_are_units``: each row is a person, and their number is public.
     """
     frames = list(_frames())
     modules = [str(frame.f_globals.get("__name__", "")).split(".") for frame in frames]
@@ -51,13 +51,13 @@ def check_callers(estimator: Any, *, rows_are_units: bool) -> None:
         return
     _check_folds([frames[place] for place in validating], rows_are_units=rows_are_units)
     if estimator.ledger is not None and estimator.edition is not None:
-        raise PrivacyError("within a cross-validation every fit has other rows, but one edition of a table is released once",
-                           found="an edition", remedy="leave edition out, so that every fit is a release of its own")
-    counted = "Without a ledger nobody counts them." if estimator.ledger is None else "The ledger counts them."
+        raise PrivacyError("edition must not be set within a cross-validation, since every fit has other rows",
+                           found="an edition", remedy="leave edition out, so that every fit is a separate release")
+    counted = "Without a ledger, nobody counts them." if estimator.ledger is None else "The ledger counts them."
     _warn_once(frames, callers[-1], (
         f"sklearn.model_selection may fit this estimator many times, and every fit is a release that spends "
-        f"epsilon={estimator.epsilon}: those of the same people add up. {counted} Scores that it computes on confidential rows "
-        "have no noise and may not be published, nor may what is chosen by them: best_params_, best_estimator_, its release. To "
+        f"epsilon={estimator.epsilon}: the costs for the same people add up. {counted} Scores computed on confidential rows "
+        "have no noise. Do not publish them or anything chosen by them (best_params_, best_estimator_ and its release). To "
         "compare priors or methods, fit once and use refit_posterior(), which spends nothing"))
 
 
@@ -69,7 +69,7 @@ def _frames() -> Iterator[FrameType]:
 
 
 def _check_object(caller: Any, estimator: Any) -> None:
-    """Refuse an object that fits the estimator, whatever its module, unless what it does with the rows is known."""
+    """Refuse an object that fits the estimator, from any module, unless its treatment of the rows is known."""
     from sklearn.base import BaseEstimator
     from sklearn.compose import TransformedTargetRegressor
     from sklearn.pipeline import Pipeline
@@ -91,15 +91,15 @@ def _check_object(caller: Any, estimator: Any) -> None:
 
 def _refusal(found: str) -> PrivacyError:
     return PrivacyError(
-        "a private estimator is fitted by its user, a pipeline, a TransformedTargetRegressor or a cross-validation: others may "
-        "choose, repeat or change rows by what is in all rows, and the guarantee would be false", found=found,
-        remedy="fit the estimator itself; to choose among predictors use noisewise.compare, and among priors refit_posterior()")
+        "only you, a pipeline, a TransformedTargetRegressor or a cross-validation may fit a private estimator: others may "
+        "choose, repeat or change rows depending on other rows, which breaks the guarantee", found=found,
+        remedy="fit the estimator directly; to choose among predictors use noisewise.compare, among priors refit_posterior()")
 
 
 def _warn_once(frames: list[FrameType], outermost: int, message: str) -> None:
-    """Warn at the user's line, once as long as it is the same.
+    """Warn at the user's line, and not again while the line is the same.
 
-    The filters of Python do not help: scikit-learn sets them back in every fold.
+    Python's warning filters do not help, since scikit-learn resets them in every fold.
     """
     global _warned_for
     user = frames[min(outermost + 1, len(frames) - 1)]
@@ -110,14 +110,14 @@ def _warn_once(frames: list[FrameType], outermost: int, message: str) -> None:
 
 
 def _is_known_search(caller: Any) -> bool:
-    """Whether this is a search whose candidates do not depend on scores. Subclasses may do anything."""
+    """True for a search whose candidates do not depend on scores. Subclasses may do anything, so they do not count."""
     from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
 
     return type(caller) in (GridSearchCV, RandomizedSearchCV)
 
 
 def _check_folds(frames: Sequence[FrameType], *, rows_are_units: bool) -> None:
-    """Refuse a cross-validation unless its splitter is seen and known; ``frames`` are its calls, the innermost first."""
+    """Refuse a cross-validation unless its splitter is found and known; ``frames`` are its calls, innermost first."""
     unseen = False
     for frame in frames:
         name, caller = frame.f_code.co_name, frame.f_locals.get("self")
@@ -130,13 +130,13 @@ def _check_folds(frames: Sequence[FrameType], *, rows_are_units: bool) -> None:
             _check_splitter(getattr(caller, "_checked_cv_orig", frame.f_locals.get("cv_orig")))  # a local before 1.7
             unseen = False
         elif name not in ON_THE_WAY:
-            raise PrivacyError("only some ways of cross-validation leave every row as it is, and in one place", found=name,
+            raise PrivacyError("only some cross-validation functions leave every row unchanged and in one place", found=name,
                                remedy="use cross_validate, cross_val_score, GridSearchCV or RandomizedSearchCV")
     if unseen:
-        raise PrivacyError("a cross-validation must show by what it splits the rows",
-                           found="a fold in a thread or process of its own", remedy="leave n_jobs out")
+        raise PrivacyError("the splitter of a cross-validation must be visible",
+                           found="a fold in a separate thread or process", remedy="leave n_jobs out")
     if not rows_are_units:
-        raise PrivacyError("a cross-validation needs a public number of rows, each of which is a person: otherwise one person "
+        raise PrivacyError("cross-validation requires a public number of rows, one per person: otherwise one person "
                            "moves others between the folds", found="add-remove, or persons with several rows",
                            remedy='fit once; or declare adjacency="replace-one", if the number of rows is public')
 
@@ -146,13 +146,13 @@ def _check_splitter(splitter: Any) -> None:
 
     known = (KFold, RepeatedKFold, ShuffleSplit, PredefinedSplit)
     if type(splitter) not in known:
-        raise PrivacyError("the folds of a private estimator may not depend on anybody's row: each fold would tell more than its "
+        raise PrivacyError("the folds of a private estimator must not depend on any row: each fold would reveal more than its "
                            "epsilon", found=f"{type(splitter).__name__} (of classifiers StratifiedKFold is the default)",
                            remedy="give cv=KFold(5), or another of " + ", ".join(kind.__name__ for kind in known))
 
 
 class Rule(NamedTuple):
-    """When a transformer that learns by default is harmless: the settings in words, and a test of them."""
+    """When a transformer that learns by default is harmless: a description of the settings, and a test of them."""
 
     settings: str
     holds: Callable[[Any], bool]
@@ -165,15 +165,15 @@ def _refuse_learner(step: Any) -> None:
         return
     rule = _rules().get(type(learner))
     raise PrivacyError(
-        "a transformer before a private estimator may not learn from the confidential rows, nor tell about them: one person "
-        "would change the rows of all others, and the guarantee would be false", found=type(learner).__name__,
+        "a transformer before a private estimator must not learn from the confidential rows or reveal them: one person "
+        "would change the rows of all others, which breaks the guarantee", found=type(learner).__name__,
         remedy=("leave it out, since the estimator scales by the declared bounds itself" if rule is None
                 else f"give it {rule.settings}")
         + "; or freeze one that was fitted to public rows: sklearn.frozen.FrozenEstimator(transformer)")
 
 
 def learner_in(step: Any) -> Any | None:
-    """The first transformer in a step that takes something from the rows it is fitted to, as far as can be told.
+    """Return the first transformer in a step that appears to learn from the rows it is fitted to.
 
     >>> from sklearn.pipeline import make_pipeline
     >>> from sklearn.preprocessing import FunctionTransformer, StandardScaler
@@ -194,7 +194,7 @@ def learner_in(step: Any) -> Any | None:
 
 
 def _parts_of(step: Any) -> list[Any] | None:
-    """The transformers inside a transformer; None of what has none."""
+    """Return the transformers inside a transformer, or None if it is not composite."""
     from sklearn.compose import ColumnTransformer
     from sklearn.pipeline import FeatureUnion, Pipeline
 
@@ -208,7 +208,7 @@ def _parts_of(step: Any) -> list[Any] | None:
 
 
 def _rules() -> dict[type, Rule]:
-    """Unknown categories must not show in an error or a warning, nor empty columns or few entries in the shape of a result."""
+    """Errors, warnings and shapes must not reveal unknown categories, empty columns or rare entries."""
     from sklearn.impute import SimpleImputer
     from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, OrdinalEncoder, PolynomialFeatures
 

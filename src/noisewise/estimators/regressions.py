@@ -24,7 +24,7 @@ Labels: TypeAlias = NDArray[np.generic]
 
 
 class _PrivateRegressor(RegressorMixin, PrivateRegression):  # type: ignore[misc]
-    """What linear and Poisson regression share: they predict numbers."""
+    """Base class of linear and Poisson regression, which predict numbers."""
 
     def predict(self, X: object, return_std: bool = False) -> Array | tuple[Array, Array]:
         """Return the mean response of each row; with ``return_std``, also the standard deviation of a new response."""

@@ -1,4 +1,4 @@
-"""What each kind defines for the data holder, from public declarations alone: its noise, its cost, how to make it.
+"""The plan of a release, which each kind defines from public declarations alone: noise, cost, and how to make it.
 
 Each kind has a function ``plan(kind, schema, epsilon, delta)`` in the file named after it, which returns a `Plan` or refuses.
 """
@@ -25,7 +25,7 @@ from noisewise.version import __version__
 
 
 class Mechanism(Protocol):
-    """What every mechanism states about its guarantee."""
+    """The guarantee, as every mechanism states it."""
 
     @property
     def epsilon(self) -> float: ...
@@ -118,7 +118,7 @@ def blank_release(kind: Kind, schema: Schema, contribution: Contribution) -> Rel
 
 
 class Head(TypedDict):
-    """What every contribution states before the rows are known."""
+    """The fields of every contribution that are known before the rows."""
 
     rows: int | None
     epsilon: float

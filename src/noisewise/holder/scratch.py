@@ -36,7 +36,7 @@ def _remove_if_left(folder: Path) -> None:
 
 @contextmanager
 def _locked(path: Path) -> Iterator[bool]:
-    """Whether we hold the lock. Systems without such locks never do, and then nothing is removed."""
+    """True if we hold the lock. Systems without such locks never do, and then nothing is removed."""
     with path.open("ab") as file:
         try:
             import fcntl

@@ -39,7 +39,7 @@ class HolderStatistics:
     total_variance: Array
     """(J); infinite where Σ y² was not released."""
     constant: bool
-    """Whether the first of the m predictors is the constant 1."""
+    """True if the first of the m predictors is the constant 1."""
 
 
 class HalfNormal(NamedTuple):

@@ -1,4 +1,4 @@
-"""What `fit` was asked for, and how its draws become a `Posterior`: the same for every kind of release."""
+"""The arguments of `fit`, and how draws become a `Posterior`. Shared by all kinds of release."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FAMILIES: Final = (GAUSSIAN, *GLM_FAMILIES)
 
 @dataclass(frozen=True)
 class Asked:
-    """What `fit` was asked for, checked as far as the kind of release does not matter."""
+    """The arguments of `fit`, after the checks that do not depend on the kind of release."""
 
     formula: str
     release: Release
@@ -38,7 +38,7 @@ class Asked:
     run: Run
 
     def by(self) -> Method:
-        """The method, if this kind of release can serve it, and with this prior."""
+        """Return the method, after checking that it takes this kind of release and this prior."""
         method = method_for(self.method, self.release.kind.name)
         if self.prior is not None and not method.takes_prior:
             raise FitError(f"{method.name} has no prior", found="a prior", remedy="leave prior out")

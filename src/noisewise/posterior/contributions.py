@@ -1,4 +1,4 @@
-"""What the holders contributed, as the likelihoods see it: matrix, number of rows, noise; and how much weight each deserves."""
+"""The holders' contributions as the likelihoods see them (matrix, number of rows, noise), and a weight for each."""
 
 from __future__ import annotations
 
@@ -17,13 +17,14 @@ Contribution: TypeAlias = "MatrixContribution"
 Contributions: TypeAlias = Sequence[Contribution]
 
 MOST_BIAS: Final = 0.1
-"""Of the weighted number of rows, in its standard deviations, because weights depend on noisy numbers of rows."""
+"""Largest bias of the weighted number of rows, in its standard deviations, from weights that depend on noisy numbers of rows."""
 
 
 def rotation_invariant(noise: EntryNoise) -> bool:
-    """Whether the noise has variance s² on the diagonal and s²/2 off it, uncorrelated: the same in every orthonormal basis.
+    """True if the noise has variance s² on the diagonal and s²/2 off it, uncorrelated: the same in every orthonormal basis.
 
-    Symmetric Gaussian noise, and Wishart noise, with s² = 2kB⁴: of it only mean and second moments are those of a Gaussian.
+    That holds for symmetric Gaussian noise, and for Wishart noise with s² = 2kB⁴, which matches a Gaussian in its first two
+    moments only.
     """
     return (
         noise.distribution in ("gaussian", "wishart")
@@ -33,18 +34,18 @@ def rotation_invariant(noise: EntryNoise) -> bool:
 
 
 def row_count(contribution: Contribution) -> float:
-    """The number of rows: exact where it is public, else the released noisy one."""
+    """Return the number of rows: exact if public, otherwise the released noisy one."""
     return float(contribution.matrix[0, 0] if contribution.rows is None else contribution.rows)
 
 
 def residual_rows(contribution: Contribution) -> float:
-    """How many independent residuals the matrix is made of: the rows, or the groups into which they were averaged."""
+    """Return the number of independent residuals behind the matrix: rows, or the groups in which rows were averaged."""
     groups: int | None = getattr(contribution, "groups", None)
     return row_count(contribution) if groups is None else float(groups)
 
 
 def holder_weights(contributions: Contributions, variance: float, norm2: float, spread: float) -> Array | None:
-    """Weights for adding up holders whose noise differs, None if they deserve the same.
+    """Return weights for adding up holders with different noise, or None if all weights are equal.
 
     Per predictor, a holder's h has signal n·v and variance σ²·n·v + s²‖c‖²/2 (v: the predictor's mean square), so that the
     best linear combination weighs it by signal over variance: 1 / (σ² + s²‖c‖² / (2 n v)).
@@ -60,19 +61,19 @@ def holder_weights(contributions: Contributions, variance: float, norm2: float, 
 
 
 def _counts(contribution: Contribution) -> Array:
-    """The number of rows of each holder of a contribution, which may be the sum of several holders'."""
+    """Return each holder's number of rows; a contribution may be the sum of several holders'."""
     counts: Array | None = getattr(contribution, "counts", None)
     return np.array([row_count(contribution)]) if counts is None else counts
 
 
 def _steady_counts(contributions: Contributions, each: Sequence[Array]) -> Array:
-    """Numbers of rows; noisy ones are drawn together as far as their differences may be noise (James and Stein), or further.
+    """Return numbers of rows; noisy ones are shrunk to their mean as far as they may differ by noise (James and Stein), or more.
 
-    A weight that follows a noisy number counts that number's noise where it is positive: of J holders with n rows and noise s the
-    weighted sum of the numbers is too large by up to k·s·√J / n of its own standard deviations, k being the share of the
-    differences that is kept. That is nothing for a few large holders, and would be the largest error of all for thousands of
-    small ones. So k is such that it is at most ``MOST_BIAS``. ``each``: the number of rows of every holder, whose contributions
-    may have been added up; it is these that are drawn together.
+    A weight that depends on a noisy number favours positive noise. For J holders with n rows and noise s, the weighted sum of the
+    numbers is too large by up to k·s·√J / n of its own standard deviations, where k is the share of the differences that is kept.
+    That is negligible for a few large holders, but would be the largest error of all for thousands of small ones. So k is chosen
+    to keep it at most ``MOST_BIAS``. ``each`` has the number of rows of every holder, also of those whose contributions were
+    added up. These numbers are shrunk.
     """
     sums, holders = np.array([row_count(one) for one in contributions]), np.array([len(own) for own in each], dtype=float)
     noise = np.sum([one.noise.corner**2 for one in contributions]) / holders.sum()
@@ -80,14 +81,14 @@ def _steady_counts(contributions: Contributions, each: Sequence[Array]) -> Array
         return sums
     counts = np.concatenate(each)
     kept = max(0.0, 1.0 - noise / max(float(np.var(counts, ddof=1)), 1e-300))
-    # By the mean number: noise and a few large holders make the mean square larger, but most numbers end close to the mean.
+    # Use the mean number: noise and a few large holders raise the mean square, but most numbers end close to the mean.
     kept = min(kept, MOST_BIAS * max(float(counts.mean()), 0.0) / math.sqrt(noise * len(counts)))
     steady: Array = counts.mean() * holders + kept * (sums - counts.mean() * holders)
     return steady
 
 
 def weighted_sum(weights: Array, contributions: Contributions) -> Array:
-    """Σ w·matrix, one after the other: thousands of matrices are not copied into one array before they are added."""
+    """Return Σ w·matrix, added one by one, so that thousands of matrices are not copied into one array."""
     total: Array = np.zeros_like(contributions[0].matrix)
     for weight, one in zip(weights, contributions, strict=True):
         total += weight * one.matrix

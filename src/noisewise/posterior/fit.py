@@ -1,6 +1,6 @@
 """``fit``: a formula and one or several releases in, a posterior out, and ``compare_methods``: the same by every method.
 
-How a release of each kind is fitted is in `posterior.kinds`, a file for each; the mathematics is in the other folders.
+`posterior.kinds` has one file per kind of release; the mathematics is in the other folders.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def fit(formula: str, release: Releases, *, family: str = GAUSSIAN, method: str 
         ) -> Posterior | PointEstimate:
     """Fit a regression to one release, or to the releases of several data holders together.
 
-    ``formula`` may use any released columns, each of them also as the response: ``"stay ~ age + ward"``. ``method``:
+    ``formula`` may use any released columns, and any of them may be the response: ``"stay ~ age + ward"``. ``method``:
 
     - ``conditional`` (default) makes no assumption about the distribution of the predictors;
     - ``conditional-flat`` is the same with a flat prior on their moments: faster, less careful where the noise is large;
@@ -45,7 +45,7 @@ def fit(formula: str, release: Releases, *, family: str = GAUSSIAN, method: str 
     - ``rows`` (default for releases of kind rows) takes the noise of every published cell into account, with numbers that
       are jointly normal given the categories.
 
-    From the literature, for comparison and not for what you report: ``normal-x``, ``normal-x-nuts``, ``fixed-s``, ``fast`` and
+    From the literature, for comparison and not for reported results: ``normal-x``, ``normal-x-nuts``, ``fixed-s``, ``fast`` and
     ``clt-gibbs``; ``simex`` and ``naive`` for releases of kind rows; ``adassp`` for releases of that kind, which gives a
     `PointEstimate` without posterior or intervals.
 
@@ -53,9 +53,9 @@ def fit(formula: str, release: Releases, *, family: str = GAUSSIAN, method: str 
     and give the probability of the second; ``poisson`` (log link) needs a count with bounds from 0. They assume that numeric
     predictors are normal given the categories, and have one method.
 
-    ``site="random"`` gives every data holder coefficients of its own around those of a population of sites, which are then
-    what the result is about; ``site="random-intercept"`` lets only the response's level differ. Without it all holders share one
-    set of coefficients.
+    ``site="random"`` gives every data holder its own coefficients around those of a population of sites, which the result then
+    describes. ``site="random-intercept"`` lets only the response's level differ. Without it, all holders share one set of
+    coefficients.
 
     ``prior``: see `Prior`; the default depends on public bounds only. ``seed`` makes the draws reproducible.
     ``run``: see `Run`; ``Run(progress=False)`` shows no bar.
@@ -65,7 +65,7 @@ def fit(formula: str, release: Releases, *, family: str = GAUSSIAN, method: str 
     draws, chains, seed = sampling(draws, chains, seed)
     together = combine(release)
     if not has_room(together.kind, "posterior"):
-        raise FitError(f"no regression is fitted to a release of kind {together.kind.name}", found=together.title(),
+        raise FitError(f"a release of kind {together.kind.name} does not support regression", found=together.title(),
                        remedy=together.kind.use)
     asked = Asked(formula, together, family, method, site, prior, draws, chains, seed, run)
     found: Posterior | PointEstimate = module_of(together.kind, "posterior").fit(asked)
@@ -76,13 +76,13 @@ def fit(formula: str, release: Releases, *, family: str = GAUSSIAN, method: str 
 def compare_methods(formula: str, release: Releases, methods: Sequence[str] | None = None, *, family: str = GAUSSIAN,
                     prior: Prior | None = None, draws: int = 1000, chains: int = 4, seed: int | None = None, run: Run = DEFAULT
                     ) -> MethodComparison:
-    """Fit the formula by each of ``methods`` to the same release: by default by all for noisy sums, those of the literature too.
+    """Fit the formula to one release by each of ``methods``; by default all for noisy sums, including those from the literature.
 
-    A method that refuses the release, for example because it does not know Laplace noise, is listed with its reason. The
+    A method that refuses the release, for example because it does not support Laplace noise, is listed with its reason. The
     result has ``table()``, ``methods()`` (time, effective draws, notes), ``plot()`` and the fits themselves.
     """
     if family != GAUSSIAN:
-        raise FitError("methods are compared for linear regression; every other family has one method",
+        raise FitError("methods can be compared for linear regression only; other families have one method",
                        found=f"family {family!r}", remedy="use fit(..., family=...)")
     able = methods_for("gram")
     names = tuple(dict.fromkeys(able if methods is None else [methods] if isinstance(methods, str) else methods))
@@ -93,7 +93,7 @@ def compare_methods(formula: str, release: Releases, methods: Sequence[str] | No
     together = combine(release)
     method_for(DEFAULT_METHOD, together.kind.name)
     draws, chains, seed = sampling(draws, chains, seed)
-    ResolvedPrior.of(Design.of(formula, together.basis, together.terms), prior)  # what is wrong for every method is told once
+    ResolvedPrior.of(Design.of(formula, together.basis, together.terms), prior)  # raise errors that concern every method once
     posteriors, refused = {}, {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # each fit's own problems are in the notes

@@ -1,7 +1,7 @@
 """``fit_many``: the default fit for many releases, or many formulas, in a few vectorised calls; on a GPU unchanged.
 
-For studies, and for the many questions that one release answers. Regressions of the same shape are sampled side by side by
-``kernels.batch``: the same posteriors as ``fit`` gives, by another sampler.
+For studies, and for many regressions on one release. ``kernels.batch`` samples regressions of the same shape side by side: the
+posteriors are those of ``fit``, from another sampler.
 """
 
 from __future__ import annotations
@@ -52,18 +52,18 @@ class Job:
 
     @property
     def shape(self) -> tuple[object, ...]:
-        """Jobs of the same shape can be sampled side by side."""
+        """Key of the jobs that can be sampled side by side."""
         sizes = tuple(sorted((key, value.shape) for key, value in self.model.data.items()))
         return self.model.log_density, getattr(self.model, "exact_rows", None), sizes
 
     @property
     def latent(self) -> bool:
-        """Whether the predictors' moments are sampled too."""
+        """True if the predictors' moments are sampled too."""
         return self.model.latent if isinstance(self.model, GlmModel) else isinstance(self.model, LatentModel)
 
     @property
     def most(self) -> int:
-        """How many of its shape are sampled side by side, at most."""
+        """The maximum number of jobs of its shape side by side."""
         if self.latent:
             return LATENT_LOT
         if isinstance(self.model, GlmModel):
@@ -77,7 +77,7 @@ ACCELERATOR_LOT: Final = 16 * LOT
 """The maximum on a GPU, where thousands side by side take no longer than a few hundred."""
 LATENT_LOT: Final = 256
 WIDE_LOT: Final = 8
-"""Of regressions with so many columns that LAPACK has to factorise: see ``kernels.small_linear``."""
+"""The maximum for regressions with so many columns that LAPACK must factorise: see ``kernels.small_linear``."""
 
 
 def fit_many(formulas: str | Sequence[str], releases: Release | Sequence[Release | Sequence[Release]], *, family: str = GAUSSIAN,
@@ -95,13 +95,13 @@ def fit_many(formulas: str | Sequence[str], releases: Release | Sequence[Release
     if family != GAUSSIAN:
         check_glm(family, method)
     if method not in METHODS:
-        raise FitError("this method does not make many fits at once", argument="method", found=repr(method), known=METHODS,
+        raise FitError("this method cannot make many fits at once", argument="method", found=repr(method), known=METHODS,
                        remedy="call fit in a loop for another method")
     draws, chains, seed = sampling(draws, chains, seed)
     started = time.perf_counter()
     jobs = _jobs(formulas, releases, prior, method, family)
     lots = _lots(jobs)
-    # Lots with neighbouring seeds would share their random numbers: the sampler takes a seed and those after it.
+    # Batches with neighbouring seeds would share random numbers: the sampler uses a seed and those after it.
     first, second = np.random.SeedSequence(seed).spawn(2)
     lot_seeds, job_seeds = _seeds(first, len(lots)), _seeds(second, len(jobs))
     sampled: dict[int, Sampled] = {}
@@ -133,7 +133,7 @@ def _jobs(formulas: str | Sequence[str], releases: Release | Sequence[Release | 
     tables = [releases] if isinstance(releases, Release) else [combine(entry) for entry in releases]
     count = max(len(texts), len(tables))
     if not texts or not tables or {len(texts), len(tables)} - {1, count}:
-        raise FitError("formulas and releases are equally many, or there is one of either",
+        raise FitError("give equally many formulas and releases, or one of either",
                        found=f"{len(texts)} formulas and {len(tables)} releases")
     texts, tables = texts * (count // len(texts)), tables * (count // len(tables))
     jobs: list[Job] = []
@@ -147,7 +147,7 @@ def _jobs(formulas: str | Sequence[str], releases: Release | Sequence[Release | 
 
 @dataclass(frozen=True)
 class Regression:
-    """What regressions of one formula have in common, whatever numbers were released; ``first`` is the first of them."""
+    """What regressions of one formula have in common for any released numbers; ``first`` is the first of them."""
 
     formula: str
     first: Release
@@ -155,7 +155,7 @@ class Regression:
     family: str
 
     def serves(self, formula: str, release: Release) -> bool:
-        """Whether a regression is one of them: of the same formula and the same released columns."""
+        """True if a regression has the same formula and released columns."""
         return formula == self.formula and release.terms == self.first.terms and release.schema == self.first.schema \
             and release.columns == self.first.columns
 
@@ -173,7 +173,7 @@ class Regression:
             model = GlmModel.of(release, self.design, GLM_FAMILIES[self.family], self.prior)
             return Job(self.formula, release, self.design, model.prior_summary(self.design), model)
         if release.kind.name != "gram":
-            raise FitError("many linear regressions at once need releases of kind gram", found=release.kind.name)
+            raise FitError("fit_many requires releases of kind gram for linear regression", found=release.kind.name)
         coordinates, resolved, shown = self._linear
         choose = default_model if method == DEFAULT_METHOD else weighted_model
         return Job(self.formula, release, self.design, shown, choose(release.contributions, coordinates, resolved))
@@ -193,11 +193,11 @@ def _lots(jobs: list[Job]) -> list[list[int]]:
 
 STEPS: Final = (3, 9)
 LATENT_STEPS: Final = (8, 24)
-"""Of a trajectory, at least and at most: unknown moments of the predictors are correlated, and short ones do not get far."""
+"""Minimum and maximum of a trajectory: unknown moments of the predictors are correlated, and short ones do not get far."""
 
 
 def _sample(jobs: list[Job], seed: int, chains: int, draws: int, own_seeds: list[int]) -> tuple[list[Sampled], list[float]]:
-    """What each job has given, and its largest R-hat."""
+    """Return each job's result, and its largest R-hat."""
     models = [job.model for job in jobs]
     data = {key: np.stack([model.data[key] for model in models]) for key in models[0].data}
     if "copies" in data:  # the number of matrices factorised side by side
@@ -224,17 +224,17 @@ def _sample(jobs: list[Job], seed: int, chains: int, draws: int, own_seeds: list
 
 
 def _shown(models: Sequence[ConditionalModel | LatentModel | GlmModel]) -> Shown | None:
-    """The parameters of `ConditionalModel` are coefficients and sigma already: they are put into the user's units in one go."""
+    """Convert many fits to the user's units at once, since the parameters of `ConditionalModel` are coefficients and sigma."""
     arrays = [model.coordinates.arrays for model in models if isinstance(model, ConditionalModel)]
     return Shown(in_user_units, {key: np.stack([each[key] for each in arrays]) for key in arrays[0]}) if arrays else None
 
 
 FAR_APART: Final = 1.05
-"""R-hat of chains that show at a glance that they are worth less than a hundred independent draws."""
+"""R-hat of chains that are clearly worth less than a hundred independent draws."""
 
 
 def _warn(posteriors: list[Posterior], r_hats: Mapping[int, float]) -> None:
-    """One warning for all: which fits have problems that show at a glance; `diagnose` looks closer, and takes longer."""
+    """Warn once about all fits with obvious problems; `diagnose` is slower and more thorough."""
     bad = [index for index, posterior in enumerate(posteriors)
            if posterior.info.doubts or posterior.info.divergences > DIVERGENCE_LIMIT * posterior.samples[..., 0].size
            or r_hats[index] > FAR_APART]

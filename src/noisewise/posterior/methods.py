@@ -1,4 +1,4 @@
-"""The methods of ``fit`` by name: a record of each says what it does, what it needs, what is known against it and where it is."""
+"""The methods of ``fit`` by name, each with a description, the kind of release it takes, its weakness and its function."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ DEFAULT_METHOD: Final = "conditional"
 class Method:
     """One way from a release to a result.
 
-    ``function`` is what does it, or where it is: ``"package.module:function"`` is imported when it is first called. So are the
-    methods of the literature, whose room nothing else imports.
+    ``function`` is the function, or its place, ``"package.module:function"``, which is imported on the first call. The methods
+    in ``noisewise.literature`` are given by place, since nothing may import that room.
     """
 
     name: str
@@ -29,14 +29,14 @@ class Method:
     """One line for help pages."""
     function: Callable[..., Any] | str
     kind: str = "gram"
-    """The kind of release that it takes."""
+    """The kind of release it takes."""
     takes_prior: bool = True
     caution: str = ""
-    """What is known against its intervals, in one sentence; see the documentation's calibration page."""
+    """The known weakness of its intervals, in one sentence; see the documentation's calibration page."""
 
     @property
     def literature(self) -> bool:
-        """Whether it is there to be compared with, and not for what is reported: what is named by its place only."""
+        """True for methods from the literature, which are for comparison and not for reported results."""
         return isinstance(self.function, str)
 
     def __call__(self, *arguments: Any) -> Any:
@@ -48,7 +48,7 @@ def by_name(methods: Iterable[Method]) -> dict[str, Method]:
 
 
 def from_the_literature(methods: Mapping[str, Method]) -> str | None:
-    """For a message with the names: which of them are of the literature."""
+    """Say which of the methods are from the literature, for a message that lists the names."""
     others = ", ".join(name for name, method in methods.items() if method.literature)
     return f"{LITERATURE}: {others}" if others else None
 
@@ -86,17 +86,17 @@ METHODS: Final = by_name([
            takes_prior=False, caution="takes noisy rows for exact: slopes are far too small and intervals too short"),
 ])
 DEFAULTS: Final = {"gram": DEFAULT_METHOD, "rows": "rows"}
-"""What the default stands for, by kind of release; a point estimate is asked for by its name."""
+"""The method that the default stands for, by kind of release. A point estimate must be requested by name."""
 CAUTIONS: Final = {name: method.caution for name, method in METHODS.items() if method.caution}
 
 
 def methods_for(kind: str) -> dict[str, Method]:
-    """The methods for linear regression that a kind of release can serve."""
+    """Return the methods for linear regression that take this kind of release."""
     return {name: method for name, method in METHODS.items() if method.kind == kind}
 
 
 def known_method(name: str) -> Method:
-    """The method of this name."""
+    """Return the method of this name."""
     if name not in METHODS:
         raise FitError("the method is not known", argument="method", found=repr(name), known=METHODS,
                        remedy=from_the_literature(METHODS))
@@ -104,7 +104,7 @@ def known_method(name: str) -> Method:
 
 
 def method_for(name: str, kind: str) -> Method:
-    """The method of this name, or what the default stands for, if the kind of release can serve it."""
+    """Return the method of this name, resolving the default, after checking that it takes this kind of release."""
     method, able = known_method(DEFAULTS.get(kind, name) if name == DEFAULT_METHOD else name), methods_for(kind)
     if not able:
         raise FitError(f"a release of kind {kind} has no sum of squares of its response, which a linear regression needs",

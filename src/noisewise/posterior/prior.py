@@ -1,9 +1,9 @@
 """Priors in the user's units that depend on public declarations only.
 
 The default for a coefficient is a normal with mean 0 and standard deviation 2.5 · (half width of the response) / (half width
-of the predictor): a move of the predictor from the middle of its declared range to its end changes the response by about its
-declared half width, give or take a factor 2.5. The intercept's prior (without an intercept: that of each category's mean) is
-put on the response's value in the middle of all predictors' ranges. Sigma has a half-normal prior whose scale is half of the
+of the predictor): moving the predictor from the middle of its declared range to its end changes the response by about its
+declared half width, give or take a factor 2.5. The intercept's prior (without an intercept, that of each category's mean) is
+a prior for the response's value in the middle of all predictors' ranges. Sigma has a half-normal prior whose scale is half of the
 response's half width (the standard deviation of anything that stays within its bounds is at most the half width).
 """
 
@@ -28,7 +28,7 @@ SIGMA_SCALE = 0.5
 
 @dataclass(frozen=True)
 class Prior:
-    """Independent normal priors for coefficients and a half-normal one for sigma; whatever is not named keeps its default.
+    """Independent normal priors for coefficients and a half-normal one for sigma. Terms not named keep their defaults.
 
     For generalised linear models only: ``largest_norm=s`` is a prior that is uniform in direction, with coefficients (of
     predictors in units of their declared half widths) whose norm is at most s; ``correlation`` is the shape of the LKJ prior for
@@ -47,7 +47,7 @@ class Prior:
     def __post_init__(self) -> None:
         for part in (self.mean, self.sd):
             if not isinstance(part, Mapping):
-                raise FitError("a prior's means and standard deviations are named by term", found=repr(part),
+                raise FitError("a prior's means and standard deviations must be given by term", found=repr(part),
                                remedy='for example sd={"age": 0.5}')
         for name, value in [*self.sd.items(), *([] if self.sigma is None else [("sigma", self.sigma)])]:
             if not _is_finite(value) or value <= 0:
@@ -66,10 +66,10 @@ def _is_finite(value: object) -> bool:
 
 
 def given_prior(design: Design, prior: Prior | None) -> Prior:
-    """What the user gave, or the default; every term that it names is in the formula."""
+    """Return the user's prior or the default, after checking that the formula has every term that it names."""
     given = Prior() if prior is None else prior
     if not isinstance(given, Prior):
-        raise FitError("a prior is a Prior, or None for the default", found=type(given).__name__,
+        raise FitError("prior must be a Prior, or None for the default", found=type(given).__name__,
                        remedy="write noisewise.Prior(mean={...}, sd={...})")
     unknown = (set(given.mean) | set(given.sd)) - set(design.terms)
     if unknown:
@@ -88,7 +88,7 @@ class ResolvedPrior:
     sigma: float
 
     def in_coordinates(self, coordinates: Coordinates) -> dict[str, Array]:
-        """The arrays of a density: ``prior_slope @ g + prior_offset`` is standard normal, σ² / ``prior_sigma2`` a squared one."""
+        """Return arrays for a density: ``prior_slope @ g + prior_offset`` and σ / √``prior_sigma2`` are standard normal."""
         return {
             "prior_slope": (self.functionals @ coordinates.slope) / self.sd[:, None],
             "prior_offset": (self.functionals @ coordinates.offset - self.mean) / self.sd,
@@ -121,20 +121,20 @@ class ResolvedPrior:
         return cls(functionals, mean, sd, given.sigma or SIGMA_SCALE * half_width)
 
     def summary(self, terms: Sequence[str]) -> PriorSummary:
-        """The prior as a result shows it."""
+        """Return the prior in the form that results show."""
         mean, sd = (dict(zip(terms, map(float, values), strict=True)) for values in self.marginals())
         return PriorSummary(mean, sd, self.sigma)
 
     def marginals(self) -> tuple[Array, Array]:
-        """Mean and standard deviation of each coefficient under the prior, for showing it."""
+        """Return the prior mean and standard deviation of each coefficient, for display."""
         inverse = np.linalg.inv(self.functionals)
         return inverse @ self.mean, np.sqrt((inverse**2) @ self.sd**2)
 
 
 def _shares_of_constant(design: Design) -> Array:
-    """Weights with which the formula's columns add up to the constant 1; all zero if they do not.
+    """Return weights with which the formula's columns add up to the constant 1, or zeros if they cannot.
 
-    ``y ~ ward`` has the intercept; ``y ~ 0 + ward`` is the same model with one mean for each ward, and is to get the same prior.
+    ``y ~ ward`` has the intercept; ``y ~ 0 + ward`` is the same model with one mean for each ward, and must get the same prior.
     """
     if "Intercept" in design.terms:
         return np.array([float(name == "Intercept") for name in design.terms])

@@ -1,4 +1,4 @@
-"""What a method is asked for and what it gives back."""
+"""The input and output of a method."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from noisewise.results.sites import SiteEffects
 
 
 def whole(name: str, value: int, least: int) -> int:
-    """A whole number, also one of NumPy's."""
+    """Return a whole number, Python's or NumPy's, as an int."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not least <= value < 2**63:
         raise FitError(f"{name} must be a whole number of at least {least}", found=repr(value))
     return int(value)
 
 
 def sampling(draws: int, chains: int, seed: int | None) -> tuple[int, int, int]:
-    """The numbers of draws and of chains and the seed, checked; a new seed where none is given."""
+    """Check the numbers of draws and chains and the seed; make a new seed if none is given."""
     return (whole("draws", draws, 1), whole("chains", chains, 1),
             secrets.randbelow(2**31) if seed is None else whole("seed", seed, 0))
 
@@ -44,7 +44,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Sampled:
-    """Draws in the user's units (chains, draws, coefficients and sigma) and what is to be said about them."""
+    """Draws in the user's units (chains, draws, coefficients and sigma) and any doubts about them."""
 
     samples: Array
     diverging: Flags | None = None

@@ -89,7 +89,7 @@ def compose(costs: Sequence[Cost], delta: float, rule: Rule = "planned", grid: f
 
 def fits(costs: Sequence[Cost], epsilon: float, delta: float, rule: Rule = "planned",
          grids: Sequence[float] = (COARSEST, FINEST)) -> bool:
-    """Whether all costs together stay within (epsilon, delta) by the rule. Cheap methods are tried first."""
+    """True if all costs together stay within (epsilon, delta) by the rule. Cheap methods are tried first."""
     ways: dict[Rule, Sequence[Callable[[Sequence[Cost], float], float]]] = {
         "basic": (_basic,), "gaussian": (_gaussian,), "planned": (_basic, _gaussian, _concentrated)}
     if any(way(costs, delta) <= epsilon for way in ways[rule]):

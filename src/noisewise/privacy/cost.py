@@ -1,4 +1,4 @@
-"""What a release costs, in a form that can be stored and composed: the mechanisms it consists of.
+"""The cost of a release, in a form that can be stored and composed: the mechanisms it consists of.
 
 A piece is one of
 
@@ -48,7 +48,7 @@ class Piece:
 
 @dataclass(frozen=True)
 class Cost:
-    """What one release costs: its pieces, which compose, and the (epsilon, delta) that it guarantees on its own.
+    """The cost of one release: its pieces, which compose, and the (epsilon, delta) that it guarantees on its own.
 
     >>> Cost.gaussian(multiplier=4.0, epsilon=1.0, delta=1e-6).pieces
     (Piece(kind='gaussian', numbers=(4.0,)),)

@@ -72,7 +72,8 @@ class Together:
                 same = os.path.realpath(one) == os.path.realpath(other)
                 raise IncompatibleReleasesError("each release may be used only once: counting one twice would fake precision",
                                                 found=f"{one} is given twice" if same else
-                                                f"{one} and {other} hold the same contribution", remedy="leave one of them out")
+                                                f"{one} and {other} contain the same contribution",
+                                                remedy="leave one of them out")
             if self._pool is None:
                 self._contributions.append(contribution)
                 continue

@@ -5,12 +5,12 @@ mechanism.
 
     fit_info.py     how a fit was made: FitInfo, PriorSummary
     diagnostics.py  rank-normalised R-hat, bulk and tail effective sample size
-    posterior.py    Posterior, the object users hold; it wires the files below
+    posterior.py    Posterior, the object users work with; it connects the files below
     point_estimate.py  PointEstimate, for releases that allow no posterior
     summary.py      tables of coefficients and ratios, and the problems with them in plain words
     sites.py        random effects by site: how much the sites differ, and each site's coefficients
     new_rows.py     new rows (pandas, polars, Arrow, dict) -> checked columns
-    families.py     what a result needs to know about a family: response, inverse link, name of the ratio
+    families.py     families as results see them: response, inverse link, name of the ratio
     prediction.py   credible and predictive intervals for new rows
     checks.py       the predictive check of a fit against released statistics; the mathematics is in check_moments.py and
                     check_tails.py, the table and the findings in words are in check_findings.py

@@ -6,7 +6,7 @@ import math
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from noisewise.arrays import Array
 from noisewise.notebook import card, frame
@@ -76,7 +76,7 @@ class Answer:
     raw: float | None = None
     limits: tuple[float, float] | None = None
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Return the answer as JSON-ready data, without the draws."""
         return {"name": self.name, "kind": self.kind, "point": self.point, "lower": self.lower, "upper": self.upper,
                 "released": self.raw, "limits": None if self.limits is None else list(self.limits), "sentence": self.sentence}
@@ -108,7 +108,7 @@ class Answers(PartitionResults[Answer]):
 
         return draw_answers(self, path)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Return the answers as JSON-ready data, without the draws."""
         return {"formula": self.formula, "parts": self.parts, "probability": self.probability,
                 "answers": [one.to_dict() for one in self.answers]}
@@ -120,7 +120,7 @@ class HypothesisTest:
 
     ``critical`` gives two numbers for each level: the null hypothesis is rejected at or below the first, or at or above the
     second. ``uncalibrated`` gives the critical values one would use when ignoring parts, clipping and noise, if there are any.
-    ``hypothesis`` is what is tested and ``measure`` is what the statistic is, both in words.
+    ``hypothesis`` and ``measure`` describe the hypothesis and the statistic.
     """
 
     name: str
@@ -133,10 +133,10 @@ class HypothesisTest:
     measure: str = "statistic"
 
     def rejects(self, level: float) -> bool:
-        """Whether the null hypothesis is rejected at this level."""
+        """True if the null hypothesis is rejected at this level."""
         return self.p_value <= level
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Return the test as JSON-ready data. A critical value of None means that nothing is rejected on that side."""
         known = self.uncalibrated or {}
         return {"name": self.name, "hypothesis": self.hypothesis, "measure": self.measure, "statistic": self.statistic,
@@ -178,6 +178,6 @@ class HypothesisTests(PartitionResults[HypothesisTest]):
                      for level, bounds in one.critical.items()}} for one in self.tests]
         return pd.DataFrame(lines, index=pd.Index([one.name for one in self.tests], name="test"))
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Return the tests as JSON-ready data."""
         return {"formula": self.formula, "parts": self.parts, "tests": [one.to_dict() for one in self.tests]}

@@ -110,7 +110,7 @@ def _dispersion(rows: pandas.DataFrame, level: float) -> list[str]:
 
 
 def _alike(rows: pandas.DataFrame, striking: pandas.DataFrame) -> bool:
-    """Whether the dispersion is also clearly off at the remaining holders together, besides those where it is striking."""
+    """True if the dispersion is also clearly off at the holders where it is not striking, taken together."""
     from scipy.special import ndtri
 
     rest = rows[~rows.index.isin(striking.index)]

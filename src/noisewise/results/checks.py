@@ -63,7 +63,7 @@ class PredictiveCheck:
     formula: str
     interval: float
     single: bool
-    """Whether there is only one holder."""
+    """True if there is only one holder."""
 
     def problems(self, level: float = LEVEL) -> list[str]:
         """List what does not fit, in words. Empty if everything fits. ``level`` is shared among all statistics checked."""

@@ -1,4 +1,4 @@
-"""`Comparison`: what `noisewise.compare` returns. Models, their probabilities, and model-averaged coefficients."""
+"""`Comparison`, the result of `noisewise.compare`: models, their probabilities, and model-averaged coefficients."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ AVERAGED: Final = "model-averaging"
 
 @dataclass(frozen=True)
 class Question:
-    """What was asked: the candidate terms, the terms kept in every model, the priors and the method."""
+    """The request: the candidate terms, the terms kept in every model, the priors and the method."""
 
     terms: tuple[str, ...]
     kept: tuple[str, ...]
@@ -60,7 +60,7 @@ class Comparison:
     info: FitInfo
     without_noise: Array | None = None
     complete: bool = True
-    """Whether these are all models. If not, they are the models that a random walk visited."""
+    """True if these are all models. If not, they are the models that a random walk visited."""
     notes: tuple[str, ...] = ()
     """Conclusions that the release does not support. (Problems with the computation are in `info.doubts`.)"""
     others: Mapping[str, Comparison] = field(default_factory=dict)

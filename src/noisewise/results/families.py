@@ -1,4 +1,4 @@
-"""What a result needs to know about a family: its response, its inverse link, and the name of exp(coefficient).
+"""Families as results see them: the response, the inverse link, and the name of exp(coefficient).
 
 To add a family, add an entry here, a file in ``posterior/glm``, and a sentence in ``cli/fit/results.py``.
 """

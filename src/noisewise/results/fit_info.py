@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 
-from noisewise.arrays import Array
+from noisewise.arrays import Array, Values
 from noisewise.errors import ResultError
 
 INTERCEPT = "Intercept"
@@ -62,7 +61,7 @@ class PriorSummary:
                               found=", ".join(wrong) or "different terms in mean and sd")
 
     def covers(self, term: str) -> bool:
-        """Whether there is a prior for the term."""
+        """True if there is a prior for the term."""
         return term in self.sd or (term == SIGMA and self.sigma_scale is not None)
 
     def interval(self, term: str, mass: float) -> tuple[float, float]:
@@ -89,9 +88,9 @@ class PriorSummary:
         return (self.mean[term], self.sd[term]) if term in self.sd else (0.0, float(self.sigma_scale or 0.0))
 
 
-def frozen(values: Any, kind: type = np.float64) -> NDArray[Any]:
+def frozen(values: ArrayLike, kind: type = np.float64) -> Values:
     """Return the values as a read-only array, copying unless they already are one."""
-    found: NDArray[Any] = np.asarray(values, dtype=kind, order="C")
+    found: Values = np.asarray(values, dtype=kind, order="C")
     if found.flags.writeable:
         found = np.array(found)
         found.setflags(write=False)

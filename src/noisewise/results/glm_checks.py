@@ -74,7 +74,7 @@ class GlmStatistics:
     response_centre: float
     response_half: float
     squares: bool
-    """Whether the last statistic is Σ r²."""
+    """True if the last statistic is Σ r²."""
 
     @cached_property
     def gaps(self) -> Array:

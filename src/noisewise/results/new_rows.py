@@ -12,19 +12,20 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from noisewise.arrays import Array, Values
 from noisewise.errors import ResultError
 
 if TYPE_CHECKING:
     import pandas
 
     from noisewise.schema import Design
+    from noisewise.schema.columns import Level
 
-Columns = dict[str, NDArray[Any]]
+Columns = dict[str, Values]
 
 
-def declared_levels(design: Design) -> dict[str, tuple[Any, ...]]:
+def declared_levels(design: Design) -> dict[str, tuple[Level, ...]]:
     """The levels of the categorical columns that the design reads."""
     from noisewise.schema import Categorical
 
@@ -32,7 +33,7 @@ def declared_levels(design: Design) -> dict[str, tuple[Any, ...]]:
     return {column.name: column.levels for column in declared if isinstance(column, Categorical)}
 
 
-def more_probable_levels(design: Design, probability: NDArray[np.float64]) -> NDArray[Any]:
+def more_probable_levels(design: Design, probability: Array) -> Values:
     """Return the likelier of the response's two levels in each row, given the probability of the second."""
     from noisewise.schema import Categorical
 
@@ -43,7 +44,7 @@ def more_probable_levels(design: Design, probability: NDArray[np.float64]) -> ND
     return np.asarray(levels[(probability > 0.5).astype(int)])
 
 
-def read_rows(new_rows: object, needed: Sequence[str], levels: Mapping[str, tuple[Any, ...]]
+def read_rows(new_rows: object, needed: Sequence[str], levels: Mapping[str, tuple[Level, ...]]
               ) -> tuple[Columns, pandas.Index[Any]]:
     """Return the needed columns (floats, or object arrays of declared levels) and the index of the result."""
     import pandas
@@ -91,7 +92,7 @@ def _polars_values(column: Any) -> Any:
     return column.to_numpy() if column.dtype.is_numeric() else np.array(column.to_list(), dtype=object)
 
 
-def _frame_of_mapping(new_rows: Mapping[Any, Any], needed: Sequence[str]) -> pandas.DataFrame:
+def _frame_of_mapping(new_rows: Mapping[str, object], needed: Sequence[str]) -> pandas.DataFrame:
     """Build a frame from columns of equal length; a single value is repeated for the whole column."""
     import pandas
 
@@ -131,7 +132,7 @@ def _refuse_missing(name: str, column: pandas.Series[Any]) -> None:
                           remedy="fill them in or drop those rows")
 
 
-def _as_numbers(name: str, column: pandas.Series[Any]) -> NDArray[np.float64]:
+def _as_numbers(name: str, column: pandas.Series[Any]) -> Array:
     import pandas
 
     if column.dtype == object:
@@ -152,11 +153,11 @@ def _as_numbers(name: str, column: pandas.Series[Any]) -> NDArray[np.float64]:
     return values
 
 
-def _as_levels(name: str, column: pandas.Series[Any], levels: tuple[Any, ...]) -> NDArray[Any]:
+def _as_levels(name: str, column: pandas.Series[Any], levels: tuple[Level, ...]) -> Values:
     """Replace values by the declared levels, so that 1, 1.0, numpy.int64(1) and "1" from a CSV are the same level."""
     import pandas
 
-    declared: dict[Any, Any] = {str(level): level for level in levels} | {level: level for level in levels}
+    declared: dict[object, Level] = {str(level): level for level in levels} | {level: level for level in levels}
     try:
         codes, distinct = pandas.factorize(np.asarray(column.to_numpy(dtype=object), dtype=object))
     except TypeError as error:  # lists and the like

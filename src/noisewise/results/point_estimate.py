@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import TYPE_CHECKING, Final, NoReturn
 
 import numpy as np
 
@@ -81,11 +81,11 @@ class PointEstimate:
         """Raise ResultError: a point estimate has no draws."""
         self._refuse("draws")
 
-    def plot(self, *arguments: Any, **options: Any) -> NoReturn:
+    def plot(self, *arguments: object, **options: object) -> NoReturn:
         """Raise ResultError: the plots show posteriors."""
         self._refuse("plot")
 
-    def check(self, *arguments: Any, **options: Any) -> NoReturn:
+    def check(self, *arguments: object, **options: object) -> NoReturn:
         """Raise ResultError: an adassp release lacks the statistics that a predictive check compares."""
         self._refuse("a predictive check")
 

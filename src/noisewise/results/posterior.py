@@ -1,4 +1,4 @@
-"""`Posterior`: what `noisewise.fit` returns. This file only wires; the files beside it do the work."""
+"""`Posterior`, the result of `noisewise.fit`. This file only connects the files next to it, which do the work."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class Posterior:
 
     @property
     def has_sigma(self) -> bool:
-        """Whether the last term is the residual standard deviation, which only linear regression has."""
+        """True if the last term is the residual standard deviation, which only linear regression has."""
         return self.info.family == GAUSSIAN.name
 
     def summary(self, interval: float = 0.95) -> pandas.DataFrame:

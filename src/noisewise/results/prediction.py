@@ -11,12 +11,11 @@ Memory is bounded by a block of rows times the number of draws.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
-from noisewise.arrays import Array, Flags
+from noisewise.arrays import Array, Flags, Values
 from noisewise.errors import NoisewiseError, ResultError
 from noisewise.results.families import ResultFamily
 
@@ -35,7 +34,7 @@ Ends = Callable[[Array], tuple[Array, Array, Array]]
 """Maps linear predictors (rows, draws) to the mean, lower and upper end of each row."""
 
 
-def predict_rows(columns: Mapping[str, NDArray[Any]], rows: int, design: Design, coefficients: Array, ends: Ends
+def predict_rows(columns: Mapping[str, Values], rows: int, design: Design, coefficients: Array, ends: Ends
                  ) -> tuple[Array, Array, Array]:
     """Return mean, lower and upper end for each row."""
     mean, lower, upper = np.empty(rows), np.empty(rows), np.empty(rows)
@@ -76,7 +75,7 @@ def predictive_ends(family: ResultFamily, sigma: Array | None, tails: tuple[floa
     return ends
 
 
-def _design_rows(design: Design, columns: Mapping[str, NDArray[Any]], first: int, stop: int) -> Array:
+def _design_rows(design: Design, columns: Mapping[str, Values], first: int, stop: int) -> Array:
     if not design.columns_needed:  # only an intercept, so no column gives the number of rows
         return np.ones((stop - first, len(design.terms)))
     try:

@@ -23,8 +23,8 @@ from collections.abc import Mapping
 from typing import IO, TYPE_CHECKING, Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from noisewise.arrays import Values
 from noisewise.errors import NoisewiseError, ResultError
 from noisewise.results.fit_info import SIGMA, FitInfo, PriorSummary
 from noisewise.results.sites import SiteEffects
@@ -36,7 +36,9 @@ if TYPE_CHECKING:
     from noisewise.results.posterior import Posterior
     from noisewise.schema import Design
 
-Arrays = Mapping[str, NDArray[Any]]
+Arrays = Mapping[str, Values]
+Document = Mapping[str, Any]
+"""Parsed JSON."""
 Place = str | os.PathLike[str]
 
 FORMAT: Final = "noisewise-posterior"
@@ -50,7 +52,7 @@ COMPARISON: Final = "comparison"
 
 def save_posterior(found: Posterior, path: Place) -> None:
     """Write the file. If writing fails, an existing file is kept."""
-    arrays: dict[str, NDArray[Any]] = {"samples": found.samples}
+    arrays: dict[str, Values] = {"samples": found.samples}
     if found.diverging is not None:
         arrays["diverging"] = found.diverging
     if found.sites is not None:
@@ -75,16 +77,16 @@ def save_comparison(found: Comparison, path: Place) -> None:
     })
 
 
-def _models(found: Comparison) -> dict[str, NDArray[Any]]:
+def _models(found: Comparison) -> dict[str, Values]:
     return {name: values for name in MODELS if (values := getattr(found, name)) is not None}
 
 
-def _words(found: Comparison) -> dict[str, Any]:
+def _words(found: Comparison) -> Document:
     return {"question": dataclasses.asdict(found.question), "complete": found.complete, "notes": list(found.notes)}
 
 
-def _write(path: Place, arrays: Arrays, metadata: dict[str, Any]) -> None:
-    """Write a temporary file beside the target and move it there."""
+def _write(path: Place, arrays: Arrays, metadata: Document) -> None:
+    """Write a temporary file next to the target and move it there."""
     text = json.dumps({"format": FORMAT, "version": VERSION, **metadata}, allow_nan=False, ensure_ascii=False).encode()
     members: dict[str, Any] = {name: values.astype(_type_of(f"{name}.npy"), copy=False) for name, values in arrays.items()}
     try:
@@ -123,7 +125,7 @@ def malformed(path: Place, found: object) -> ResultError:
                        remedy="fit again, or restore the file")
 
 
-def _read(path: Place) -> tuple[Arrays, Mapping[str, Any]]:
+def _read(path: Place) -> tuple[Arrays, Document]:
     """Read a file's arrays and metadata, or raise one clear ResultError."""
     try:
         arrays = _read_members(path)
@@ -144,7 +146,7 @@ def _read(path: Place) -> tuple[Arrays, Mapping[str, Any]]:
     return arrays, document
 
 
-def _read_members(path: Place) -> dict[str, NDArray[Any]]:
+def _read_members(path: Place) -> dict[str, Values]:
     arrays = {}
     with zipfile.ZipFile(path) as archive:
         entries = archive.infolist()
@@ -169,7 +171,7 @@ def _type_of(member: str) -> str | None:
     return known.get(own) if member.endswith(".npy") else None
 
 
-def _read_array(member: IO[bytes], entry: zipfile.ZipInfo, path: Place) -> NDArray[Any]:
+def _read_array(member: IO[bytes], entry: zipfile.ZipInfo, path: Place) -> Values:
     version = np.lib.format.read_magic(member)
     if version != (1, 0):
         raise malformed(path, f"array format {version}")
@@ -183,7 +185,7 @@ def _read_array(member: IO[bytes], entry: zipfile.ZipInfo, path: Place) -> NDArr
     return np.frombuffer(content, dtype=expected).reshape(shape)
 
 
-def _posterior(path: Place, arrays: Arrays, document: Mapping[str, Any]) -> Posterior:
+def _posterior(path: Place, arrays: Arrays, document: Document) -> Posterior:
     from noisewise.results.posterior import Posterior
 
     terms, design, info, prior = _head(path, document)
@@ -191,7 +193,7 @@ def _posterior(path: Place, arrays: Arrays, document: Mapping[str, Any]) -> Post
                      _sites(path, arrays, document.get("sites"), terms))
 
 
-def _head(path: Place, document: Mapping[str, Any]) -> tuple[tuple[str, ...], Design, FitInfo, PriorSummary | None]:
+def _head(path: Place, document: Document) -> tuple[tuple[str, ...], Design, FitInfo, PriorSummary | None]:
     """Read terms, design, info and prior, or raise one ResultError that names the file."""
     from noisewise.schema import Design
 
@@ -206,7 +208,7 @@ def _head(path: Place, document: Mapping[str, Any]) -> tuple[tuple[str, ...], De
         raise malformed(path, error) from error
 
 
-def _info(document: Mapping[str, Any]) -> FitInfo:
+def _info(document: Document) -> FitInfo:
     """Read a FitInfo from JSON; ignore fields added by later versions."""
     known = {field.name for field in dataclasses.fields(FitInfo)}
     values = {name: value for name, value in document.items() if name in known}
@@ -223,7 +225,7 @@ def _info(document: Mapping[str, Any]) -> FitInfo:
     return FitInfo(**values)
 
 
-def _sites(path: Place, arrays: Arrays, found: Any, terms: tuple[str, ...]) -> SiteEffects | None:
+def _sites(path: Place, arrays: Arrays, found: object, terms: tuple[str, ...]) -> SiteEffects | None:
     """Read the random effects by site, if the file has them; it must have all or none."""
     members = {"site_deviations", "site_coefficients"} & set(arrays)
     if found is None and not members:
@@ -234,7 +236,7 @@ def _sites(path: Place, arrays: Arrays, found: Any, terms: tuple[str, ...]) -> S
     return SiteEffects(terms, varying, arrays["site_deviations"], arrays["site_coefficients"])
 
 
-def _comparison(path: Place, arrays: Arrays, document: Mapping[str, Any]) -> Comparison:
+def _comparison(path: Place, arrays: Arrays, document: Document) -> Comparison:
     _, design, _, _ = _head(path, document)
     try:
         stored = document[COMPARISON]
@@ -248,7 +250,7 @@ def _comparison(path: Place, arrays: Arrays, document: Mapping[str, Any]) -> Com
         raise malformed(path, error) from error
 
 
-def _compared(arrays: Arrays, prefix: str, words: Mapping[str, Any], info: Mapping[str, Any], design: Design) -> Comparison:
+def _compared(arrays: Arrays, prefix: str, words: Document, info: Document, design: Design) -> Comparison:
     from noisewise.results.comparison import Comparison, Question
 
     asked = words["question"]

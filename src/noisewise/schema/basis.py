@@ -10,7 +10,7 @@ from typing import Final
 
 import numpy as np
 
-from noisewise.arrays import Array, Cells
+from noisewise.arrays import Array, Values
 from noisewise.errors import DeclarationError
 from noisewise.schema.columns import Categorical, Level, Numeric
 from noisewise.schema.formula import TermReader, parse_terms
@@ -121,7 +121,7 @@ class Basis:
         bound = self.schema.norm_bound
         return float(bound) if bound is not None and self.norm_clipped else math.sqrt(self.radius_squared)
 
-    def evaluate(self, values: Mapping[str, Cells]) -> Array:
+    def evaluate(self, values: Mapping[str, Values]) -> Array:
         """The basis columns at the given values, one array per declared column, in the user's units. For predictions.
 
         Numbers are scaled but not clipped, so a polynomial is extrapolated as a polynomial. Levels must be declared.
@@ -136,7 +136,7 @@ class Basis:
                     result[:, index] = np.nan
         return result
 
-    def _factor(self, factor: Factor, values: Cells) -> Array:
+    def _factor(self, factor: Factor, values: Values) -> Array:
         declared = self.schema.column(factor.column)
         if isinstance(declared, Categorical):
             level: Level = declared.levels[1] if factor.level is None else factor.level

@@ -8,7 +8,7 @@ from typing import Final, TypedDict
 
 import numpy as np
 
-from noisewise.arrays import Array, Cells
+from noisewise.arrays import Array, Values
 from noisewise.errors import FormulaError
 from noisewise.schema.basis import Basis, BasisColumn
 from noisewise.schema.formula import TermColumn, TermReader, parse_formula
@@ -82,7 +82,7 @@ class Design:
             target=_combination(basis, response.polynomial, parsed.response),
         )
 
-    def matrix(self, columns: Mapping[str, Cells]) -> Array:
+    def matrix(self, columns: Mapping[str, Values]) -> Array:
         """The predictors of new rows. ``columns`` has an array in the user's units for each of ``columns_needed``."""
         if not self.columns_needed:
             length = len(next(iter(columns.values()))) if columns else 0

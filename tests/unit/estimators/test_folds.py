@@ -74,7 +74,7 @@ def test_a_line_is_warned_of_once() -> None:
 def test_other_splitters_are_refused(splitter: Any) -> None:
     for call in (lambda: cross_val_score(logistic(), X, LABELS, cv=splitter, error_score="raise"),
                  lambda: GridSearchCV(logistic(), {"draws": [50]}, cv=splitter, error_score="raise").fit(X, LABELS)):
-        with pytest.raises(PrivacyError, match="may not depend on anybody's row") as caught:
+        with pytest.raises(PrivacyError, match="must not depend on any row") as caught:
             call()
         assert "KFold(5)" in str(caught.value.remedy)
 

@@ -283,7 +283,7 @@ def test_a_normal_approximation_with_sigma_near_0_raises_a_doubt(sd: float, hidd
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         posterior = nw.fit("stay ~ age + ward", made_consortium.consortium(4, 10, sd=sd), method="laplace", seed=1)
-    assert any("sigma is not told from 0" in doubt for doubt in posterior.info.doubts) == hidden
+    assert any("sigma cannot be told from 0" in doubt for doubt in posterior.info.doubts) == hidden
     assert any('use method="conditional"' in str(warning.message) for warning in caught) == hidden
 
 
@@ -307,7 +307,7 @@ WRONG: dict[str, tuple[Mapping[str, Any], str]] = {
     "huge seed": ({"seed": 2**63}, "seed must be a whole number"),
     "text as seed": ({"seed": "1"}, "seed must be a whole number.*'1'"),
     "prior of another term": ({"prior": nw.Prior(sd={"ages": 1.0})}, "not in the formula.*ages"),
-    "prior that is none": ({"prior": {"age": 1.0}}, "a prior is a Prior.*dict"),
+    "prior that is none": ({"prior": {"age": 1.0}}, "must be a Prior.*dict"),
 }
 
 

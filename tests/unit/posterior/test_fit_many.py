@@ -135,7 +135,7 @@ def test_what_is_no_list_is_refused(formulas: Any, releases: Any) -> None:
     (["y ~ x", "y ~ w", "x ~ w"], 2, {}, "equally many"),
     ([], 1, {}, "equally many"),
     ("y ~ x", 0, {}, "equally many"),
-    ("y ~ x", 1, {"method": "collapsed"}, "does not make many fits at once"),
+    ("y ~ x", 1, {"method": "collapsed"}, "cannot make many fits at once"),
     ("y ~ x", 1, {"draws": 0}, "draws must be"),
 ])
 def test_wrong_requests_are_refused(formulas: str | list[str], count: int, options: dict[str, object], words: str) -> None:

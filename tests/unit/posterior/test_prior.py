@@ -95,9 +95,9 @@ def test_means_must_be_finite(mean: Any) -> None:
 
 @pytest.mark.parametrize("wrong", [0.5, ["age"], "age"])
 def test_means_and_scales_are_named(wrong: Any) -> None:
-    with pytest.raises(FitError, match="named by term"):
+    with pytest.raises(FitError, match="given by term"):
         Prior(sd=wrong)
-    with pytest.raises(FitError, match="named by term"):
+    with pytest.raises(FitError, match="given by term"):
         Prior(mean=wrong)
 
 

@@ -126,7 +126,7 @@ def test_files_that_do_not_belong_together_are_named(folder: Path, processes: in
     with pytest.raises(IncompatibleReleasesError, match=r"'sex': only in .*5\.nwr"):
         nw.load_many(folder, processes=processes)
     shutil.copy(folder / "2.nwr", folder / "5.nwr")
-    with pytest.raises(IncompatibleReleasesError, match=r"2\.nwr and .*5\.nwr hold the same contribution"):
+    with pytest.raises(IncompatibleReleasesError, match=r"2\.nwr and .*5\.nwr contain the same contribution"):
         nw.load_many(folder, processes=processes)
     with pytest.raises(IncompatibleReleasesError, match=r"3\.nwr is given twice"):
         nw.load_many([folder / "3.nwr", folder / ".." / "sites" / "3.nwr"], processes=processes)

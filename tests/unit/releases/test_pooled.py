@@ -118,5 +118,5 @@ def test_what_sums_are_not_for_is_refused(tmp_path: Path) -> None:
 def test_a_repetition_is_refused_although_the_first_one_was_added_up_already(tmp_path: Path) -> None:
     for name, seed in (("a", 1), ("b", 2), ("c", 1)):
         release_of(seed=seed).save(tmp_path / f"{name}.nwr")
-    with pytest.raises(IncompatibleReleasesError, match=r"a\.nwr and .*c\.nwr hold the same contribution"):
+    with pytest.raises(IncompatibleReleasesError, match=r"a\.nwr and .*c\.nwr contain the same contribution"):
         nw.load_many(tmp_path, pooled=True)

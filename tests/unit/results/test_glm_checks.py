@@ -228,7 +228,7 @@ def test_what_was_fitted_is_what_is_checked() -> None:
         posterior.check(release, holders=["a", "a"])
     assert refused.value.argument == "holders"
     other = nw.Posterior(posterior.samples, posterior.terms, posterior.design, replace(posterior.info, family="poisson"))
-    with pytest.raises(nw.NoisewiseError, match="is a count"):
+    with pytest.raises(nw.NoisewiseError, match="must be a count"):
         other.check(release)
 
 

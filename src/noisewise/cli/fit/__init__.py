@@ -1,1 +1,1 @@
-"""``noisewise fit``: ``command`` is the command, ``results`` says what was found."""
+"""``noisewise fit``: ``command`` defines the command, ``results`` prints what it found."""

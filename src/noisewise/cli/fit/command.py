@@ -27,19 +27,19 @@ SEVERAL: Final = "Several data holders"
 
 
 class Wanted(NamedTuple):
-    """How results are shown, and the files that they are written to."""
+    """How to show the results, and the files to write them to."""
 
     interval: float
     files: Mapping[str, Path | None]
     ratios: Mapping[str, float] | None
-    """Also odds ratios or incidence-rate ratios, for changes that are not 1."""
+    """If given, also show odds ratios or incidence-rate ratios, for these changes of terms (1 for all others)."""
 
 
 @guarded(holder=False)
 def fit(
     out: Output, files: ReleaseFiles = None, *,
     formula: Annotated[str, typer.Argument(metavar="FORMULA", autocompletion=formula_words, help=(
-        "In quotes: \"stay ~ age + ward\"."))],
+        "The regression, in quotes: \"stay ~ age + ward\"."))],
     family: Annotated[str, typer.Option("--family", "-f", autocompletion=one_of(FAMILIES), help=(
         "gaussian (a number), logistic or probit (two levels), poisson (a count)."))] = "gaussian",
     method: Annotated[str | None, typer.Option(
@@ -47,28 +47,29 @@ def fit(
             "conditional (default), conditional-flat, collapsed, laplace (instant, approximate), rows (for published rows); "
             f"{LITERATURE}: {', '.join(LITERATURE_METHODS)}."))] = None,
     interval: Interval = 0.95, plot: Picture = None,
-    save: Annotated[Path | None, about_results(help="Write all draws (.npz, for Posterior.load).")] = None,
+    save: Annotated[Path | None, about_results(help="Save all draws (.npz, for Posterior.load).")] = None,
     csv: Csv = None,
     ratios: Annotated[bool, about_results("--ratios", help=(
         "Also show odds ratios (logistic) or incidence-rate ratios (poisson)."))] = False,
     per: Annotated[list[str] | None, about_results(metavar="TERM=NUMBER", help=(
-        "Ratios for so large a change: --per age=10. May be repeated."))] = None,
-    compare: Annotated[bool, about_results("--compare-methods", help="Fit by every method, shown side by side.")] = False,
+        "Ratios for a change of this size: --per age=10; may be repeated."))] = None,
+    compare: Annotated[bool, about_results("--compare-methods", help=(
+        "Fit by every method and show the results side by side."))] = False,
     draws: Annotated[int, about_sampling(help="Draws per chain.", min=1)] = 1000,
-    chains: Annotated[int, about_sampling(help="Chains.", min=1)] = 4,
+    chains: Annotated[int, about_sampling(help="Number of chains.", min=1)] = 4,
     seed: Seed = None,
     site: Annotated[str | None, typer.Option(autocompletion=one_of(SITES), rich_help_panel=SEVERAL, help=(
-        "random or random-intercept: sites differ around a population."))] = None,
+        "random or random-intercept: let the sites differ around a population mean."))] = None,
     sites: Annotated[bool, typer.Option("--sites", rich_help_panel=SEVERAL, help=(
         "Also show each file's rows, epsilon, delta and noise."))] = False,
     pool: Annotated[bool, typer.Option("--pool", rich_help_panel=SEVERAL, help=(
-        "Add up files with like noise per row while reading them: thousands of files in little memory."))] = False,
+        "Add up files with similar noise per row while reading: thousands of files in little memory."))] = False,
 ) -> None:
-    """Fit a regression to one release, or to those of several data holders together.
+    """Fit a regression to one release, or to several data holders' releases together.
 
     Any released column may be the response.
     The intervals account for the privacy noise.
-    Several files must be releases of different rows, for example of different hospitals.
+    Several files must cover different rows, for example those of different hospitals.
 
     Example: noisewise fit patients.nwr "stay ~ age + ward" --plot stay.png
 
@@ -81,15 +82,15 @@ def fit(
     from noisewise.results.fit_info import check_interval
 
     files = expand(files_before_formula(files, formula))
-    for given, words in ((method, "--compare-methods fits by every method, so it takes no --method"),
-                         (site, "--site has a method of its own, so it cannot go with --compare-methods"),
-                         (save, "--save keeps the draws of one method, so it cannot go with --compare-methods")):
+    for given, words in ((method, "--compare-methods uses every method; do not give --method"),
+                         (site, "--site has its own method and cannot be combined with --compare-methods"),
+                         (save, "--save keeps the draws of one method and cannot be combined with --compare-methods")):
         if compare and given is not None:
             raise typer.BadParameter(words)
     if pool and (sites or site is not None):
-        raise typer.BadParameter("--pool adds up the sites, so it cannot go with --site and --sites")
+        raise typer.BadParameter("--pool adds up the sites and cannot be combined with --site or --sites")
     steps = dict(named_number(text, typer.BadParameter(
-        f"--per is a term and by how much it changes: age=10, not {text!r}")) for text in per or ())
+        f"--per takes a term and the size of its change, for example age=10, not {text!r}")) for text in per or ())
     _check_family(family, ratios or bool(steps), compare)
     check_interval(interval)
     wanted = Wanted(interval, check_results(files, plot=plot, save=save, csv=csv), steps if ratios or steps else None)
@@ -117,31 +118,31 @@ def _check_family(family: str, ratios: bool, compare: bool) -> None:
 
     if family not in RESULT_FAMILIES:
         near = closest(family, list(RESULT_FAMILIES))
-        raise typer.BadParameter(f"--family is one of {', '.join(RESULT_FAMILIES)}, not {family!r}"
+        raise typer.BadParameter(f"--family must be one of {', '.join(RESULT_FAMILIES)}, not {family!r}"
                                  + ("" if near is None else f"; did you mean {near}?"))
     if compare and family != "gaussian":
-        raise typer.BadParameter(f"--compare-methods is for linear regression; --family {family} has one method")
+        raise typer.BadParameter(f"--compare-methods requires linear regression; --family {family} has only one method")
     if ratios and RESULT_FAMILIES[family].ratio is None:
-        raise typer.BadParameter(f"--ratios and --per are for --family logistic or poisson, not {family}")
+        raise typer.BadParameter(f"--ratios and --per require --family logistic or poisson, not {family}")
 
 
 def _published_rows(files: Sequence[Path], family: str, site: str | None, compare: bool) -> Release | None:
-    """The release, if the files are of published rows; what cannot be done with these is refused."""
+    """Return the release if it is of published rows, after refusing options that these do not support."""
     import noisewise
 
     found = noisewise.load(files[0])
     if found.kind.name != "rows":
         return None
     if len(files) > 1:
-        raise FitError("published rows are fitted one release at a time", found=f"{len(files)} files",
-                       remedy="give one of them; several holders are fitted together from releases of kind gram")
+        raise FitError("published rows must be fitted one release at a time", found=f"{len(files)} files",
+                       remedy="give one file; only releases of kind gram can be fitted together")
     if family != "gaussian" or site is not None or compare:
-        raise typer.BadParameter("published rows have linear regression only, without --site and --compare-methods")
+        raise typer.BadParameter("published rows support linear regression only, without --site or --compare-methods")
     return found
 
 
 def _read(out: Output, files: list[Path], pool: bool) -> tuple[Sites | None, Release]:
-    """The releases together; file by file only if they are not added up while they are read."""
+    """Return the releases together, and also file by file unless they are pooled."""
     import noisewise
 
     if pool:
@@ -150,7 +151,7 @@ def _read(out: Output, files: list[Path], pool: bool) -> tuple[Sites | None, Rel
     return found, found.together()
 
 
-def _compare(out: Output, formula: str, together: Release, wanted: Wanted, settings: dict[str, Any]) -> dict[str, Any]:
+def _compare(out: Output, formula: str, together: Release, wanted: Wanted, settings: dict[str, Any]) -> dict[str, object]:
     from noisewise.posterior.fit import compare_methods
 
     found = compare_methods(formula, together, **settings)
@@ -162,18 +163,18 @@ def _compare(out: Output, formula: str, together: Release, wanted: Wanted, setti
 
 
 def _fit(formula: str, release: Release, family: str, method: str | None, settings: dict[str, Any]) -> Posterior | PointEstimate:
-    """By the method that was asked for, else by the one for this kind of release."""
+    """Fit by the requested method, or by the default for this kind of release."""
     import noisewise
     from noisewise.posterior.methods import DEFAULT_METHOD, methods_for
 
     usual = next(iter(methods_for(release.kind.name)), DEFAULT_METHOD) if family == "gaussian" else DEFAULT_METHOD
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", NoisewiseWarning)  # told in the words of the command line
+        warnings.simplefilter("ignore", NoisewiseWarning)  # results.tell_fit prints them for the command line
         return noisewise.fit(formula, release, method=method or usual, family=family, **settings)
 
 
-def _tell_result(out: Output, result: Posterior | PointEstimate, wanted: Wanted, sites: Sites | None) -> dict[str, Any]:
-    """Write and show what was fitted; the same for machines."""
+def _tell_result(out: Output, result: Posterior | PointEstimate, wanted: Wanted, sites: Sites | None) -> dict[str, object]:
+    """Write the files, print the result, and return it for --json."""
     from noisewise.results import PointEstimate
 
     if isinstance(result, PointEstimate):
@@ -181,7 +182,7 @@ def _tell_result(out: Output, result: Posterior | PointEstimate, wanted: Wanted,
         results.tell_point_estimate(out, result)
         return results.point_document(result)
     if wanted.ratios is not None:
-        result.ratios(wanted.interval, wanted.ratios)  # what is wrong with --per is told before anything is written
+        result.ratios(wanted.interval, wanted.ratios)  # raises errors about --per before anything is written
     if (save := wanted.files["save"]) is not None:
         result.save(save)
     write_csv(wanted.files["csv"], result.summary(wanted.interval))

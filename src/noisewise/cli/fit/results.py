@@ -1,11 +1,11 @@
-"""What ``noisewise fit`` has found, in words and for machines: a posterior, a point estimate, or what all methods say."""
+"""Print what ``noisewise fit`` found: a posterior, a point estimate, or a comparison of methods. Also return it for --json."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import floor, isfinite, log10
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from noisewise.cli.output import Output, visible
 from noisewise.cli.tables import column, columns, plain_table, records
@@ -23,21 +23,21 @@ if TYPE_CHECKING:
 
 LINKS: Final = {
     "gaussian": "sigma is the residual standard deviation.",
-    "logistic": "A coefficient is a change of the log odds of {response}{level}; --ratios shows odds ratios.",
-    "probit": "A coefficient is a change of the normal quantile of the probability of {response}{level}.",
-    "poisson": "A coefficient is a change of the log of the expected {response}; --ratios shows incidence-rate ratios.",
+    "logistic": "A coefficient is a change in the log odds of {response}{level}; --ratios shows odds ratios.",
+    "probit": "A coefficient is a change in the normal quantile of the probability of {response}{level}.",
+    "poisson": "A coefficient is a change in the log of the expected {response}; --ratios shows incidence-rate ratios.",
 }
-"""What a coefficient is; of a linear regression what sigma is."""
+"""The meaning of a coefficient; for linear regression, of sigma."""
 
 
 def tell_fit(out: Output, posterior: Posterior, interval: float, ratios: Mapping[str, float] | None) -> None:
-    """The table, and in words whether to trust it. ``ratios``: also those, for changes that are not 1."""
+    """Print the table and whether to trust it. ``ratios``: if given, print ratios too, for these changes (1 for all others)."""
     from noisewise.posterior.methods import CAUTIONS
     from noisewise.results.posterior import INDEPENDENT
 
     info = posterior.info
     holders = "one holder" if info.holders == 1 else f"{info.holders} holders together"
-    differ = "" if posterior.sites is None else ", coefficients of an average one"
+    differ = "" if posterior.sites is None else ", coefficients of an average site"
     kind = f"method {info.method}" if posterior.has_sigma else f"{info.family} regression"
     out.heading(info.formula)
     out.heading(f"release of {holders}{differ}, {kind}, {info.chains} × {info.draws:,} draws in {info.seconds:.1f} s, seed "
@@ -55,23 +55,24 @@ def tell_fit(out: Output, posterior: Posterior, interval: float, ratios: Mapping
         out.explain(_all_well(posterior), style="dim")
     if caution is not None:
         out.explain(f"{info.method}: {caution}. For final results leave --method out.", style="dim")
-    if not problems and (caution is None or info.method == "laplace"):  # others are known not to hold what they promise
-        out.explain(f"Each interval holds its coefficient with probability {100 * interval:g} %, given the release: it accounts "
-                    f"for the privacy noise as well as for the number of rows. {_meaning(posterior)}", style="dim")
+    if not problems and (caution is None or info.method == "laplace"):  # other methods have intervals known to be miscalibrated
+        out.explain(f"Each interval contains its coefficient with probability {100 * interval:g} %, given the release. It "
+                    f"accounts for the privacy noise as well as for the number of rows. {_meaning(posterior)}", style="dim")
     if info.holders > 1:
-        out.note("Note: the parts are taken to be of different rows. Two releases of the same rows may not be fitted together: "
-                 "each row would count twice and the intervals would be too narrow.")
+        out.note("Note: the releases are assumed to cover different rows. Never fit two releases of the same rows together: each "
+                 "row would count twice and the intervals would be too narrow.")
 
 
 def fit_document(posterior: Posterior, interval: float, ratios: Mapping[str, float] | None,
-                 holders: Sequence[str] | None) -> dict[str, Any]:
-    """A fit for machines; where the sites differ, with each site's own coefficients, by the names of the holders."""
+                 holders: Sequence[str] | None) -> dict[str, object]:
+    """Return a fit for --json, with each site's own coefficients under its holder's name if the sites differ."""
     summary, info = posterior.summary(interval), posterior.info
     keys = {"mean": "mean", "sd": "sd", **_ends(summary, 2), "ess_bulk": "ess_bulk", "ess_tail": "ess_tail", "r_hat": "r_hat",
             "P(>0)": "probability_positive"}
     facts = ("formula", "family", "method", "holders", "chains", "draws", "seed", "seconds")
-    document = {**{name: getattr(info, name) for name in facts}, "interval": interval, "terms": records(summary, keys),
-                "divergences": info.divergences, "problems": posterior.diagnose()}
+    document: dict[str, object] = {
+        **{name: getattr(info, name) for name in facts}, "interval": interval, "terms": records(summary, keys),
+        "divergences": info.divergences, "problems": posterior.diagnose()}
     if ratios is not None:
         found = posterior.ratios(interval, ratios)
         _, name, *ends, above = found.columns
@@ -87,7 +88,7 @@ def fit_document(posterior: Posterior, interval: float, ratios: Mapping[str, flo
 
 
 def _ends(table: pandas.DataFrame, place: int) -> dict[str, str]:
-    """The keys of the ends of intervals, which stand at this place."""
+    """Map the two columns of interval ends, which begin at this place, to their keys."""
     return dict(zip(table.columns[place:place + 2], ("lower", "upper"), strict=True))
 
 
@@ -99,7 +100,7 @@ def _table(summary: pandas.DataFrame) -> Table:
 
 
 def _ratios(found: pandas.DataFrame) -> Table:
-    """Odds ratios or incidence-rate ratios."""
+    """Return a table of odds ratios or incidence-rate ratios."""
     per, *names, above = map(str, found.columns)
     cells = [[f"{float(step):g}" for step in found[per]], *columns(found, names, (found[names[2]] - found[names[1]]) / 4),
              column(found[above], 3)]
@@ -107,14 +108,14 @@ def _ratios(found: pandas.DataFrame) -> Table:
 
 
 def _tell_sites(out: Output, sites: SiteEffects, interval: float) -> None:
-    """The standard deviations between sites; the table before it is of an average site."""
+    """Print the standard deviations between sites, below the table of an average site."""
     summary = sites.summary(interval)
     mean, _, low, high = map(str, summary.columns[:4])
     rows = zip(map(str, summary.index), *columns(summary, (mean, low, high), summary["sd"]), strict=True)
     out.result(plain_table("differs between sites", "standard deviation", low, high, rows=rows))
-    out.explain(f"The first table is of an average site, the second says how much the {sites.count} sites differ around it: the "
-                "intercept in the middle of all predictors' ranges, sigma by so large a share of itself. --json has each site's "
-                "own coefficients.", style="dim")
+    out.explain(f"The first table describes an average site. The second shows how much the {sites.count} sites differ around it: "
+                "the intercept at the middle of all predictors' ranges, and sigma as a share of itself. --json includes each "
+                "site's own coefficients.", style="dim")
 
 
 def _meaning(posterior: Posterior) -> str:
@@ -129,19 +130,19 @@ def _remedy(posterior: Posterior) -> str:
     from noisewise.posterior.methods import CAUTIONS
 
     info = posterior.info
-    shared = info.method == "laplace" and TOO_MANY_TO_BE_UNKNOWN in info.doubts  # by the default method, which it approximates
+    shared = info.method == "laplace" and TOO_MANY_TO_BE_UNKNOWN in info.doubts  # the default has it too
     remedy = f"--draws {4 * info.draws}"
-    and_more = f"; and {remedy}" if len(posterior.diagnose()) > len(info.doubts) else ""  # where the draws are what is wrong
+    and_more = f"; and {remedy}" if len(posterior.diagnose()) > len(info.doubts) else ""  # the draws have problems as well
     if info.doubts and posterior.sites is not None:
-        remedy = f"{remedy}, or with no --site"
+        remedy = f"{remedy}, or without --site"
     elif info.doubts and not posterior.has_sigma:
         remedy = f"fewer predictors and no powers or products, or a release with less noise and no norm bound{and_more}"
     elif info.doubts and info.method in CAUTIONS and not shared:
-        remedy = "no --method"
+        remedy = "the default method: leave --method out"
     elif info.doubts:
         remedy = f"fewer predictors, or a release with a larger epsilon, tighter bounds or more rows{and_more}"
     if info.divergences:
-        remedy += "; if divergent transitions remain, a simpler formula (the data may say too little for this one)"
+        remedy += "; if divergent transitions remain, a simpler formula (there may be too little data for this one)"
     return remedy
 
 
@@ -149,7 +150,7 @@ def _all_well(posterior: Posterior) -> str:
     table = posterior.summary()
     least = min(table["ess_bulk"].min(), table["ess_tail"].min())
     words = f"The chains agree (R-hat at most {table['r_hat'].max():.3f}) and are worth at least {least:,.0f} independent draws"
-    if posterior.diverging is None:  # a sampler that knows no divergences
+    if posterior.diverging is None:  # this sampler has no divergences
         return f"{words}."
     count = posterior.info.divergences
     diverged = f"{count} transition{'s' * (count > 1)} diverged, too few to matter" if count else "no transition diverged"
@@ -157,16 +158,16 @@ def _all_well(posterior: Posterior) -> str:
 
 
 def check_point_options(release: Release, plot: Path | None, save: Path | None) -> None:
-    """Refuse, before the work is done, what a point estimate does not have."""
+    """Refuse options that a point estimate does not support, before any work starts."""
     for option, path in (("--plot", plot), ("--save", save)):
         if path is not None and release.kind.name == "adassp":
-            raise ResultError("a release of kind adassp allows a point estimate only: no posterior, no intervals, no draws",
+            raise ResultError("a release of kind adassp allows a point estimate only, without posterior, intervals or draws",
                               found=option,
                               remedy="leave it out; --csv writes the table. A posterior needs a release of kind gram")
 
 
 def tell_point_estimate(out: Output, estimate: PointEstimate) -> None:
-    """The table, and in words what it is."""
+    """Print the table and what a point estimate is."""
     info = estimate.info
     holders = "one holder" if info.holders == 1 else f"{info.holders} holders together"
     out.heading(info.formula)
@@ -175,20 +176,20 @@ def tell_point_estimate(out: Output, estimate: PointEstimate) -> None:
     out.result(plain_table("term", "estimate", rows=zip(estimate.terms, numbers, strict=True)))
     if info.doubts:
         out.warn("do not trust this estimate", *(("found", doubt) for doubt in info.doubts),
-                 ("remedy", "a release with a larger epsilon, of more rows or for a shorter formula"))
-    out.note("Note: this is a point estimate: no posterior, no intervals. How far the privacy noise has moved it is not known "
-             "from this release; a release of kind gram allows intervals.")
+                 ("remedy", "use a release with a larger epsilon, more rows or a shorter formula"))
+    out.note("Note: this is a point estimate, without posterior or intervals. This release does not show how far the privacy "
+             "noise has moved it; for intervals, use a release of kind gram.")
     if info.holders > 1:
-        out.note("Note: the parts are taken to be of different rows. Two releases of the same rows may not be fitted together.")
+        out.note("Note: the releases are assumed to cover different rows. Never fit two releases of the same rows together.")
 
 
 def _decimals(value: float) -> int:
-    """Four significant digits: without an uncertainty nothing says how many are meant."""
+    """Return the decimals that show four significant digits; with no uncertainty, nothing says how many are meaningful."""
     return 3 if value == 0 or not isfinite(value) else min(10, max(0, 3 - floor(log10(abs(value)))))
 
 
-def point_document(estimate: PointEstimate) -> dict[str, Any]:
-    """A point estimate for machines."""
+def point_document(estimate: PointEstimate) -> dict[str, object]:
+    """Return a point estimate for --json."""
     info = estimate.info
     return {
         "formula": info.formula, "family": info.family, "method": info.method, "point_estimate": True, "holders": info.holders,
@@ -199,7 +200,7 @@ def point_document(estimate: PointEstimate) -> dict[str, Any]:
 
 
 def tell_methods(out: Output, found: MethodComparison, interval: float) -> None:
-    """Two tables, one of terms and one of methods, and what is to be said about each method."""
+    """Print a table of terms, a table of methods, and notes on each method."""
     out.heading(found.formula)
     out.result(_terms_by_method(found, interval))
     out.result(_methods(found))
@@ -227,8 +228,8 @@ def _methods(found: MethodComparison) -> Table:
     return plain_table("method", "seconds", "ESS", "ESS per second", rows=zip(names, *cells, strict=True))
 
 
-def methods_document(found: MethodComparison, interval: float) -> dict[str, Any]:
-    """A comparison of methods for machines."""
+def methods_document(found: MethodComparison, interval: float) -> dict[str, object]:
+    """Return a comparison of methods for --json."""
     rows, info = found.table(interval), next(iter(found.posteriors.values())).info
     keys = {"mean": "mean", "sd": "sd", **_ends(rows, 2), "width": "width"}
     return {

@@ -1,1 +1,1 @@
-"""``noisewise plan``: noise, prices and power before anything is spent, one file per command. No row is read here."""
+"""``noisewise plan``: noise, cost and power before any budget is spent, one file per command. Reads no rows."""

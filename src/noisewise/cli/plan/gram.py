@@ -1,4 +1,4 @@
-"""``noisewise plan gram``: how much noise each mechanism would add, before anything is spent. No row is read here."""
+"""``noisewise plan gram``: how much noise each mechanism would add, before any budget is spent. Reads no rows."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ HEADINGS_WITH_ROWS: Final = ("mean, of range", "second moment")
 @guarded(holder=True)
 def gram(
     out: Output, schema: SchemaFile, epsilon: PlannedEpsilon, delta: PlannedDelta,
-    terms: Annotated[str | None, typer.Option(help="More columns to release, for example \"age:ward + I(age**2)\".")] = None,
+    terms: Annotated[str | None, typer.Option(help=(
+        "Additional columns to release, for example \"age:ward + I(age**2)\"."))] = None,
     rows: Annotated[int | None, typer.Option(min=1, help=(
-        "About how many rows the table has, if that may be known: says what the noise means for a mean and for a second "
-        "moment."))] = None,
+        "Approximate number of rows, if it may be known. Shows what the noise means for a mean and a second moment."))] = None,
 ) -> None:
-    """Compare the noise that each mechanism would add to a release of kind gram. It reads no data and spends nothing.
+    """Compare the noise that each mechanism would add to a gram release. Reads no data and spends nothing.
 
     Example: noisewise plan gram -s schema.toml --epsilon 1 --delta 1e-6 --rows 10000
     """
@@ -39,19 +39,19 @@ def gram(
     from noisewise.planning.gram import planned_mechanisms
     from noisewise.schema import Basis, Schema
 
-    if not 0 < delta < 1:  # else the remedy would be to leave it out, which is for a release
+    if not 0 < delta < 1:  # otherwise the remedy would be to leave delta out, which applies to releases only
         raise PrivacyError("delta must lie strictly between 0 and 1", found=repr(delta),
-                           remedy="for example 1e-6; the line of laplace is for pure epsilon whatever delta is")
+                           remedy="for example 1e-6; the laplace row shows pure epsilon for any delta")
     declared = Schema.load(schema)
     basis = Basis.of(declared, terms)
     gaussian = plan_gram(basis, epsilon, delta)
     found = planned_mechanisms(basis, epsilon, delta)
     out.result(_table(found, gaussian, rows))
-    out.explain(f"{basis.size - 1} columns, {declared.adjacency}. Standard deviations in scaled units, in which a column goes "
-                "from -1 to 1; relative to Gaussian noise (squares / other sums where they differ).")
+    out.explain(f"{basis.size - 1} columns, {declared.adjacency}. Standard deviations (sd) are in scaled units, in which a "
+                "column goes from -1 to 1. relative: compared with Gaussian noise (squares / other sums if they differ).")
     if rows is not None:
-        out.explain(f"With {rows:,} rows: how far the noise moves the mean of a column, as a share of its declared range, and "
-                    "its second moment about the middle of the range, as a share of what it is if the column is evenly spread.")
+        out.explain(f"With {rows:,} rows: how far the noise moves a column's mean, as a share of its declared range, and its "
+                    "second moment about the middle of the range, as a share of that of an evenly spread column.")
     for planned in found:
         if planned.refusal is not None:
             out.note(f"Note: {planned.name} is refused: {planned.refusal.rule} (found: {planned.refusal.found}).")

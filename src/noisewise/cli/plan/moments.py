@@ -1,4 +1,4 @@
-"""``noisewise plan moments``: how much noise each block of a moments release would have. No row is read here."""
+"""``noisewise plan moments``: how much noise each block of a moments release would have. Reads no rows."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ def moments(
     out: Output, schema: SchemaFile,
     formula: Annotated[str, typer.Option(help="Response and predictors, for example \"visits ~ age + illness\".")],
     epsilon: PlannedEpsilon, delta: PlannedDelta, block: Blocks = None,
-    terms: Annotated[str | None, typer.Option(help="More columns for the formula, for example \"I(age**2)\".")] = None,
+    terms: Annotated[str | None, typer.Option(help="Additional columns for the formula, for example \"I(age**2)\".")] = None,
 ) -> None:
-    """Show the noise of each block of a release of kind moments, beside that of kind gram. It reads no data and spends nothing.
+    """Compare the noise of each block of a moments release with that of a gram release. Reads no data and spends nothing.
 
     Example: noisewise plan moments -s schema.toml --formula "visits ~ age + illness" --epsilon 1 --delta 1e-6
     """
@@ -40,15 +40,15 @@ def moments(
     mechanism = plan_moments(basis, epsilon, delta, read_blocks(block))
     blocks = block_noise(mechanism, plan_gram(basis, epsilon, delta, "gaussian"))
     out.result(_table(blocks))
-    out.explain(f"{basis.size - 2} columns of predictors, {basis.schema.adjacency}. Standard deviations in scaled units, in "
-                "which a column goes from -1 to 1; of a product of different predictors divided by the root of its multinomial "
-                "coefficient. gram: a release of kind gram with these columns and no others.")
+    out.explain(f"{basis.size - 2} predictor columns, {basis.schema.adjacency}. Standard deviations (sd) are in scaled units, "
+                "in which a column goes from -1 to 1. That of a product of different predictors is divided by the square root "
+                "of its multinomial coefficient. gram: a gram release of exactly these columns.")
     if not basis.schema.rows_are_public:
-        out.explain("The block n is the number of rows, which is not public here.")
+        out.explain("Block n is the number of rows, which is not public here.")
     out.explain("Nothing was read and nothing was spent. Choose weights by these numbers, not by results.")
     missing = [name for name in NEEDED if name not in mechanism.sensitivity.weights and (basis.size > 2 or name == "y")]
     if missing:
-        out.warn(f"a regression cannot be fitted without the blocks that are not there: {', '.join(missing)}")
+        out.warn(f"a regression cannot be fitted without these missing blocks: {', '.join(missing)}")
     out.document({"schema": schema, "formula": formula.strip(), "terms": terms, "adjacency": declared.adjacency,
                   "columns": list(basis.names[1:]), "epsilon": mechanism.epsilon, "delta": mechanism.delta,
                   "sensitivity": mechanism.sensitivity.norm, "blocks": blocks})

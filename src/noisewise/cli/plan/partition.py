@@ -1,4 +1,4 @@
-"""``noisewise plan partition``: how many parts and which limits, before anything is spent. No data are read here."""
+"""``noisewise plan partition``: how many parts and which limits, before any budget is spent. Reads no data."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ if TYPE_CHECKING:
 @guarded(holder=True)
 def partition(
     out: Output,
-    rows: Annotated[int, typer.Option(help="About how many rows the table has.")],
+    rows: Annotated[int, typer.Option(help="Approximate number of rows.")],
     predictors: Annotated[int, typer.Option(help=(
-        "How many columns the formula has beside the intercept; a category has one less than levels."))],
+        "Number of coefficients without the intercept; a category with k levels has k - 1."))],
     epsilon: PlannedEpsilon,
-    delta: Annotated[float | None, typer.Option("--delta", "-d", help="The delta to plan for; without it pure epsilon.")] = None,
+    delta: Annotated[float | None, typer.Option("--delta", "-d", help="Delta to plan for. Without it: pure epsilon.")] = None,
     ask: AskIfAny = None,
     parts: Annotated[list[int] | None, typer.Option(help="Compare these numbers of parts instead; may be repeated.")] = None,
     plot: Picture = None,
 ) -> None:
-    """Suggest the number of parts and the limits of a release of kind partition, and show how good its answers would be.
+    """Suggest the number of parts and the limits of a partition release, and show how good its answers would be.
 
-    It reads no data and spends nothing.
+    Reads no data and spends nothing.
 
     Example: noisewise plan partition --rows 10000 --predictors 3 -e 1 --ask "posterior-probability of=age at=0"
     """

@@ -1,10 +1,10 @@
-"""``noisewise plan power``: interval widths and the chance to detect an effect, before anything is spent. No row is read here."""
+"""``noisewise plan power``: interval widths and the power to detect effects, before any budget is spent. Reads no rows."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
@@ -21,46 +21,48 @@ if TYPE_CHECKING:
 
     from noisewise.planning.power import PowerPlan
 
+Number = TypeVar("Number", int, float)
+
 WITHOUT = "without\nprivacy"
 ROOM_FOR_ALL = 100
-"""Characters that a table with every column takes."""
+"""Width, in characters, of a table with every column."""
 
 
 @guarded(holder=True)
 def power(
     out: Output,
-    formula: Annotated[str, typer.Argument(metavar="FORMULA", help="In quotes: \"stay ~ age + ward\".")],
+    formula: Annotated[str, typer.Argument(metavar="FORMULA", help="The regression, in quotes: \"stay ~ age + ward\".")],
     schema: SchemaFile,
     rows: Annotated[list[str] | None, typer.Option("--rows", "-n", help=(
-        "About how many rows the table (each holder) has; several with commas: 2000,10000."))] = None,
+        "Approximate number of rows (of each holder); may be a list: 2000,10000."))] = None,
     epsilon: Annotated[list[str] | None, typer.Option("--epsilon", "-e", help=(
-        "The epsilon to plan for; several with commas: 0.3,1,3."))] = None,
+        "Epsilon to plan for; may be a list: 0.3,1,3."))] = None,
     delta: NoiseDelta = None,
     effect: Annotated[list[str] | None, typer.Option(metavar="TERM=NUMBER", help=(
-        "An effect to detect: a coefficient in the units of the table. May be repeated."))] = None,
+        "An effect to detect: a coefficient in the table's units; may be repeated."))] = None,
     target: Annotated[float | None, typer.Option("--power", help=(
-        "Find the smallest epsilon (without -e) or the fewest rows (without -n) with which the effects are detected so often: "
-        "0.8."))] = None,
+        "Find the smallest epsilon (without -e) or the fewest rows (without -n) that give this power, such as 0.8."))] = None,
     family: Annotated[str, typer.Option("--family", "-f", autocompletion=one_of(FAMILIES), help=(
         "gaussian, logistic, probit or poisson."))] = "gaussian",
-    holders: Annotated[int, typer.Option(help="How many data holders, each with so many rows and its own noise.", min=1)] = 1,
+    holders: Annotated[int, typer.Option(help="Number of data holders, each with this many rows and its own noise.", min=1)] = 1,
     mechanism: Mechanism = None,
-    terms: Annotated[str | None, typer.Option(help="More columns to release: \"age:ward + I(age**2)\".")] = None,
+    terms: Annotated[str | None, typer.Option(help="Additional columns to release: \"age:ward + I(age**2)\".")] = None,
     assume: Annotated[list[str] | None, typer.Option(metavar="WHAT", help=(
-        "What is known: of a column, \"age: mean=60 sd=12 shape=skewed\" (normal, uniform, skewed) or \"ward: A=0.5 B=0.3 "
-        "C=0.2\"; of two predictors, their correlation age,bmi=0.4; sigma=4, the residual standard deviation, by default a sixth "
-        "of the response's range. May be repeated."))] = None,
-    repeats: Annotated[int, typer.Option(help="Simulated releases of each cell.", min=20)] = 200,
+        "What is known. About a column: \"age: mean=60 sd=12 shape=skewed\" (normal, uniform, skewed) or \"ward: A=0.5 B=0.3 "
+        "C=0.2\". About two predictors: their correlation, age,bmi=0.4. The residual standard deviation: sigma=4 (default: a "
+        "sixth of the response's range). May be repeated."))] = None,
+    repeats: Annotated[int, typer.Option(help="Simulated releases per combination of rows and epsilon.", min=20)] = 200,
     method: Annotated[str, typer.Option(autocompletion=one_of(("auto", "fast", "conditional")), help=(
-        "auto samples as fit does where the noise is very large, fast never, conditional always (minutes)."))] = "auto",
-    seed: Annotated[int, typer.Option(help="Of the simulation.", min=0)] = 0,
-    interval: Annotated[float, typer.Option(help="The probability that an interval holds.")] = 0.95,
+        "conditional samples as fit does (takes minutes), fast never samples, auto samples only if the noise is very "
+        "large."))] = "auto",
+    seed: Annotated[int, typer.Option(help="Seed for the simulation.", min=0)] = 0,
+    interval: Annotated[float, typer.Option(help="Probability level of the intervals.")] = 0.95,
     plot: Picture = None, csv: Csv = None,
 ) -> None:
-    """Say how wide intervals would be, and how likely an effect is detected, before anything is spent. It reads no data.
+    """Show how wide intervals would be and how likely effects would be detected, before any budget is spent. Reads no data.
 
-    Tables are simulated from the schema and from what you declare about the columns, with the noise that a release of kind
-    gram would have, and fitted.
+    It simulates tables from the schema and from what you declare about the columns, adds the noise of a gram release, and fits
+    them.
 
     Example: noisewise plan power "stay ~ age + ward" -s schema.toml -n 2000,10000 -e 0.3,1,3 -d 1e-6 --effect age=0.1
 
@@ -82,25 +84,25 @@ def power(
     out.document({**found.to_dict(), "plot": plot, "csv": csv})
 
 
-def _list(texts: Sequence[str] | None, kind: Callable[[float], Any], option: str) -> list[Any] | None:
-    """Numbers with commas or with several options; whole ones may be written 1e6."""
+def _list(texts: Sequence[str] | None, kind: Callable[[float], Number], option: str) -> list[Number] | None:
+    """Parse numbers from comma-separated lists and repeated options. A whole number may be written as 1e6."""
     if not texts:
         return None
     found = []
     for text in ",".join(texts).split(","):
         number = as_number(text)
         if number is None or (kind is int and not number.is_integer()):
-            raise typer.BadParameter(f"{text!r} is no {'whole ' * (kind is int)}number", param_hint=f"'{option}'")
+            raise typer.BadParameter(f"must be a {'whole ' * (kind is int)}number, not {text!r}", param_hint=f"'{option}'")
         found.append(kind(number))
     return found
 
 
 def _pair(text: str, option: str = "--assume") -> tuple[str, float]:
-    return named_number(text, typer.BadParameter(f"{text!r} is not of the form NAME=NUMBER", param_hint=f"'{option}'"))
+    return named_number(text, typer.BadParameter(f"must have the form NAME=NUMBER, not {text!r}", param_hint=f"'{option}'"))
 
 
 def _assumed(texts: Sequence[str]) -> dict[str, Any]:
-    """Of the residuals, of columns and of two predictors, told apart by how they are written."""
+    """Parse assumptions about columns (with a colon), pairs of predictors (with a comma) and sigma."""
     others = dict(_pair(text) for text in texts if ":" not in text)
     sigma = others.pop("sigma", None)
     return {"columns": dict(_column(text) for text in texts if ":" in text),
@@ -108,11 +110,11 @@ def _assumed(texts: Sequence[str]) -> dict[str, Any]:
 
 
 def _column(text: str) -> tuple[str, dict[str, Any]]:
-    """``age: mean=60 sd=12 shape=skewed``, or ``ward: A=0.5 B=0.3 C=0.2``."""
+    """Parse ``age: mean=60 sd=12 shape=skewed`` or ``ward: A=0.5 B=0.3 C=0.2``."""
     name, _, rest = text.partition(":")
     words = [word.partition("=") for word in rest.split()]
     if not words or not all(key and value for key, _, value in words):
-        raise typer.BadParameter(f"{text!r} is not of the form \"NAME: mean=60 sd=12\" or \"NAME: A=0.5 B=0.5\"",
+        raise typer.BadParameter(f"must have the form \"NAME: mean=60 sd=12\" or \"NAME: A=0.5 B=0.5\", not {text!r}",
                                  param_hint="'--assume'")
     if all(key in ("mean", "sd", "shape") for key, _, _ in words):
         return name.strip(), {key: value if key == "shape" else _pair(f"{key}={value}")[1] for key, _, value in words}
@@ -122,7 +124,7 @@ def _column(text: str) -> tuple[str, dict[str, Any]]:
 def _predictors(names: str) -> tuple[str, str]:
     first, comma, second = names.partition(",")
     if not comma:
-        raise typer.BadParameter(f"{names!r} is neither sigma nor two predictors: A,B=NUMBER", param_hint="'--assume'")
+        raise typer.BadParameter(f"must be sigma=NUMBER or two predictors, A,B=NUMBER, not {names!r}", param_hint="'--assume'")
     return first.strip(), second.strip()
 
 
@@ -134,7 +136,7 @@ def _tell(out: Output, found: PowerPlan) -> None:
     out.explain(f"Medians of {found.repeats} simulated releases each, {found.interval:.0%} intervals"
                 + (f", {found.holders} holders" if found.holders > 1 else "") + ". "
                 + ("power: how often the interval excludes 0 in the right direction, ± its simulation error. " if with_effects
-                   else "Give --effect TERM=NUMBER to see how likely it is detected. ")
+                   else "Give --effect TERM=NUMBER to see the power to detect it. ")
                 + f"detectable: the effect found with power {found.power or 0.8:g}, by normal theory.", style="dim")
     out.explain("Assumed about the table:")
     for line in found.assumptions:
@@ -145,7 +147,7 @@ def _tell(out: Output, found: PowerPlan) -> None:
 
 
 def _table(found: PowerPlan, narrow: bool) -> Table:
-    """One line for each term; a narrow terminal has no room for what follows from the rest."""
+    """Return a table with one line per term; a narrow one leaves out columns that follow from the others."""
     with_effects = any(line.effect is not None for line in found.cells[0].lines)
     table = plain_table(None, "rows", "epsilon")
     table.add_column("term", style="bold", no_wrap=True)

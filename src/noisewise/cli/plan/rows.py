@@ -1,4 +1,4 @@
-"""``noisewise plan rows``: the noise that each column of published rows would have, before anything is spent."""
+"""``noisewise plan rows``: the noise in each column of published rows, before any budget is spent. Reads no rows."""
 
 from __future__ import annotations
 
@@ -19,15 +19,14 @@ if TYPE_CHECKING:
 @guarded(holder=True)
 def rows(
     out: Output, schema: SchemaFile,
-    epsilon: Annotated[float, typer.Option("--epsilon", "-e", help="The epsilon to plan for, for example 8.")],
+    epsilon: Annotated[float, typer.Option("--epsilon", "-e", help="Epsilon to plan for, for example 8.")],
     delta: NoiseDelta = None, mechanism: CellMechanism = None, copies: Copies = 1, share: Shares = None,
     count: Annotated[int, typer.Option("--rows", min=1, help=(
-        "About how many rows the table has, if that may be known: with more rows a release of kind gram is better in "
-        "comparison."))] = 10_000,
+        "Approximate number of rows, if it may be known. The more rows, the greater the advantage of a gram release."))] = 10_000,
 ) -> None:
-    """Show how much noise each cell of published rows would have. It reads no data and spends nothing.
+    """Show how much noise each cell of published rows would have. Reads no data and spends nothing.
 
-    The mean of a column, computed from all published rows, is compared with the mean from a release of kind gram.
+    Also compares the mean of a column from all published rows with that from a gram release.
 
     Example: noisewise plan rows -s schema.toml --epsilon 8 --rows 10000
     """
@@ -43,12 +42,12 @@ def rows(
     columns = column_noise(declared, chosen, plan_gram(Basis.of(declared), epsilon, delta, mechanism), count)
     out.result(_table(columns))
     out.explain(f"{chosen.copies} {'copies' if chosen.copies > 1 else 'copy'} of every row, {chosen.name}; {count:,} rows. In "
-                "units of the table: noise is the standard deviation of one published number; a level is kept with the "
-                "probability shown, else it is another one at random. mean: how much the noise alone moves the mean of a column "
-                "(of a category, the share of a level) that is estimated from all published rows; gram: the same for a release "
-                "of kind gram of these columns at the same budget; relative: how many times as much.")
-    out.explain("Nothing was read and nothing was spent. A regression suffers more than a mean: choose gram unless rows are "
-                "needed.")
+                "the table's units, noise is the standard deviation of one published number. A level is kept with the "
+                "probability shown; otherwise it becomes another one at random. mean: how much the noise alone moves the mean "
+                "of a column (for a category, the share of a level) estimated from all published rows. gram: the same for a "
+                "gram release of these columns at the same budget. relative: the ratio of the two.")
+    out.explain("Nothing was read and nothing was spent. A regression suffers more than a mean: choose gram unless you need "
+                "rows.")
     out.document({"schema": schema, "epsilon": chosen.epsilon, "delta": chosen.delta, "mechanism": chosen.name,
                   "copies": chosen.copies, "rows": count, "columns": columns})
 

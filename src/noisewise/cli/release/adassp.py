@@ -14,7 +14,7 @@ DELTA = NeededDelta
 
 
 def asked(formula: Formula, terms: Terms = None) -> AdaSSP:
-    """Release what a point estimate of one regression needs, without intervals: from the literature, for comparison.
+    """Release sums for a point estimate of one regression, without intervals: from the literature, for comparison.
 
     Example: noisewise release adassp patients.parquet -s schema.toml -e 1 -d 1e-6 --formula "stay ~ age + ward" -o stay.nwr
     """
@@ -22,5 +22,5 @@ def asked(formula: Formula, terms: Terms = None) -> AdaSSP:
 
 
 def tell(out: Output, made: Release, target: Path) -> None:
-    """What may be done with the file."""
+    """Print what can be done with the file."""
     tell_fit(out, target, "this regression", str(made.formula))

@@ -1,4 +1,4 @@
-"""``noisewise release bounds``: bounds of columns that nobody knows, for a part of the budget."""
+"""``noisewise release bounds``: unknown bounds of columns, estimated for part of the budget."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ DELTA: Final = None
 def asked(column: Columns, tail: Tail = 0.005, digits: Digits = 3) -> Bounds:
     """Estimate bounds of numeric columns that the schema declares with bounds = "unknown".
 
-    `noisewise bounds` does the same where there is no complete schema yet, and where one bound is known.
+    `noisewise bounds` does the same without a complete schema, or if one of the two bounds is known.
 
     Example: noisewise release bounds patients.parquet -s schema.toml --column stay -e 0.1 -o bounds.nwr
     """
@@ -24,11 +24,11 @@ def asked(column: Columns, tail: Tail = 0.005, digits: Digits = 3) -> Bounds:
 
 
 def tell(out: Output, made: Release, target: Path | None) -> None:
-    """The lines for a schema, and whether they are of use."""
+    """Print the lines for a schema, with a warning about unusable bounds."""
     found = made.contents
-    out.explain("Lines for the schema; round them further outwards if you like, and say what a missing cell becomes:")
+    out.explain("Lines for the schema. Round the bounds outwards if you like, and declare what a missing cell becomes:")
     out.line(found.to_toml().rstrip("\n"))
     out.explain()
-    out.explain("This may be shown to anyone. Asking again spends again, unless a --ledger knows the answer.")
+    out.explain("This may be shown to anyone. Repeating the request costs budget again, unless a --ledger has the answer.")
     if any(not column.usable for column in found.columns):
-        out.warn("some bounds cannot be used: the table has too few rows for this epsilon; the budget is spent all the same")
+        out.warn("some bounds are unusable because the table has too few rows for this epsilon; the budget was spent anyway")

@@ -1,6 +1,6 @@
-"""What is the same for every kind of release: its options, the order of the work, and what is said.
+"""Shared by every kind of release: the options, the order of the work, and the messages.
 
-Everything that can be refused is refused before the budget is spent; what was paid for is not lost.
+All checks come before the budget is spent. A release that was paid for is never lost.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ Kept = TypeVar("Kept")
 
 
 class ReleaseCommands(KindCommands):
-    """A command for each kind of release."""
+    """One command per kind of release."""
 
     def command_of(self, kind: type[Kind]) -> Work:
         from noisewise.kinds.registry import module_of
@@ -65,11 +65,11 @@ class ReleaseCommands(KindCommands):
         return guarded(holder=True, options=options(make, own, "ledger", **alone, **delta))(release)
 
 
-def make(out: Output, module: ModuleType, asked: Mapping[str, Any], *, data: Data, schema: SchemaFile, epsilon: Epsilon,
+def make(out: Output, module: ModuleType, asked: Mapping[str, object], *, data: Data, schema: SchemaFile, epsilon: Epsilon,
          delta: NoiseDelta = None, output: NewFile = None, append: Append = None, ledger: LedgerPlace = None,
          total_epsilon: TotalEpsilon = None, total_delta: TotalDelta = None, edition: Edition = "", query: QueryText = None,
          trust_query: TrustQuery = False, threads: Threads = None, force: Force = False) -> None:
-    """Check everything, release, keep the file, and say what it is."""
+    """Check everything, make the release, write it, and describe it."""
     import noisewise
 
     target = _target(output, append, force)
@@ -95,58 +95,57 @@ def make(out: Output, module: ModuleType, asked: Mapping[str, Any], *, data: Dat
     if delta is None and hasattr(module, "saving"):
         out.note(f"Note: no --delta was given, so the guarantee is pure epsilon.{module.saving(made)}")
     spent, rows = made.contents.delta, made.contents.rows
-    if spent and rows and spent > 1 / rows:  # which allows to publish someone's row as it is
-        out.warn(f"delta is larger than 1/{rows}, one over the number of rows: that is a weak promise to each of them",
-                 ("remedy", "next time a smaller --delta, for example 1e-6"))
+    if spent and rows and spent > 1 / rows:  # such a delta would permit publishing someone's row unchanged
+        out.warn(f"delta is larger than 1/{rows}, one over the number of rows, which protects each row only weakly",
+                 ("remedy", "next time, choose a smaller --delta, for example 1e-6"))
     tell_spent(out, budget)
 
 
 def _target(output: Path | None, append: Path | None, force: bool) -> Path:
-    """The one file that this release goes to."""
+    """Return the file to write, from --output or --append."""
     target = output if append is None else append
     if target is None or (output is not None and append is not None):
-        raise typer.BadParameter("give either --output, for a new file, or --append, for one that is there",
+        raise typer.BadParameter("give either --output, for a new file, or --append, for an existing one",
                                  param_hint="'--output' / '-o'")
     if append is not None and force:
-        raise typer.BadParameter("--append replaces nothing, so it takes no --force", param_hint="'--force'")
+        raise typer.BadParameter("not allowed with --append, which replaces nothing", param_hint="'--force'")
     return target
 
 
 def _add(out: Output, made: Release, target: Path, budget: WatchedLedger | None) -> None:
-    """Add a batch to the file, and say what is then in it."""
+    """Add a batch to the file, and print what it then contains."""
     from noisewise.releases.batches import append
 
     refuse_batch_twice(target, made, budget)
     together = kept(made, target, lambda: append(target, made))
     tell_made(out, f"Added a batch to {target}, which now holds {together.holders}", made)
-    out.explain("Each person must be in one batch only: for someone who is in several, their epsilons and deltas add up.")
-    out.explain("This batch is not needed again: its rows may be erased now.")
+    out.explain("Each person must be in one batch only. For someone in several batches, the epsilons and deltas add up.")
+    out.explain("This batch is no longer needed: its rows may be erased now.")
     out.suggest(f"noisewise show {quote(str(target))}")
     out.document({"file": target, **together.facts()})
 
 
 def kept(made: Release, target: Path, write: Callable[[], Kept]) -> Kept:
-    """Write; if that fails, the release, whose budget is spent, is rescued to the folder for temporary files."""
+    """Write the release. If that fails, rescue it to the temporary folder, since its budget is spent."""
     try:
         return write()
-    except (Exception, KeyboardInterrupt) as error:  # whatever it is: the release must not be lost
-        rule = "the release could not be written where it was wanted, but it is kept elsewhere: its budget is spent"
+    except (Exception, KeyboardInterrupt) as error:  # whatever happens, the release must not be lost
+        rule = "the release could not be written to its target, so it was saved elsewhere; its budget is spent"
         try:
             rescue = Path(tempfile.mkdtemp(prefix="noisewise-")) / (target.stem + ".nwr")
             made.save(rescue)
             remedy = f"move it to a safe place: {rescue}"
         except (OSError, ReleaseError):
-            rule = ("the release could be written neither where it was wanted nor to the folder for temporary files: its budget "
-                    "is spent")
-            remedy = ("with --ledger the ledger keeps it: make room, and ask for it again, which costs nothing; without one it "
-                      "is lost")
+            rule = "the release could be written neither to its target nor to the temporary folder; its budget is spent"
+            remedy = ("if you gave --ledger, free some disk space and repeat the request, which costs nothing; otherwise the "
+                      "release is lost")
         reason = WORDS[why_stopped()] if isinstance(error, KeyboardInterrupt) else type(error).__name__
         found = f"{error.rule}: {error.found}" if isinstance(error, ReleaseError) else reason
         raise ReleaseWriteError(rule, found=found, remedy=remedy) from error
 
 
 def tell_made(out: Output, headline: str, made: Release) -> None:
-    """What was done, and the release in words."""
+    """Print what was done, and describe the release."""
     out.heading(headline, style="bold green")
     if not out.quiet:
         out.text(made.describe())
@@ -154,58 +153,58 @@ def tell_made(out: Output, headline: str, made: Release) -> None:
 
 
 def tell_fit(out: Output, target: Path, what: str, formula: str, more: str = "") -> None:
-    """What may be done with a file to which something can be fitted."""
-    out.explain("This file may be given to anyone. Releasing the same rows again spends privacy again: the epsilons add up.")
+    """Print how to fit to the file."""
+    out.explain("This file may be given to anyone. Releasing the same rows again costs privacy again: the epsilons add up.")
     out.explain(f"Anyone who has the file can now fit {what}:")
     out.suggest(f"noisewise fit {quote(str(target))} {quote(formula)}{more}")
 
 
 def open_budget(out: Output, place: str | None, edition: str, epsilon: float | None = None,
                 delta: float | None = None) -> WatchedLedger | None:
-    """The ledger that was named, begun if a total was given; none if none was named."""
+    """Open the ledger, if one was named. If a total was given, start it if it does not exist."""
     import noisewise
     from noisewise.holder.watched_ledger import WatchedLedger
     from noisewise.privacy.ledger.store import Store
 
     if place is None:
         if epsilon is not None or delta is not None or edition:
-            raise typer.BadParameter("a total budget and an edition go with a --ledger", param_hint="'--ledger'")
+            raise typer.BadParameter("required with --total-epsilon, --total-delta and --edition", param_hint="'--ledger'")
         return None
     if epsilon is None and delta is None:
         return WatchedLedger(opened_ledger(place))
     is_new = not Store(place).exists()
     ledger = noisewise.Ledger.open(place, epsilon=epsilon, delta=delta)
-    if is_new:  # a mistyped path would be another budget for the same rows
+    if is_new:  # a mistyped path would give the same rows a second budget
         where = ledger.place if "://" in place else Path(place).absolute()
-        out.announce(f"A new ledger was begun at {where}: epsilon {ledger.epsilon:g}, delta {ledger.delta:g} in all. This "
-                     "release is charged to it. If the table has another ledger too, what both say is spent adds up: keep both, "
-                     "and give the path of the old one from now on.")
+        out.announce(f"Started a new ledger at {where}: total epsilon {ledger.epsilon:g}, delta {ledger.delta:g}. This "
+                     "release is charged to it. If the table already has a ledger, the spending of both adds up: keep both, "
+                     "and use the old one from now on.")
     return WatchedLedger(ledger)
 
 
 def tell_spent(out: Output, budget: WatchedLedger | None,
-               repeated: str = "the same release was made before: that one was written") -> None:
-    """What it cost, and what is spent now; ``repeated`` is said of an answer that the ledger had."""
+               repeated: str = "the same release was made before, so that one was written") -> None:
+    """Print what has been spent. ``repeated`` is the message for an answer that came from the ledger."""
     if budget is None:
         return
     if not budget.completed:
-        out.warn(f"{repeated}, no row was used and nothing was spent",
-                 ("remedy", "if the rows are others now, give another --edition"))
+        out.warn(f"{repeated}; no row was used and nothing was spent",
+                 ("remedy", "if the rows have changed, give a new --edition"))
     out.note(f"{budget.place}: epsilon {budget.spent().epsilon:.4g} of {budget.epsilon:g} at delta {budget.delta:g} is spent. "
              f"See: noisewise ledger show {quote(budget.place)}")
 
 
 def refuse_batch_twice(target: Path, made: Release, budget: WatchedLedger | None) -> None:
-    """A batch that came from the ledger may be in the file already; twice it would count as other people."""
+    """Refuse a batch from the ledger that is already in the file, where it would count as other people."""
     import noisewise
 
     if budget is not None and not budget.completed and made.contents in noisewise.load(target).contributions:
-        raise ReleaseError("this batch is in the file already: the ledger has answered with the release that was made before",
-                           found=str(target), remedy="if the rows are others, give an --edition of their own; nothing was spent")
+        raise ReleaseError("the ledger returned an earlier release, and the file already contains it",
+                           found=str(target), remedy="if the rows are new, give a new --edition; nothing was spent")
 
 
 def next_batch(target: Path) -> str:
-    """The edition of a batch: how many are in the file with it, so that no two batches are taken for the same request."""
+    """Return the edition of the next batch: its number in the file, so that no two batches count as the same request."""
     import noisewise
 
     return f"batch {noisewise.load(target).holders + 1}"

@@ -1,4 +1,4 @@
-"""``noisewise release``, or ``noisewise release gram``: one noisy matrix, for every regression on its columns."""
+"""``noisewise release``, or ``noisewise release gram``: one noisy matrix for all regressions on its columns."""
 
 from __future__ import annotations
 
@@ -14,29 +14,29 @@ from noisewise.releases.release import Release
 def asked(terms: Terms = None, mechanism: Mechanism = None, average: Average = None) -> Gram:
     """Release a noisy summary of a table, once, for many analyses.
 
-    Only the columns that the schema declares are read.
-    The file may be given to anyone: its guarantee holds whatever they know and do.
+    Reads only the columns that the schema declares.
+    The file may be given to anyone: its guarantee holds whatever they know or do.
 
     Example: noisewise release patients.parquet -s schema.toml --epsilon 1 --delta 1e-6 -o patients.nwr
 
-    Rows that come in batches are released batch by batch, each once, and may then be erased:
+    If rows arrive in batches, release each batch once; its rows may then be erased:
     noisewise release may.parquet -s schema.toml -e 1 -d 1e-6 --append patients.nwr
 
-    With --ledger the budget of the table is watched over: noisewise ledger open begins one.
+    With --ledger, the table's budget is enforced. Start a ledger with noisewise ledger open.
 
-    Other kinds of release are named before the table: noisewise release partition --help
+    For other kinds of release, name the kind before the table: noisewise release partition --help
     """
     return Gram(terms=terms, mechanism=mechanism, average=average)
 
 
 def tell(out: Output, made: Release, target: Path) -> None:
-    """What may be done with the file."""
+    """Print what can be done with the file."""
     names = [name if name.isidentifier() else f"`{name}`" for name in made.schema.names]
     tell_fit(out, target, "regressions to it, for example", f"{names[0]} ~ {names[1] if len(names) > 1 else 1}")
 
 
 def saving(made: Release) -> str:
-    """What a small delta would save, if anything: with few columns Laplace noise is the smaller one."""
+    """Say what a small delta would save, if anything: with few columns, Laplace noise is smaller."""
     from noisewise.holder.gram import plan_gram
 
     one = made.contents

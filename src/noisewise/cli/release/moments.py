@@ -16,9 +16,9 @@ DELTA = NeededDelta
 
 
 def asked(formula: Formula, terms: Terms = None, block: Blocks = None) -> Moments:
-    """Release what logistic, probit and Poisson regressions of one response need: often a little more precise than gram.
+    """Release sums for logistic, probit and Poisson regressions of one response: often a little more precise than gram.
 
-    The response is that of the formula, its predictors are those of the formula or some of them.
+    Regressions can use the response of the formula and any of its predictors.
 
     Example: noisewise release moments patients.parquet -s schema.toml -e 1 -d 1e-6 --formula "visits ~ age + ward" -o visits.nwr
 
@@ -28,7 +28,7 @@ def asked(formula: Formula, terms: Terms = None, block: Blocks = None) -> Moment
 
 
 def tell(out: Output, made: Release, target: Path) -> None:
-    """What may be done with the file."""
+    """Print what can be done with the file."""
     response = made.schema.column(made.columns[-1].factors[0].column)
     family = "logistic" if isinstance(response, Categorical) else "poisson"  # counts are numbers
-    tell_fit(out, target, "this response to its predictors, or to some of them", str(made.formula), f" --family {family}")
+    tell_fit(out, target, "this response, with all or some of the predictors", str(made.formula), f" --family {family}")

@@ -1,4 +1,4 @@
-"""``noisewise release partition``: answers to questions about one regression, without any bounds."""
+"""``noisewise release partition``: answers to questions about one regression, without bounds."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ DELTA = PartitionDelta
 
 
 def asked(formula: Formula, parts: Parts, ask: Ask, prior: PartPrior = None, mechanism: PartitionMechanism = None) -> Partition:
-    """Answer questions about one regression where nobody knows bounds of its columns.
+    """Answer questions about one regression without knowing bounds of its columns.
 
-    The table is split into random parts; each answers by itself, and the average of the answers is released with noise.
-    Columns whose bounds nobody knows are declared with bounds = "unknown".
+    Splits the table into random parts, answers in each part, and releases the average of the answers with noise.
+    Declare columns that have no known bounds with bounds = "unknown".
 
     Example: noisewise release partition incomes.parquet -s schema.toml -e 1 -o age.nwr --formula "income ~ age" --parts 100
     --ask "posterior-probability of=age at=0"
@@ -27,12 +27,11 @@ def asked(formula: Formula, parts: Parts, ask: Ask, prior: PartPrior = None, mec
 
 
 def tell(out: Output, made: Release, target: Path) -> None:
-    """What may be done with the file."""
+    """Print what can be done with the file."""
     testable = any(question.ask != "posterior-quantile" for question in _kind(made).ask)
-    out.explain("This file may be given to anyone. Asking something else of the same rows spends privacy again: the epsilons "
-                "add up. Several questions in one release are cheaper.")
-    out.explain("Anyone who has the file can now read its answers" + (", and test the hypotheses they are about:"
-                                                                      if testable else ":"))
+    out.explain("This file may be given to anyone. Further questions about the same rows cost privacy again: the epsilons add "
+                "up. Several questions in one release are cheaper.")
+    out.explain("Anyone who has the file can now read its answers" + (" and test its hypotheses:" if testable else ":"))
     out.suggest(f"noisewise answer {quote(str(target))}",
                 *([f"noisewise hypothesis-test {quote(str(target))}"] if testable else []))
     _tell_about_parts(out, made)
@@ -47,12 +46,12 @@ def _tell_about_parts(out: Output, made: Release) -> None:
     coefficients, rows = len(_kind(made).design(made.schema).terms), made.contents.rows
     if rows is not None and rows / _kind(made).parts < 30 + coefficients:
         out.warn(f"a part has about {rows / _kind(made).parts:.0f} rows for {coefficients} coefficients: answers and tests are "
-                 "rough with fewer than about 30 rows and one for each coefficient",
-                 ("remedy", "next time fewer --parts; `noisewise plan partition` suggests how many"))
+                 "rough with fewer than about 30 rows plus one per coefficient",
+                 ("remedy", "next time, use fewer --parts; `noisewise plan partition` suggests a number"))
 
 
 def saving(made: Release) -> str:
-    """What a small delta would save, if anything: that takes many numbers."""
+    """Say what a small delta would save, if anything: only with many numbers."""
     from noisewise.answers.asked import MeanNoise
     from noisewise.holder.partition import plan_partition
 
@@ -60,5 +59,5 @@ def saving(made: Release) -> str:
     gaussian = plan_partition(made.schema, _kind(made).ask, one.epsilon, 1e-6).scale
     pure = MeanNoise(one.mechanism, one.noise, len(one.numbers)).sd
     if gaussian >= pure:
-        return " With so few numbers that has less noise than a small delta would give."
+        return " With this few numbers, the noise is smaller than with a small delta."
     return f" With --delta 1e-6 the noise on a sum would have a standard deviation of {gaussian:.4g} instead of {pure:.4g}."

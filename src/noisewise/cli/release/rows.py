@@ -1,4 +1,4 @@
-"""``noisewise release rows``: every row with noise in each cell, in a file beside the release file."""
+"""``noisewise release rows``: every row with noise in each cell, in a file next to the release file."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from noisewise.releases.release import Release
 def asked(copies: Copies = 1, share: Shares = None, mechanism: CellMechanism = None) -> Rows:
     """Publish every row with noise in each cell: far less precise than a release of kind gram at the same epsilon.
 
-    The rows are written to a Parquet file beside the release file: rows.nwr has rows.rows.parquet.
+    Writes the rows to a Parquet file next to the release file: rows.rows.parquet for rows.nwr.
 
     Example: noisewise release rows patients.parquet -s schema.toml -e 8 -o rows.nwr
 
@@ -24,8 +24,8 @@ def asked(copies: Copies = 1, share: Shares = None, mechanism: CellMechanism = N
 
 
 def tell(out: Output, made: Release, target: Path) -> None:
-    """What may be done with the files."""
-    out.explain(f"The rows are in {made.contents.file.name} beside it. Both files may be given to anyone, together. The noise is "
-                "in the cells: means and sums of many rows are usable, single rows are not. `noisewise plan rows` compares the "
-                "noise with that of a gram release.")
-    out.explain("A ledger keeps the first file only: keep the file of rows, which cannot be made again.")
+    """Print what can be done with the files."""
+    out.explain(f"The rows are in {made.contents.file.name} in the same folder. Both files may be given to anyone, together. "
+                "Every cell has noise: means and sums of many rows are usable, single rows are not. `noisewise plan rows` "
+                "compares the noise with that of a gram release.")
+    out.explain("A ledger stores the first file only. Keep the file of rows: it cannot be made again.")

@@ -12,7 +12,7 @@ from typing import Any, SupportsFloat, cast
 import numpy as np
 import pyarrow as pa
 
-from noisewise.arrays import Cells
+from noisewise.arrays import Values
 from noisewise.data.sources.base import Role, unusable
 
 
@@ -92,7 +92,7 @@ def text_from_object(cell: object) -> str | None:
     return None if text in ("NaT", "<NA>", "nan", "NaN") else text
 
 
-def from_numpy(values: Cells, role: Role) -> pa.Array:
+def from_numpy(values: Values, role: Role) -> pa.Array:
     """A NumPy column as an Arrow array, without a copy where Arrow can do so."""
     mask = np.ma.getmaskarray(values) if isinstance(values, np.ma.MaskedArray) else None
     plain = np.ma.getdata(values) if mask is not None else values

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from noisewise.arrays import Cells
+from noisewise.arrays import Values
 from noisewise.data.sources.base import BATCH_ROWS, Role, Task, TypedSource, Wanted, slices, unique_types, unusable
 from noisewise.data.sources.cells import from_numpy, numpy_type
 from noisewise.errors import DataError
@@ -126,12 +126,12 @@ def _of_any(name: str, values: Any) -> Column:
     return _of_numpy(_objects(name, values))
 
 
-def _of_numpy(values: Cells) -> Column:
+def _of_numpy(values: Values) -> Column:
     return Column(values, numpy_type(values.dtype), lambda start, stop, role: from_numpy(values[start:stop], role),
                   untyped=bool(values.dtype == np.dtype(object)))
 
 
-def _objects(name: str, values: object) -> Cells:
+def _objects(name: str, values: object) -> Values:
     if isinstance(values, (str, bytes, Mapping, AbstractSet)) or not isinstance(values, Iterable):
         raise DataError(f"column '{name}' must hold one value per row, in order",
                         found=f"an object of type {type(values).__name__}",

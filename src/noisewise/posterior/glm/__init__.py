@@ -1,5 +1,5 @@
-"""Generalised linear models from released moments: one file per family, and what all families share.
+"""Generalised linear models from released moments: every family with the same likelihoods.
 
-`families` lists them; `columns` is the distribution of the released columns, `expectations` the integrals over it, `latent` and
-`flat` the two likelihoods, `statistics` what is read from a release, `prior` the priors, `fit` wires.
+`families` lists them. `columns` is the distribution of the released columns, `expectations` has the integrals over it,
+`densities` the two likelihoods, `statistics` the sums of a release, `prior` the priors. `fit` connects them.
 """

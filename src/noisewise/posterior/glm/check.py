@@ -1,8 +1,8 @@
 """The statistics of a predictive check of a generalised linear model: per holder, Σ y a and what the fit implies for it.
 
-At the true β the difference h_j = Σ y a − F_j has mean 0 and covariance C_j, whose four parts docs/glm.md lists. Counts whose
-squares were released have one statistic more, Σ r² for the residuals r from the best linear function of η. The rest is as for
-linear regression (``results.check_moments``).
+At the true β the difference h_j = Σ y a − F_j has mean 0 and covariance C_j, whose four parts docs/glm.md lists. Counts with
+released squares have one more statistic, Σ r² for the residuals r from the best linear function of η. The rest is as for linear
+regression (``results.check_moments``).
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from noisewise.results.glm_checks import GlmStatistics, HolderStatistics
 from noisewise.schema import Design
 
 DRAWS: Final = 64
-"""So many draws, evenly spaced, are averaged over."""
+"""Number of evenly spaced draws to average over."""
 
 
 def check_statistics(release: Release, design: Design, family_name: str, samples: Array) -> GlmStatistics:
-    """What is compared at every holder of a release, for draws of the coefficients (draws, terms)."""
+    """Return what to compare at every holder of a release, for draws of the coefficients (draws, terms)."""
     family = FAMILIES[family_name]
     response = read_response(release, design, family)
     used = [0, *(int(index) for index in np.flatnonzero(np.any(design.features != 0.0, axis=1)) if index != 0)]
@@ -66,7 +66,7 @@ def _holder(law: HolderLaw, contribution: Contribution, found: Statistics, respo
     by_beta, by_law = law.derivatives(beta)
     each = law.implied(draws)
     implied = each.mean(axis=0)
-    # Where the draws are so wide that F bends between them (a predictor that the noise hides), first order says too little.
+    # If the draws are so wide that F bends between them (a predictor hidden by the noise), first order is not enough.
     bent = each - law.implied(beta[None]) - (draws - beta) @ by_beta.T
     sums = np.append(law.data["cross"], contribution.matrix[response.position, response.position])
     noise = np.append(law.data["cross_variance"], _square_noise(contribution, response))
@@ -98,9 +98,9 @@ def _square_noise(contribution: Contribution, response: Response) -> float:
 
 
 def _left_out(release: Release, design: Design, used: list[int], response: Response) -> list[int]:
-    """Released columns that neither side of the formula uses. Squares and products of numbers are not among them: with a
-    column's own distribution unknown, what they should be is not known well enough. Nor is the response that a moments release
-    was made for, if one of its predictors is the response here: the sum of its squares was not released."""
+    """Return released columns that neither side of the formula uses. This leaves out squares and products of numbers, whose
+    expectations are uncertain because the columns' own distributions are unknown. It also leaves out the response that a moments
+    release was made for, if one of its predictors is the response here: the sum of its squares was not released."""
     squares = np.array([np.diag(entry_variances(one)) for one in release.contributions])
     return [index for index, column in enumerate(design.basis.columns) if index not in used and index != response.position
             and len(column.factors) == 1 and column.factors[0].degree == 1 and np.isfinite(squares[:, index]).all()]

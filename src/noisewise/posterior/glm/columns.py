@@ -1,13 +1,12 @@
-"""The distribution of the released columns: the one that assumes least, given their first two moments and what is declared.
+"""The distribution of the released columns: the one with the fewest assumptions, given the first two moments and the schema.
 
 Among all distributions with given means and products of the columns, the one of largest entropy has a density exp(quadratic). For
-numbers alone that is the normal distribution. A category can only be at its declared levels; with categories b and numbers z
-it is
+numbers alone that is the normal distribution. Categories only take their declared levels; with categories b and numbers z it is
 
     P(b) ∝ exp(quadratic function of b) over the cells,      z | b ~ N(m + Bb, C).
 
-It has as many parameters as there are moments, so that the moments of a table fix it; docs/glm.md says why those of one table's
-own rows may stand for those of the population.
+It has as many parameters as moments, so the moments of a table determine it. docs/glm.md explains why the moments of one table's
+own rows may replace those of the population.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ MOST_CELLS: Final = 256
 
 @dataclass(frozen=True)
 class Layout:
-    """Which released columns are categories, with what values in which cell; the others are numbers."""
+    """Which released columns are categories, with their values in each cell. The others are numbers."""
 
     order: tuple[int, ...]
     """Positions in the basis: the constant, the categories' columns, the others."""
@@ -38,7 +37,7 @@ class Layout:
 
     @classmethod
     def of(cls, basis: Basis, used: Sequence[int], *, cells: bool = True) -> Layout:
-        """Lay out the used columns; without ``cells`` all are taken for numbers."""
+        """Lay out the used columns; without ``cells``, all are treated as numbers."""
         categories = _categories(basis, used) if cells else ()
         discrete = [index for index in used if basis.columns[index].factors and
                     all(factor.column in {c.name for c in categories} for factor in basis.columns[index].factors)]
@@ -61,7 +60,7 @@ class Layout:
 
 
 def _categories(basis: Basis, used: Sequence[int]) -> tuple[Categorical, ...]:
-    """The categories of the used columns, in the schema's order, as long as their cells are not too many."""
+    """Return the categories of the used columns, in the schema's order, unless they have too many cells."""
     names = {factor.column for index in used for factor in basis.columns[index].factors}
     chosen: list[Categorical] = []
     count = 1
@@ -73,7 +72,7 @@ def _categories(basis: Basis, used: Sequence[int]) -> tuple[Categorical, ...]:
 
 
 def cell_basis(cells: Array) -> Array:
-    """An orthogonal basis of all linear and quadratic functions on the cells, without the constant; mean square 1."""
+    """Return an orthogonal basis, with mean square 1, of the linear and quadratic functions on the cells without the constant."""
     count = len(cells)
     functions = quadratic(cells)
     centred = functions - functions.mean(axis=0)
@@ -83,7 +82,7 @@ def cell_basis(cells: Array) -> Array:
 
 
 def quadratic(first: Array, second: Array | None = None) -> Array:
-    """The columns and their squares and products, along the last axis; of means with the given second moments."""
+    """Return the columns, their squares and their products along the last axis; for means, with the given second moments."""
     products = first[..., :, None] * first[..., None, :] if second is None else second
     above = np.triu_indices(first.shape[-1])
     return np.concatenate([first, products[..., above[0], above[1]]], axis=-1)
@@ -109,11 +108,11 @@ DEVIATION_SPREAD: Final = 1.0
 
 
 def distribution(x: Traced, data: Mapping[str, Traced], xp: Namespace) -> tuple[Distribution, Traced]:
-    """From parameters (cells, m, B, log deviations, directions of the rows of a correlation matrix's root) and what follows them.
+    """Read a distribution from the parameters: cells, m, B, log deviations, row directions of a correlation matrix's root.
 
     The priors, in units of the declared half widths: m and B normal with scale ½; logarithms of standard deviations normal around
-    that of 0.3 (a column that is uniform over its range has 0.58) with scale 1, times exp(−½ variance), because a column within
-    its bounds has at most 1; correlations LKJ. All are public.
+    log 0.3 (a column that is uniform over its range has 0.58) with scale 1, times exp(−½ variance), because a column within its
+    bounds has at most 1; correlations LKJ. All are public.
     """
     cells, basis = data["cells"], data["cell_basis"]
     kinds, numbers = cells.shape[1], data["gram"].shape[0] - 1 - cells.shape[1]
@@ -141,7 +140,7 @@ def distribution(x: Traced, data: Mapping[str, Traced], xp: Namespace) -> tuple[
 
 
 def distribution_and_rows(x: Traced, data: Mapping[str, Traced], xp: Namespace) -> tuple[Distribution, Traced, Traced]:
-    """The same with the number of rows, whose logarithm is the last parameter where it is noisy, and the log prior of both."""
+    """Also read the number of rows, whose logarithm is the last parameter if it is noisy. Return the log prior of both too."""
     columns, rest = distribution(x, data, xp)
     rows, log_prior = data["rows"], columns.log_prior
     if rest.shape[0]:
@@ -151,7 +150,7 @@ def distribution_and_rows(x: Traced, data: Mapping[str, Traced], xp: Namespace) 
 
 
 def start(layout: Layout, moments: Array, noise: float = 0.0) -> Array:
-    """Parameters whose moments are near the given E[aaᵀ], which noise (of this standard deviation) may have made impossible."""
+    """Return parameters with moments near the given E[aaᵀ], which noise (of this standard deviation) may have made invalid."""
     kinds, numbers = layout.cells.shape[1], layout.numbers
     first = 1 + kinds
     mean = np.clip(moments[0, 1:], -0.95, 0.95)
@@ -169,13 +168,13 @@ def start(layout: Layout, moments: Array, noise: float = 0.0) -> Array:
 
 
 CELL_STEPS: Final = 25
-"""Of Newton's method, at most 1 long, for the first guess of the cells' odds."""
+"""Steps of Newton's method, of length at most 1, for the first guess of the cells' odds."""
 
 
 def _cell_start(layout: Layout, moments: Array, noise: float) -> Array:
-    """The odds of cells with the given moments, a convex problem; a ridge of the size of the noise keeps them bounded.
+    """Return the odds of cells with the given moments, by a convex problem; a ridge of the size of the noise keeps them bounded.
 
-    Independent categories would not do: a table of many rows is then so unlikely that the search for a mode may lose its way.
+    Assuming independent categories is not enough: a large table is then so unlikely that the search for a mode may fail.
     """
     functions, targets = quadratic(layout.cells), quadratic(moments[0, 1:], moments[1:, 1:])
     centre = functions.mean(axis=0)

@@ -1,17 +1,17 @@
 """The two likelihoods of a generalised linear model, which docs/glm.md derives.
 
 ``latent_density`` has the columns' moments as unknowns: coefficients and the distribution of the columns are sampled together.
-The moments are those of this table's rows, so that the released Σ aaᵀ has no scatter but the noise; what rows with these moments
-leave open is in that of Σ y a (``expectations``). Coefficients are sampled as effects of one standard deviation of their
-predictor: so there is no funnel where the noise hides how much a predictor varies.
+The moments are those of this table's rows, so the released Σ aaᵀ scatters by the noise only. What these moments leave open about
+the rows scatters Σ y a (``expectations``). Coefficients are sampled as effects of one standard deviation of their predictor. This
+avoids a funnel if the noise hides how much a predictor varies.
 
-``flat_density`` is for many columns: their moments are taken from the release, and to first order its noise E is passed on,
+``flat_density`` is for many columns: their moments are those of the release, whose noise E is propagated to first order,
 
     δ(n E[y a]) = A₀ E e₀ + A₁ E θ,    A₀ = (c₀ − c₁μ) I + r₁θᵀ − r₀e₀ᵀ,   A₁ = c₁ I + r₂θᵀ,
     r₂ = ½ (c₂ m + c₃ (Wθ − μm)),      r₁ = c₂ (Wθ − μm) − 2μ r₂,   r₀ = c₂ μ (Wθ − μm) + (τ² − μ²) r₂,
 
-where W = Σ aaᵀ/n, m = We₀, μ = e₀ᵀWθ, τ² = θᵀWθ − μ² and c_k = E f⁽ᵏ⁾(η). Where the noise is of the order of the columns'
-smallest variance that is not enough.
+where W = Σ aaᵀ/n, m = We₀, μ = e₀ᵀWθ, τ² = θᵀWθ − μ² and c_k = E f⁽ᵏ⁾(η). That is not enough if the noise is
+of the order of the columns' smallest variance.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from noisewise.posterior.kernels.small_linear import cholesky, solve_lower
 
 
 def _of_family(density: Callable[[Family, Traced, Mapping[str, Traced], Namespace], Traced]) -> Callable[[Family], LogDensity]:
-    """The log posterior density of each family: always the same function for the same one, with a name of its own."""
+    """Return the log posterior density of a family: always the same function object, with its own name."""
 
     @cache
     def of(family: Family) -> LogDensity:
@@ -47,7 +47,7 @@ def _of_family(density: Callable[[Family, Traced, Mapping[str, Traced], Namespac
 
 @_of_family
 def latent_density(family: Family, x: Traced, data: Mapping[str, Traced], xp: Namespace) -> Traced:
-    """Of the effects, the parameters of the columns' distribution and, where it is noisy, the logarithm of the number of rows."""
+    """The density of the effects, the parameters of the columns' distribution and the log number of rows, if it is noisy."""
     terms = data["features"].shape[1]
     columns, rows, log_prior = distribution_and_rows(x[terms:], data, xp)
     moments = columns.second_moments()
@@ -63,7 +63,7 @@ def latent_density(family: Family, x: Traced, data: Mapping[str, Traced], xp: Na
 
 @_of_family
 def flat_density(family: Family, x: Traced, data: Mapping[str, Traced], xp: Namespace) -> Traced:
-    """Of the effects alone."""
+    """The density of the effects alone."""
     moments, rows = data["moments"], data["rows"]
     beta, log_prior = coefficients(x, moments, data, xp)
     theta = data["features"] @ beta
@@ -85,7 +85,7 @@ def log_normal(residual: Traced, covariance: Traced, copies: int, xp: Namespace)
 
 
 def passed_on(law: Expectations, powers: Traced, theta: Traced, variances: Traced, xp: Namespace) -> Traced:
-    """The covariance of n E[y a] that comes from the noise of the released matrix; ``powers`` are E[f ξᵏ]."""
+    """The covariance of n E[y a] due to the noise of the released matrix; ``powers`` are E[f ξᵏ]."""
     centre, tau = law.means[0], law.tau
     mu = centre @ theta
     c0, c1 = powers[0], powers[1] / tau
@@ -103,7 +103,7 @@ def passed_on(law: Expectations, powers: Traced, theta: Traced, variances: Trace
 
 
 class Map(NamedTuple):
-    """The matrix scale · I + left · rightᵀ, of which products are cheap."""
+    """The matrix scale · I + left · rightᵀ, with cheap products."""
 
     scale: Traced
     left: Traced
@@ -117,7 +117,7 @@ def _mapped(a: Map, matrix: Traced, b: Map) -> Traced:
 
 
 def _noise_products(variances: Traced, p: Traced, q: Traced, xp: Namespace) -> Traced:
-    """Cov(Ep, Eq) of a symmetric E whose entries are independent with the given variances."""
+    """Cov(Ep, Eq) for a symmetric E that has independent entries with the given variances."""
     pairs = variances * xp.outer(q, p)
     result: Traced = pairs - xp.diag(xp.diagonal(pairs)) + xp.diag(variances @ (p * q))
     return result

@@ -1,4 +1,4 @@
-"""Integrals over the rows of a table whose columns have a given distribution, and the sums Σ y a that a model implies for it.
+"""Integrals over rows with a given distribution of columns, and the sums Σ y a that a model implies.
 
 A row a = (1, b, z) has categories b, which lie in one of a few cells, and numbers z, normal given the cell with a common
 covariance. With ξ the standardised η = θᵀa of a cell, M the mean of a there, C its covariance and v = Cov(a, η)/τ,
@@ -6,17 +6,17 @@ covariance. With ξ the standardised η = θᵀa of a cell, M the mean of a ther
     E[g(η) a]   = Σ_cells G₀ M + G₁ v,
     E[g(η) aaᵀ] = Σ_cells G₀ MMᵀ + G₁ (Mvᵀ + vMᵀ) + G₂ vvᵀ + G₀ (C − vvᵀ),          G_k = P(cell) E[g(η) ξᵏ | cell],
 
-for any function g. The trapezoid rule converges faster than any power of its step for functions like these; the nodes are dense
-enough for τ = 10: a Gauss–Hermite rule of a third of the nodes is not. τ² is taken ``LEAST²`` larger than it is, so that nothing
-is divided by 0 where the numbers have no effect.
+for any function g. The trapezoid rule converges faster than any power of its step for functions like these. The nodes are dense
+enough for τ = 10; a Gauss–Hermite rule with a third of the nodes is not. τ² is increased by ``LEAST²`` to avoid dividing by 0 if
+the numbers have no effect.
 
-Given the columns' moments Σ y a has the covariance n ( E[(v + ρ²) aaᵀ] − E[Π(ρa) Π(ρa)ᵀ] ), where v is now the variance of y
-given η, ρ = f − b₀ − b₁η what the best linear function of η leaves of its mean f, and Π the projection to the squares and
-products of columns (docs/glm.md). In a cell a = M + ζ with normal ζ, and M is linear in the categories b; hence the combinations
-of squares and products have three parts that are orthogonal to each other: quadratic functions of b; linear functions of b times
-ζ; and ζζᵀ less its mean. So Π is a projection of functions of the cell, three times, and exact; only where there are too many
-cells for every function of them to be quadratic (three categories or more) 1, b and the square of η's mean stand for all
-quadratic functions, and the covariance is an upper bound.
+Given the columns' moments, Σ y a has the covariance n ( E[(v + ρ²) aaᵀ] − E[Π(ρa) Π(ρa)ᵀ] ), where v is now the variance of y
+given η, ρ = f − b₀ − b₁η the residual of its mean f from the best linear function of η, and Π the projection onto the squares and
+products of columns (docs/glm.md). In a cell a = M + ζ with normal ζ, and M is linear in the categories b. So the combinations of
+squares and products have three mutually orthogonal parts: quadratic functions of b; linear functions of b times ζ; and ζζᵀ minus
+its mean. Hence Π consists of three exact projections of functions of the cell. The exception is three or more categories, for
+which not every function of the cells is quadratic: then 1, b and the square of η's mean replace the quadratic functions, and the
+covariance is an upper bound.
 """
 
 from __future__ import annotations
@@ -39,17 +39,17 @@ LEAST: Final = 1e-3
 
 @dataclass(frozen=True)
 class Expectations:
-    """The law of (η, a) at given parameters; functions of η are given by their values at ``eta`` (cells, nodes)."""
+    """The distribution of (η, a) at given parameters. Functions of η are given by their values at ``eta`` (cells, nodes)."""
 
     eta: Traced
     weights: Traced
-    """Of the cells and nodes."""
+    """Weights of the cells and nodes."""
     means: Traced
-    """Of a in every cell (cells, columns)."""
+    """The mean of a in every cell (cells, columns)."""
     direction: Traced
     """v."""
     covariance: Traced
-    """C: that of a in a cell; zero for the constant and for categories."""
+    """C, the covariance of a in a cell; zero for the constant and for categories."""
 
     @classmethod
     def of(cls, theta: Traced, probabilities: Traced, means: Traced, covariance: Traced, xp: Namespace) -> Expectations:
@@ -99,8 +99,8 @@ class Expectations:
 def response_moments(family: Family, law: Expectations, data: Mapping[str, Traced], xp: Namespace) -> tuple[Traced, Traced]:
     """Per row: E[y a], and the covariance of Σ y a given the columns' moments; y in the units of the release.
 
-    In a cell η is linear in ξ, so that only G₀ … G₃ of f and G₀ … G₂ of v + f² are integrals; the rest is algebra with them and
-    with the moments 1, 0, 1, 0, 3 of ξ.
+    In a cell η is linear in ξ, so only G₀ … G₃ of f and G₀ … G₂ of v + f² are integrals. The rest is algebra with them and the
+    moments 1, 0, 1, 0, 3 of ξ.
     """
     mean, square = scaled_moments(family, law, data, xp)
     return from_powers(law, law.powers(mean, 3), law.powers(square, 2), data, xp)
@@ -147,13 +147,13 @@ def _projected(law: Expectations, rest: Traced, shares: Traced, data: Mapping[st
 
 
 FLAT: Final = 1e-6
-"""Added to mean squares that may be 0: those of functions of cells that differ in empty cells only."""
+"""Added to mean squares that may be 0, those of functions that differ in empty cells only."""
 
 
 def _within(integrals: Traced, shares: Traced, functions: Traced | None, copies: int, xp: Namespace) -> Traced:
     """Coefficients of functions of the cell, given as P(cell) times their values, in an orthonormal basis of ``functions``.
 
-    Without ``functions``: in one of all functions.
+    Without ``functions``, the basis spans all functions.
     """
     if functions is None:
         result: Traced = integrals / xp.sqrt(shares + 1e-300)[:, None]

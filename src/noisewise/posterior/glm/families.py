@@ -1,11 +1,11 @@
-"""The families of generalised linear models: how the response depends on the linear predictor, and what that needs.
+"""The families of generalised linear models: how the response depends on the linear predictor.
 
-A further family is a record like those below, an entry in ``FAMILIES``, and one in ``results.families``.
+To add a family, define a record like those below, with an entry in ``FAMILIES`` and one in ``results.families``.
 
-Of Poisson counts with mean exp(η) the table holds min(count, K), K the declared maximum. With p_j = P(Y = j), E min(Y, K) = K −
-Σ_{j<K} (K − j) p_j, and E min(Y, K)² = K² − Σ_{j<K} (K² − j²) p_j. Since p_j changes with η by λ(p_{j−1} − p_j), λ = exp(η), a
-sum Σ c_j p_j changes by λ Σ (c_{j+1} − c_j) p_j, with c_K = 0: a sum of the same kind. So a gradient costs no more than a second
-sum. Of ``BLOCK`` probabilities the first is computed, each other one from the one before.
+For Poisson counts with mean exp(η), the table has min(count, K) with the declared maximum K. With p_j = P(Y = j), E min(Y, K) =
+K − Σ_{j<K} (K − j) p_j, and E min(Y, K)² = K² − Σ_{j<K} (K² − j²) p_j. Since p_j changes with η by λ(p_{j−1} − p_j), λ = exp(η),
+a sum Σ c_j p_j changes by λ Σ (c_{j+1} − c_j) p_j, with c_K = 0: a sum of the same kind. So a gradient costs one more sum.
+In each block of ``BLOCK`` probabilities the first is computed directly, and each other one from the one before.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 BLOCK: Final = 16
 LEAST_ETA: Final = -60.0
 LARGEST_ETA: Final = 30.0
-"""Beyond it every count is cut off."""
+"""Beyond this η, every count is cut off."""
 
 Moments: TypeAlias = Callable[[Traced, Mapping[str, Traced], Namespace], tuple[Traced, Traced]]
 """``(eta, constants, xp)``: mean and mean square of the response given the linear predictor, elementwise."""
@@ -36,8 +36,8 @@ Moments: TypeAlias = Callable[[Traced, Mapping[str, Traced], Namespace], tuple[T
 class Family:
     """One family.
 
-    ``moments`` are those of the response as it is recorded: −1 and +1 for two levels; a count cut off at the declared maximum.
-    They fix everything else: which moments of the table the model implies, and how they scatter.
+    ``moments`` are those of the recorded response: −1 and +1 for two levels; a count cut off at the declared maximum. They
+    determine which moments of the table the model implies, and how these scatter.
     """
 
     name: str

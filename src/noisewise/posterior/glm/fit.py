@@ -27,7 +27,7 @@ from noisewise.run import nobody
 from noisewise.schema import Design
 
 MOST_LATENT: Final = 13
-"""Sample the distribution of the columns too, up to this many."""
+"""With up to this many columns, sample their distribution too."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class GlmModel:
         return latent_density(self.family) if self.latent else flat_density(self.family)
 
     def start(self) -> tuple[Array, Array]:
-        """A point to search for the mode from, and a rough scale of each parameter."""
+        """Return a starting point for the mode search, and a rough scale of each parameter."""
         point = np.zeros(self.data["features"].shape[1])
         if self.latent:
             count = np.log(self.data["rows"])[None] if len(self.data["count"]) else np.zeros(0)
@@ -76,17 +76,17 @@ class GlmModel:
         return found.reshape(*draws.shape[:-1], -1)
 
     def sampled(self, draws: Array, diverging: Flags, settled: bool) -> Sampled:
-        """The draws of one fit in the user's units, with the reasons for doubt."""
+        """Return the draws of one fit in the user's units, with any doubts."""
         return Sampled(self.coefficients(draws), diverging, self.doubts + doubts_about(settled))
 
     def sample(self, *, draws: int, chains: int, seed: int, tick: Tick = nobody) -> Sampled:
-        """Draws of the coefficients by NUTS."""
+        """Draw coefficients by NUTS."""
         mode = find_mode(jax_density(self.log_density, self.data), *self.start())
         found = sample_nuts(self.log_density, self.data, mode, seed=seed, chains=chains, draws=draws, tick=tick)
         return self.sampled(found.draws, found.diverging, mode.converged)
 
     def prior_summary(self, design: Design) -> PriorSummary | None:
-        """The prior in the user's units, at the standard deviations that the release shows; None where it is no product."""
+        """Return the prior in the user's units, at the released standard deviations, or None if it is not a product."""
         if len(self.data["ball"]):
             return None
         moments = possible_moments(self.data["gram"] / self.data["rows"])
@@ -118,7 +118,7 @@ def _to_user(latent: bool) -> Program:
 
 
 def model_data(found: Statistics, design: Design, layout: Layout, family: Family, response: Response) -> dict[str, Array]:
-    """The arrays of a density, but for those of the prior."""
+    """Return the arrays of a density, except those of the prior."""
     with np.errstate(divide="ignore"):
         precision = 1.0 / (found.gram_variance * (1.0 + (1.0 - np.eye(len(found.gram)))))  # both triangles are summed over
     precision[0, 0] = 0.0  # the number of rows has a term of its own
@@ -147,7 +147,7 @@ def _doubts(release: Release, found: Statistics, latent: bool) -> tuple[str, ...
     doubts = []
     if release.clipped_norm is not None:
         response = "but not the response" if release.kind.name == "moments" else "the response with them"
-        doubts.append(f"rows longer than the declared norm were shortened, {response}, which the model does not know")
+        doubts.append(f"rows longer than the declared norm were shortened, {response}, which the model ignores")
     if not latent and found.hidden():
         doubts.append("the noise is of the order of the predictors' smallest variance, and with more than "
                       f"{MOST_LATENT} columns that is not fully accounted for")
@@ -155,11 +155,11 @@ def _doubts(release: Release, found: Statistics, latent: bool) -> tuple[str, ...
 
 
 def _doubts_about_columns(design: Design, layout: Layout) -> tuple[str, ...]:
-    """Powers of numbers, and products with them, are not normal whatever the numbers are."""
+    """Warn about powers of numbers and products with them, which are never normal."""
     columns = {index: design.basis.columns[index] for index in layout.order[1 + layout.kinds:]}
     derived = [index for index, column in columns.items() if len(column.factors) > 1 or column.factors[0].degree > 1]
     if not derived:
         return ()
     terms = [term for term, used in zip(design.terms, np.any(design.features[derived] != 0.0, axis=0), strict=True) if used]
-    return (f"powers of numbers and products with them ({', '.join(terms)}) are taken for normal, which they are not: these "
+    return (f"powers of numbers and products with them ({', '.join(terms)}) are treated as normal, which they are not: these "
             "coefficients can be far off",)

@@ -1,13 +1,13 @@
-"""The distribution of one holder's columns, for checking a fit at that holder: what sums Σ y a and Σ y² it implies there, and
+"""The distribution of one holder's columns, for checking a fit at that holder: the sums Σ y a and Σ y² it implies there, and
 how the squared residuals of counts scatter.
 
-The parameters ψ of the distribution, and the logarithm of the number of rows where that is noisy, are found from the holder's own
-noisy moments; their covariance says how far the noise lets them be known. With many columns ψ is the released matrix itself, as
-in ``flat_density``. What a fit implies at the holder is F(ψ, β) = n (E[y a], E[y²]), with derivatives by both.
+The parameters ψ of the distribution, and the logarithm of a noisy number of rows, are estimated from the holder's own noisy
+moments; their covariance shows how well the noise lets them be known. With many columns ψ is the released matrix itself, as in
+``flat_density``. A fit implies F(ψ, β) = n (E[y a], E[y²]) at the holder, with derivatives with respect to both.
 
-*Dispersion: whether counts vary as much as a Poisson distribution says.* With r = y − l(η), l the best linear function of η, a
+*Dispersion: whether counts vary as much as Poisson counts.* With r = y − l(η), l the best linear function of η, a
 row has E[r² | η] = g = v + ρ², where ρ = f − l as in ``expectations``, and E[r⁴ | η] = E e⁴ + 4ρ E e³ + 6ρ² v + ρ⁴ with e = y −
-f. What the columns' moments leave open is taken as there.
+f. What the columns' moments leave open is handled as there.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from noisewise.posterior.kernels.mode import find_mode, jax_density
 
 @dataclass(frozen=True)
 class HolderLaw:
-    """ψ with a root of its covariance; ``data`` as for a fit to this holder alone."""
+    """ψ with a root of its covariance. ``data`` is that of a fit to this holder alone."""
 
     family: Family
     data: Mapping[str, Array]
@@ -53,7 +53,7 @@ class HolderLaw:
         return cls(family, data, latent, mode.point, mode.scale)
 
     def implied(self, draws: Array) -> Array:
-        """F at each of some draws of β: (draws, columns + 1)."""
+        """Return F at each draw of β: (draws, columns + 1)."""
         with double_precision():
             return np.asarray(_compiled(self.family, self.latent)[0](self.point, draws, dict(self.data)))
 
@@ -91,7 +91,7 @@ def _law(point: Traced, beta: Traced, data: Mapping[str, Traced], latent: bool, 
 
 @cache
 def _compiled(family: Family, latent: bool) -> tuple[Program, Program, Program]:
-    """F at many draws, its derivatives, and what `HolderLaw.scatter` gives."""
+    """F at many draws, its derivatives, and the results of `HolderLaw.scatter`."""
     import jax
     import jax.numpy as jnp
 
@@ -120,9 +120,9 @@ class Dispersion:
     explained: float
     """E v: the variance of counts around their means."""
     variance: float
-    """Of Σ r², given the columns' moments."""
+    """The variance of Σ r², given the columns' moments."""
     covariance: Array
-    """Of Σ r² with Σ y a."""
+    """The covariance of Σ r² with Σ y a."""
 
 
 FLAT: Final = 1e-6
@@ -130,7 +130,7 @@ FLAT: Final = 1e-6
 
 
 def dispersion(law: Expectations, theta: Array, data: Mapping[str, Traced]) -> Dispersion:
-    """Of counts that are cut off at the declared maximum; everything as NumPy arrays."""
+    """The dispersion of counts that are cut off at the declared maximum; everything as NumPy arrays."""
     half = float(data["response_half"])
     raw_mean, v, third, fourth = _central_moments(np.asarray(law.eta), int(data["largest"]))
     mean = (raw_mean - float(data["response_centre"])) / half

@@ -1,10 +1,10 @@
 """Priors for the coefficients of a generalised linear model, as docs/glm.md states them.
 
-By default they are on effects of one standard deviation of a predictor. The standard deviations are unknowns of the model
-itself, so that the prior is scale-aware without a look at rows, and loose bounds do not matter. A `Prior` in the user's units
-replaces this for the terms that it names. ``Prior(largest_norm=s)`` is that of Kulkarni et al. (2021): a uniform direction and a
-χ² distributed squared length, cut off at s² (standard normal coefficients within a ball of radius s), for predictors in units of
-their declared half widths.
+By default they are priors for effects of one standard deviation of a predictor. The standard deviations are unknowns of the
+model, so the prior adapts to the scale without looking at rows, and loose bounds do not matter. A `Prior` in the user's units
+replaces the default for the terms that it names. ``Prior(largest_norm=s)`` is that of Kulkarni et al. (2021): a uniform direction
+and a χ² distributed squared length, cut off at s² (standard normal coefficients within a ball of radius s), for predictors in
+units of their declared half widths.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from noisewise.words import leave_out, option
 
 INTERCEPT: Final = "Intercept"
 FULL_WIDTH: Final = 2.0
-"""Up to 2² coefficients have the family's width each; of more, the linear predictor as a whole has twice that width."""
+"""Up to 2² coefficients have the family's width each. With more, the whole linear predictor has twice that width."""
 
 LEAST_OF_CATEGORIES: Final = 0.25
 LEAST_OF_NUMBERS: Final = 0.005
-"""Of a term's range: it counts as varying at least so much."""
+"""A term counts as varying by at least this share of its range."""
 
 
 def coefficients(x: Traced, moments: Traced, data: Mapping[str, Traced], xp: Namespace) -> tuple[Traced, Traced]:
-    """β in the user's units from the sampled effects, and the log prior density of the effects."""
+    """Return β in the user's units from the sampled effects, and the log prior density of the effects."""
     features = data["features"]
     means = moments[0] @ features
     deviations = effect_scales(features, moments, data["least_scale"], xp)
@@ -47,16 +47,16 @@ def coefficients(x: Traced, moments: Traced, data: Mapping[str, Traced], xp: Nam
         log_jacobian = log_jacobian - 0.5 * xp.sum((slopes * data["half_widths"]) ** 2)
     beta = slopes + is_intercept * (x - slopes @ means)
     standard = xp.where(named > 0, (beta - data["prior_mean"]) / data["prior_sd"], x / data["prior_sd"])
-    # β = x / scale: a density for β has the factor 1/scale as one for x.
+    # β = x / scale: a density of β gets the factor 1/scale as a density of x
     weight = data["normal_prior"]
     log_prior = xp.sum(weight * (-0.5 * standard**2 - named * xp.log(scale)))
     return beta, log_prior + log_jacobian
 
 
 def effect_scales(features: Traced, moments: Traced, least: Traced, xp: Namespace) -> Traced:
-    """How much each term varies: the root of its variance plus the square of a least scale.
+    """Return how much each term varies: the root of its variance plus the square of a least scale.
 
-    The least scale matters for a level that hardly ever occurs: without it the noise could not tell its coefficient from ±∞.
+    The least scale matters for a level that hardly ever occurs: without it, the noise would leave its coefficient unbounded.
     """
     means = moments[0] @ features
     variances = xp.sum(features * (moments @ features), axis=0) - means**2
@@ -65,7 +65,7 @@ def effect_scales(features: Traced, moments: Traced, least: Traced, xp: Namespac
 
 
 def prior_data(design: Design, family: Family, prior: Prior | None) -> dict[str, Array]:
-    """The arrays that `coefficients` needs."""
+    """Return the arrays that `coefficients` needs."""
     given = _checked(design, family, prior)
     is_intercept = np.array([float(name == INTERCEPT) for name in design.terms])
     named = np.array([float(name in given.sd or name in given.mean) for name in design.terms])
@@ -89,7 +89,7 @@ def prior_data(design: Design, family: Family, prior: Prior | None) -> dict[str,
 
 
 def _of_categories(design: Design) -> Flags:
-    """Which terms are made of categories alone."""
+    """Return which terms consist of categories only."""
     categories = {column.name for column in design.basis.schema.columns if isinstance(column, Categorical)}
     others = [any(factor.column not in categories for factor in column.factors) for column in design.basis.columns]
     uses_others: Flags = np.any(design.features[np.array(others)] != 0.0, axis=0)
@@ -102,6 +102,6 @@ def _checked(design: Design, family: Family, prior: Prior | None) -> Prior:
         raise FitError(f"a {family.name} regression has no sigma", argument="sigma", found=option("sigma", given.sigma),
                        remedy=leave_out("sigma"))
     if given.largest_norm is not None and (set(given.mean) | set(given.sd)) - {INTERCEPT}:
-        raise FitError("a bound on the norm is a prior for all coefficients together", found="means or standard deviations too",
+        raise FitError("largest_norm is a prior for all coefficients together", found="means or standard deviations too",
                        remedy="give one or the other; the intercept may have its own")
     return given

@@ -1,4 +1,4 @@
-"""What a generalised linear model reads from a release: Σ aaᵀ of the columns that a formula uses and Σ y a, with their noise."""
+"""The data of a generalised linear model in a release: Σ aaᵀ of the columns that a formula uses and Σ y a, with their noise."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ KINDS = ("gram", "moments")
 
 @dataclass(frozen=True)
 class Response:
-    """The response's released column: where it is, and how y follows from its scaled value: ``centre + half · value``."""
+    """The response's released column: its position, and y as a function of the scaled value, ``centre + half · value``."""
 
     position: int
     centre: float
@@ -29,7 +29,7 @@ class Response:
 
 @dataclass(frozen=True)
 class Statistics:
-    """The holders' noisy sums, added up (with weights where their noise differs); infinite variance where none was released."""
+    """The holders' noisy sums, added up (with weights if their noise differs). The variance is infinite if none was released."""
 
     gram: Array
     gram_variance: Array
@@ -39,7 +39,7 @@ class Statistics:
     rows_ratio: float
     """Σ w² n / Σ w n: 1 unless the holders have weights."""
     count_variance: float
-    """Of the number of rows: 0 where it is exact."""
+    """The noise of the number of rows: 0 if it is exact."""
 
     @classmethod
     def of(cls, contributions: Contributions, order: Sequence[int], response: Response, family: Family
@@ -70,14 +70,14 @@ class Statistics:
         return self.count_variance == 0
 
     def check_released(self) -> None:
-        """Refuse a formula whose sums are not all there: a moments release can have other blocks, and lacks Σ y²."""
+        """Refuse a formula if some of its sums are missing: a moments release may have other blocks, and lacks Σ y²."""
         if not (np.isfinite(self.gram_variance).all() and np.isfinite(self.cross_variance).all()):
-            raise FitError("the release does not hold all sums of products that this formula needs",
+            raise FitError("the release does not contain all sums of products that this formula needs",
                            found="a moments release without them", remedy="the response that it was made for cannot be a "
-                           "predictor, and it must have the blocks x, xx, y and yx; noisewise show says what there is")
+                           "predictor, and it must have the blocks x, xx, y and yx; noisewise show lists the blocks")
 
     def hidden(self) -> bool:
-        """Whether the noise is of the order of the columns' smallest variance."""
+        """True if the noise is of the order of the columns' smallest variance."""
         moments = self.gram / self.rows
         covariance = moments[1:, 1:] - np.outer(moments[0, 1:], moments[0, 1:])
         if not len(covariance):
@@ -87,33 +87,34 @@ class Statistics:
 
 
 def pooling_weights(contributions: Contributions) -> Array:
-    """With which a fit adds the holders up."""
+    """Return the weights with which a fit adds up the holders."""
     weights = holder_weights(contributions, variance=1.0, norm2=2.0, spread=0.1)
     return np.ones(len(contributions)) if weights is None else weights
 
 
 def entry_variances(contribution: Contribution) -> Array:
-    """The variance of the noise in every entry of a holder's matrix; infinite where nothing was released."""
+    """Return the noise variance of every entry of a holder's matrix; infinite if it was not released."""
     released: Array | None = getattr(contribution, "variances", None)
     return contribution.noise.variances(len(contribution.matrix)) if released is None else released
 
 
 def read_response(release: Release, design: Design, family: Family) -> Response:
-    """The response of a formula, if a family can have it."""
+    """Return the response of a formula, if the family allows it."""
     if release.kind.name not in KINDS:
-        raise FitError("generalised linear models are fitted to releases of kind " + " or ".join(KINDS), found=release.kind.name)
+        raise FitError("generalised linear models require a release of kind " + " or ".join(KINDS), found=release.kind.name)
     if any(getattr(one, "average", 1) > 1 for one in release.contributions):
-        raise FitError("generalised linear models need rows as they are", found="rows that were averaged in groups",
+        raise FitError("generalised linear models require rows that were not averaged", found="rows that were averaged in groups",
                        remedy="the data holder makes a release without average")
     column = release.schema.column(design.response) if design.response in release.schema.names else None
     (position, *others) = [int(index) for index in np.flatnonzero(design.target) if index != 0]
     if family.response == "two levels":
         if not (isinstance(column, Categorical) and column.two_level and not others):
-            raise FitError(f"the response of a {family.name} regression is a column with two levels",
+            raise FitError(f"the response of a {family.name} regression must be a column with two levels",
                            found=f"'{design.response}'",
                            remedy="the data holder declares it with levels = [no, yes]; the probability is that of the last")
         return Response(position, 0.0, 1.0, 1.0)
     if not (isinstance(column, Numeric) and column.lower == 0 and float(column.upper).is_integer()):
-        raise FitError(f"the response of a {family.name} regression is a count: a column with bounds from 0 to a whole number",
+        raise FitError(f"the response of a {family.name} regression must be a count: a column with bounds from 0 to a whole "
+                       "number",
                        found=f"'{design.response}'", remedy="the data holder declares it with bounds = [0, largest count]")
     return Response(position, column.centre, column.half_width, float(column.upper))

@@ -114,7 +114,7 @@ def _r_hat(means: Sequence[Array], variances: Sequence[Array]) -> Array:
 
 @dataclass(frozen=True)
 class Shown:
-    """What is kept of a draw x of density k: ``function(x, arrays[k], jax.numpy)``, computed where the draws are."""
+    """What to keep of a draw x of density k: ``function(x, arrays[k], jax.numpy)``, computed on the draws' device."""
 
     function: Keep
     arrays: Mapping[str, Traced]

@@ -32,7 +32,7 @@ CHUNK: Final = 50
 """Transitions per compiled call: the progress bar moves and Ctrl-C works between calls."""
 ACCEPTANCE: Final = 0.8
 CAREFUL_ACCEPTANCE: Final = 0.95
-"""Where the curvature varies several-fold: longer steps are unstable there and end in divergences."""
+"""If the curvature varies several-fold, longer steps are unstable and diverge."""
 MAX_DOUBLINGS: Final = 8
 FIRST_STEP: Final = 0.5
 

@@ -45,7 +45,7 @@ def double_precision() -> AbstractContextManager[object]:
 
 
 def on_accelerator() -> bool:
-    """Whether JAX runs on a GPU or another accelerator."""
+    """True if JAX runs on a GPU or another accelerator."""
     import jax
 
     return bool(jax.default_backend() != "cpu")

@@ -32,7 +32,7 @@ Numbers = TypeVar("Numbers", Array, "jax.Array")
 CHUNK = 100
 """Draws per compiled call: the progress bar moves and Ctrl-C works between calls."""
 TARGET_ACCEPTANCE = 0.95
-"""Where σ is hardly told from 0 the curvature varies several-fold; longer steps are unstable there and end in divergences."""
+"""If σ is hardly distinguishable from 0, the curvature varies several-fold, and longer steps are unstable and diverge."""
 MAX_DOUBLINGS = 8
 MANY = 200
 """From this many parameters on, multiplying by a square matrix dominates the cost of a step and is worth avoiding."""

@@ -16,7 +16,7 @@ SMALL = 20
 
 
 def written_out(size: int, copies: int) -> bool:
-    """Whether to avoid LAPACK for ``copies`` matrices of this size side by side."""
+    """True to avoid LAPACK for ``copies`` matrices of this size side by side."""
     return 0 < size <= (SMALL if copies >= MANY else TINY)
 
 

@@ -152,7 +152,7 @@ def _load_or_build(key: str, build: Build, arguments: Arguments) -> Program:
 
 
 def _read(path: Path) -> Exported | None:
-    """The stored program; None if there is no file, or it is damaged, or this JAX cannot read it."""
+    """Return the stored program, or None if the file is missing or damaged, or this JAX cannot read it."""
     import jax.export
 
     with contextlib.suppress(Exception):  # whatever is wrong with a cached file, it can be made again

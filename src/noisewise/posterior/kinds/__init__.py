@@ -1,1 +1,1 @@
-"""How `fit` treats a release of each kind: a file for each, with a function ``fit`` from what was asked to a result."""
+"""How `fit` treats each kind of release: one file per kind, with a function ``fit(asked)`` that returns the result."""

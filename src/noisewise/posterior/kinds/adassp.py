@@ -8,7 +8,7 @@ from noisewise.results import PointEstimate, Posterior
 
 
 def fit(asked: Asked) -> Posterior | PointEstimate:
-    """One regression without the response's sum of squares: its coefficients, and no posterior."""
+    """Estimate the coefficients; without the response's sum of squares, no posterior is possible."""
     if asked.family != GAUSSIAN:
         return fit_glm(asked)
     method = asked.by()

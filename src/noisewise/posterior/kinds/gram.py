@@ -1,4 +1,4 @@
-"""A fit to a release of kind gram: every family, and linear regression by the method that was asked for."""
+"""A fit to a release of kind gram: every family, and linear regression by the requested method."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from noisewise.schema import Design
 
 
 def fit(asked: Asked) -> Posterior:
-    """Noisy sums: all families; linear regression by the method that was asked for."""
+    """Fit a regression of any family; a linear one by the requested method."""
     if asked.family != GAUSSIAN:
         return fit_glm(asked)
     method, release = asked.by(), asked.release
     if asked.site is not None and asked.method != DEFAULT_METHOD:
-        raise FitError("random effects by site have a method of their own", found=f"method {asked.method!r}",
+        raise FitError("random effects by site use their own method", found=f"method {asked.method!r}",
                        remedy="leave method out")
     design = Design.of(asked.formula, release.basis, release.terms)
     resolved = ResolvedPrior.of(design, asked.prior)
@@ -35,7 +35,7 @@ def fit(asked: Asked) -> Posterior:
 
 
 def fit_glm(asked: Asked) -> Posterior:
-    """The other families: one method, and no sigma."""
+    """Fit a regression of another family, which has one method and no sigma."""
     check_glm(asked.family, asked.method, asked.site)
     started, release = time.perf_counter(), asked.release
     design = Design.of(asked.formula, release.basis, release.terms)

@@ -1,4 +1,4 @@
-"""A fit to a release of kind moments: noisy sums, as those of kind gram are."""
+"""A fit to a release of kind moments, which contains noisy sums like kind gram."""
 
 from noisewise.posterior.kinds.gram import fit
 

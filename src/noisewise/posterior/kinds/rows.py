@@ -14,9 +14,9 @@ from noisewise.results import Posterior
 
 
 def fit(asked: Asked) -> Posterior:
-    """Published rows: a linear regression by methods of their own."""
+    """Fit a linear regression to published rows."""
     if asked.family != GAUSSIAN:
-        raise FitError("perturbed rows are for linear regression", found=f"family {asked.family!r}",
+        raise FitError("perturbed rows support linear regression only", found=f"family {asked.family!r}",
                        remedy="leave family out, or ask the data holder for a release of kind moments")
     asked.check_no_sites()
     started, method = time.perf_counter(), asked.by()

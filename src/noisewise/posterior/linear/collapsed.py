@@ -1,27 +1,27 @@
-"""The likelihood for normal predictors: nothing plugged in, the predictors' mean and covariance are sampled too.
+"""The likelihood for normal predictors, whose mean and covariance are sampled too.
 
-Rows (1, x, v) as in ``coordinates``. w = (x, v) ~ N(μ, Σ), which is to say x ~ N(m, C), v = θ₀ + θᵀx + N(0, τ²), τ = σ/ω. The
-parameters give A = E[aaᵀ], and ``kernels.clt_density`` gives the density of the released matrices. Where the number of rows is
-private it is a parameter too, one per holder, with a flat prior. The priors of m and C are in docs/methods.md; the density of C
-is proportional to exp(−3(d + 1) tr C / 2), flat near 0, so that loose bounds do no harm.
+Rows (1, x, v) as in ``coordinates``. w = (x, v) ~ N(μ, Σ), that is, x ~ N(m, C), v = θ₀ + θᵀx + N(0, τ²), τ = σ/ω. The
+parameters give A = E[aaᵀ], and ``kernels.clt_density`` gives the density of the released matrices. A private number of
+rows is a parameter too, one per holder, with a flat prior. The priors of m and C are in docs/methods.md; the density of C
+is proportional to exp(−3(d + 1) tr C / 2), flat near 0, so loose bounds do no harm.
 
-With d predictors Σ has (d + 1)(d + 2)/2 entries, and a matrix over all of them is out of the question. It is not needed either.
-Let VΛVᵀ be the released Σ̂, mended where noise made it impossible, and
+With d predictors Σ has (d + 1)(d + 2)/2 entries. A matrix over all of them would be too large, and is not needed.
+Let VΛVᵀ be the released Σ̂, made positive definite if noise broke it, and
 
     Σ = R T Tᵀ Rᵀ,    R = V Λ^½,    μ = μ̂ + R t,
 
 with T lower triangular (a logarithm on its diagonal) and large eigenvalues first. Both the scatter of a table's covariance,
-2nΣ⊗Σ, and symmetric noise are diagonal in V; so t and the entries of T are nearly independent, with known standard deviations
+2nΣ⊗Σ, and symmetric noise are diagonal in V, so t and the entries of T are nearly independent, with known standard deviations
 (i ≠ j; half the variance for log T_ii):
 
     Var(t_i) ≈ (1 + s²/(2nλᵢ)) / n,      Var(T_ij) ≈ (1 + s²/(2nλᵢλⱼ)) / n.
 
-One correlation is left: Σ̂ = Ŵ_ww/n − μ̂μ̂ᵀ is spoilt by the noise e of μ̂, of which a deviation of μ is the share
-s²/(2nλᵢ + s²) in direction i. So T is measured from where Σ would be with that noise taken out, a shift that is linear in t.
+One correlation is left: Σ̂ = Ŵ_ww/n − μ̂μ̂ᵀ is distorted by the noise e of μ̂, and a deviation of μ makes up the share
+s²/(2nλᵢ + s²) of e in direction i. So T is measured from Σ̂ without that noise, a shift that is linear in t.
 
 By Σ⁻¹e_v = (−θ, 1)/τ² the coefficients follow from two triangular systems. Densities: dC dθ dτ² = dΣ / det C and
-det Σ = τ² det C give, for parameters (t, log T_ii, T_ij), the factor τ · Π T_ii^(d − i), i from 0, beside the priors of
-(m, C, θ, σ).
+det Σ = τ² det C give, for parameters (t, log T_ii, T_ij), the factor τ · Π T_ii^(d − i), i from 0, in addition to the priors
+of (m, C, θ, σ).
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ from noisewise.run import nobody
 from noisewise.words import option
 
 USUAL_SCATTER: Final = 0.02
-"""2λ² of a usual column: weighs holders by noise and scatter together, for the point to start from."""
+"""2λ² of a typical column, to weigh holders by noise and scatter for the starting point."""
 HIDDEN: Final = 0.5
-"""Eigenvalues that the noise hides are taken for this share of the noise's largest eigenvalue."""
+"""Eigenvalues hidden by the noise are set to this share of the noise's largest eigenvalue."""
 WIDEST_DIAGONAL: Final = 4.0
 """Least precision of log T_ii: that of the logarithm of a χ variable with two degrees of freedom, roughly."""
 
@@ -61,7 +61,7 @@ def log_density_rotated(x: Traced, data: Mapping[str, Traced], xp: Namespace) ->
 
     unknown = unknowns(x, data, xp)
     observed = unknown.rows, data["noise"], data["matrices"]
-    if len(data["matrices"]) == 1:  # without a batch axis of length 1, which LAPACK would be called through
+    if len(data["matrices"]) == 1:  # avoid a batch axis of length 1 in calls of LAPACK
         return unknown.log_prior + clt_log_density()(unknown.moments, *(each[0] for each in observed))
     density = jax.vmap(clt_log_density(), in_axes=(None, 0, 0, 0))
     result: Traced = unknown.log_prior + xp.sum(density(unknown.moments, *observed))
@@ -91,7 +91,7 @@ def _solve_lower(lower: Traced, vector: Traced, *, transposed: bool = False) -> 
 
 
 class Unknowns(NamedTuple):
-    """What the parameters stand for."""
+    """The model's quantities, computed from the parameters."""
 
     g: Traced
     variance: Traced
@@ -102,11 +102,11 @@ class Unknowns(NamedTuple):
     """A."""
     rows: Traced
     log_prior: Traced
-    """Of the parameters: with the Jacobian."""
+    """The log prior of the parameters, with the Jacobian."""
 
 
 def unknowns(x: Traced, data: Mapping[str, Traced], xp: Namespace) -> Unknowns:
-    """From the parameters (t, log diagonal of T, rest of T, log rows) to what they stand for."""
+    """Convert the parameters (t, log diagonal of T, rest of T, log rows) to the model's quantities."""
     root, average = data["root"], data["average"]
     size, means = len(root), data["mean_root"].shape[1]
     below = np.tril_indices(size, -1)
@@ -131,7 +131,7 @@ def unknowns(x: Traced, data: Mapping[str, Traced], xp: Namespace) -> Unknowns:
         g = data["from_theta"] @ (slopes - data["effects_offset"][1:])
         level = data["effects"][0] @ g + data["effects_offset"][0]
         mean = xp.concatenate([mean, (level + slopes @ mean)[None]])
-    # Rows that were averaged in groups of k are (√k, …): the constant is √k there, and the mean √k times as large.
+    # Rows that were averaged in groups of k are (√k, …): their constant is √k, and their mean √k times as large.
     border = average * mean
     moments = xp.zeros((size + 1, size + 1)).at[0, 0].set(average).at[0, 1:].set(border).at[1:, 0].set(border)
     moments = moments.at[1:, 1:].set(covariance + xp.outer(border, mean))
@@ -156,7 +156,7 @@ class CollapsedModel(LinearModel):
     exact_rows: bool
     scale: Array
     hidden: bool
-    """Whether the noise hides some direction of w, where the posterior is far from normal."""
+    """True if the noise hides some direction of w, where the posterior is far from normal."""
 
     @classmethod
     def of(cls, contributions: Contributions, coordinates: Coordinates, prior: ResolvedPrior) -> CollapsedModel:
@@ -205,12 +205,12 @@ class CollapsedModel(LinearModel):
                                acceptance=CAREFUL_ACCEPTANCE if self.hidden else ACCEPTANCE, shown=self.coefficients, tick=tick)
 
     def start(self) -> tuple[Array, Array]:
-        """The noisy moments, projected to the cone, and about the standard deviation of every parameter."""
+        """Return the noisy moments, projected to the cone, and the approximate standard deviation of every parameter."""
         tail = np.zeros(0) if self.exact_rows else np.log(np.maximum(self.data["rows"], 10.0))
         return np.append(np.zeros(len(self.scale) - len(tail)), tail), self.scale
 
     def coefficients(self, draws: Array) -> Array:
-        """(g, σ) for each draw of the parameters, whatever the leading axes."""
+        """Return (g, σ) for each draw of the parameters, with any leading axes."""
         flat = draws.reshape(-1, draws.shape[-1])
         with double_precision():
             found = np.asarray(_coefficients()(flat, dict(self.data)))
@@ -219,7 +219,7 @@ class CollapsedModel(LinearModel):
 
 @cache
 def _coefficients() -> Program:
-    """(g, σ) of many draws, one after the other."""
+    """Return (g, σ) of many draws, one after the other."""
     import jax
     import jax.numpy as jnp
 
@@ -232,7 +232,7 @@ def _coefficients() -> Program:
 
 @dataclass(frozen=True)
 class _Rough:
-    """An estimate of μ and Σ from the released matrices, and how well they tell them."""
+    """An estimate of μ and Σ from the released matrices, with its precision."""
 
     rows: float
     noise2: float
@@ -259,7 +259,7 @@ class _Rough:
         return cls(worth, noise2, average, centre, np.maximum(values, least)[::-1], vectors[:, ::-1], bool(values[0] < least))
 
     def data(self, free: bool) -> dict[str, Array]:
-        """The arrays that the parameters are measured with; ``free``: whether the response's mean is a parameter."""
+        """Return the arrays that define the parameters; ``free``: whether the response's mean is one."""
         root = self.vectors * np.sqrt(self.eigenvalues)
         inverse = (self.vectors / np.sqrt(self.eigenvalues)).T
         return {
@@ -272,7 +272,7 @@ class _Rough:
         }
 
     def scale(self, free: bool) -> Array:
-        """About the standard deviations of (t, log diagonal of T, rest of T): what the data leave open, or the prior."""
+        """Return approximate standard deviations of (t, log diagonal of T, rest of T), from the data or the prior."""
         size, values = len(self.eigenvalues), self.eigenvalues
         products = np.outer(values, values)
         told = self.rows / (1.0 + 0.5 * self.rows * self.noise2 / products)
@@ -283,10 +283,10 @@ class _Rough:
 
 
 def _common_average(contributions: Contributions) -> float:
-    """How many rows were averaged into one, if it is the same for all holders: they share the moments A."""
+    """Return the number of rows averaged into one. It must be the same for all holders, who share the moments A."""
     averages = {getattr(one, "average", 1) for one in contributions}
     if len(averages) > 1:
-        raise FitError("holders who averaged their rows must have averaged equally many for this method",
+        raise FitError("this method requires the same group size from all holders who averaged their rows",
                        argument="method", found=", ".join(map(str, sorted(averages))),
                        remedy="use " + option("method", "conditional"))
     return row_count(contributions[0]) / residual_rows(contributions[0])

@@ -1,14 +1,14 @@
 """The default likelihood of a linear regression given noisy Gram matrices: no distribution for the predictors.
 
-Notation as in ``coordinates``: W is the true Gram matrix of the released columns, Ŵ = W + E what was released, c = e − Q g the
+Notation as in ``coordinates``: W is the true Gram matrix of the released columns, Ŵ = W + E the released one, c = e − Q g the
 residual's combination and S = QᵀWQ. With a flat prior on S the pair
 
     h = ( QᵀŴc ,  cᵀŴc − nσ² )
 
 is normal with mean 0; its covariance is that of the residuals, σ²S and 2nσ⁴, plus that of (QᵀEc, cᵀEc). S inside the covariance
 is the released one, projected to the positive semidefinite cone. The documentation's method page (docs/methods.md) derives it
-step by step, and says why the two parts of h are taken to be independent where there are many predictors (its step 6) and why σ
-is sampled as a number of either sign.
+step by step, and explains why the two parts of h are treated as independent with many predictors (its step 6), and why σ is
+sampled with either sign.
 
 The density itself is in ``densities``, in two forms; this module prepares their arrays.
 """
@@ -72,7 +72,7 @@ class ConditionalModel(LinearModel):
     @classmethod
     def of(cls, contributions: Contributions, coordinates: Coordinates, prior: ResolvedPrior,
            weights: Array | None = None) -> ConditionalModel:
-        """Add up the holders' matrices (with weights where their noise differs) and express them in working units."""
+        """Add up the holders' matrices (with weights if their noise differs) and express them in working units."""
         w = np.ones(len(contributions)) if weights is None else weights
         matrix = weighted_sum(w, contributions)
         spread = matrix if weights is None else weighted_sum(w**2, contributions)

@@ -8,8 +8,8 @@ decomposition ``features = Q R`` and the response's half width h it equals ``h·
 So ``g`` are coefficients for orthonormal predictors: well scaled whatever the user's units, and symmetric Gaussian noise on
 the matrix stays symmetric Gaussian noise in these coordinates.
 
-In rows (1, x, v) x are the predictors' directions besides the constant, v is the response's own direction. In an orthonormal
-basis the noise of Σ(1, x)(1, x)ᵀ, of Σ(1, x)v and of Σv² is independent between the three.
+In rows (1, x, v), x has the predictors' directions other than the constant, and v is the response's own direction. In an
+orthonormal basis the noise of Σ(1, x)(1, x)ᵀ, of Σ(1, x)v and of Σv² is independent between the three.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Coordinates:
         return Coordinates(self.directions @ rotation, self.residual, self.slope @ rotation, self.offset, self.half_width)
 
     def to_user(self, working: Array) -> Array:
-        """Coefficients and sigma in the user's units from draws of (g, ±sigma), whatever the leading axes."""
+        """Convert draws of (g, ±sigma), with any leading axes, to coefficients and sigma in the user's units."""
         return np.asarray(in_user_units(working, self.arrays, np))
 
     @property
@@ -76,7 +76,7 @@ class LinearModel:
     data: Mapping[str, Array]
     coordinates: Coordinates
     rotated: bool
-    """Whether the noise is symmetric Gaussian noise, which has the same form in every orthonormal basis."""
+    """True if the noise is symmetric Gaussian noise, which has the same form in every orthonormal basis."""
 
 
 def in_user_units(working: Traced, coordinates: Mapping[str, Traced], xp: Namespace) -> Traced:
@@ -111,7 +111,7 @@ class RowBasis:
 
     @property
     def features(self) -> int:
-        """The number of directions x, the constant and the response not counted."""
+        """The number of directions x, without the constant and the response."""
         return int(self.matrix.shape[1]) - 2
 
     def project(self, contribution: Contribution) -> Array:
@@ -128,7 +128,7 @@ class RowBasis:
 
 
 def noise_effects(basis: Array) -> Array:
-    """What noise in the entries k ≤ l of a matrix does to the entries i ≤ j of basisᵀ matrix basis, one row for each (k, l)."""
+    """Effect of noise in the entries k ≤ l of a matrix on the entries i ≤ j of basisᵀ matrix basis, one row for each (k, l)."""
     row, column = np.triu_indices(len(basis))
     i, j = np.triu_indices(basis.shape[1])
     both: Array = basis[row][:, i] * basis[column][:, j] + basis[column][:, i] * basis[row][:, j]
@@ -139,7 +139,7 @@ def noise_effects(basis: Array) -> Array:
 def _orthonormal(columns: Array) -> Array:
     """An orthonormal basis of the columns' span, each vector made from a column and those before it (Gram and Schmidt).
 
-    So a predictor that is a released column is a direction of its own, and priors for directions are priors for columns.
+    So a predictor that is a released column has its own direction, and priors for directions are priors for columns.
     """
     found = np.zeros((len(columns), 0))
     for column in columns.T:

@@ -1,4 +1,4 @@
-"""The likelihood that knows what a Gram matrix is: the table's own matrix W is unknown, positive definite and bounded.
+"""The likelihood that uses the properties of a Gram matrix: the table's own matrix W is unknown, positive definite and bounded.
 
 Rows (1, x, v) as in ``coordinates``: W holds S = Σ(1, x)(1, x)ᵀ, z = Σ(1, x)v and t = Σv². No distribution for x: S itself is
 unknown. Given S, the coefficients θ of v on (1, x) and the residual variance τ²,
@@ -6,9 +6,9 @@ unknown. Given S, the coefficients θ of v on (1, x) and the residual variance �
     z ~ N(Sθ, τ²S),      t − zᵀS⁻¹z = τ² χ²(n − d − 1),      independent,
 
 and the release is W plus noise. This is the model of ``conditional``, which integrates S out with a flat prior over all symmetric
-matrices; here S has weak priors in units of the declared bounds, which docs/methods.md states and gives the reasons for.
+matrices; here S has weak priors in units of the declared bounds, which docs/methods.md states and justifies.
 
-Where S may be small, θ is free, and where S is large it is not: a funnel that a sampler gets stuck in. So θ ~ N(b, V) is
+If S is small, θ is free; if S is large, it is not: a funnel in which a sampler gets stuck. So θ ~ N(b, V) is
 integrated out: with S = LLᵀ and z = Ly, y = Lᵀb + Au with AAᵀ = LᵀVL + τ²I and u standard normal, and zᵀS⁻¹z = yᵀy. Given ẑ and
 S, u is normal again; the sampler sees it in its own standard units ζ, so that ζ is nearly standard normal whatever the
 noise (only t̂ says more). θ is drawn afterwards from its exact normal distribution given (S, y, τ²).
@@ -69,7 +69,7 @@ def log_density_dense(x: Traced, data: Mapping[str, Traced], xp: Namespace) -> T
 
 
 class Unknowns(NamedTuple):
-    """What the parameters stand for."""
+    """The model's quantities, computed from the parameters."""
 
     zeta: Traced
     lower: Traced
@@ -80,7 +80,7 @@ class Unknowns(NamedTuple):
 
 
 def _unknowns(x: Traced, data: Mapping[str, Traced], xp: Namespace) -> Unknowns:
-    """From the parameters (ζ, ±σ, m, log of D, directions of the rows of R's root, log rows) to what they stand for."""
+    """Convert the parameters (ζ, ±σ, m, log of D, directions of the rows of R's root, log rows) to the model's quantities."""
     size = data["gram"].shape[0]
     features = size - 1
     below = np.tril_indices(features, -1)
@@ -112,7 +112,7 @@ def _gram_entries(unknown: Unknowns, data: Mapping[str, Traced]) -> Traced:
 
 
 def _seen_cross(unknown: Unknowns, data: Mapping[str, Traced], xp: Namespace) -> tuple[Traced, Traced]:
-    """ẑ without what the noise of Ŝ says about its noise, and the factor that makes the rest of that noise standard."""
+    """Return ẑ minus its noise as predicted from the noise of Ŝ, and the factor that standardises the remaining noise."""
     if "noise" in data:
         return data["cross"], xp.sqrt(2.0 / data["noise"])
     return data["cross"] - data["cross_gain"] @ _gram_entries(unknown, data), data["cross_root"]
@@ -125,7 +125,7 @@ def _response(unknown: Unknowns, data: Mapping[str, Traced], xp: Namespace) -> t
     lower = unknown.lower
     one = xp.eye(lower.shape[0])
     scaled = lower.T @ data["theta_root"]
-    least = 1e-12 * unknown.rows  # without an intercept θ's prior has no full rank, and τ² may be 0
+    least = 1e-12 * unknown.rows  # without an intercept, θ's prior is not of full rank, and τ² may be 0
     a = cholesky(scaled @ scaled.T + (unknown.tau2 * data["rows_ratio"] + least) * one, copies=copies)
     expected = lower.T @ data["theta_mean"]
     if noise_root.ndim:
@@ -140,7 +140,7 @@ def _response(unknown: Unknowns, data: Mapping[str, Traced], xp: Namespace) -> t
 
 
 def _total(unknown: Unknowns, response: Traced, data: Mapping[str, Traced]) -> tuple[Traced, Traced]:
-    """Released minus expected t, and its variance besides the noise."""
+    """Released minus expected t, and its variance without the noise."""
     ratio = data["rows_ratio"]
     free = unknown.rows * data["degrees"] - ratio * unknown.lower.shape[0]
     residual = data["total"] - response @ response - free * unknown.tau2
@@ -158,7 +158,7 @@ class LatentModel(LinearModel):
     @classmethod
     def of(cls, contributions: Contributions, coordinates: Coordinates, prior: ResolvedPrior,
            weights: Array | None = None) -> LatentModel:
-        """Add up the holders' matrices, with weights where their noise differs."""
+        """Add up the holders' matrices, with weights if their noise differs."""
         w = np.ones(len(contributions)) if weights is None else weights
         basis = RowBasis.of(coordinates)
         matrix = basis.matrix.T @ weighted_sum(w, contributions) @ basis.matrix

@@ -20,7 +20,7 @@ CLEAR: Final = 2.0
 MOST_LATENT: Final = FEW
 HIDDEN: Final = 1.0
 TOO_MANY_TO_BE_UNKNOWN: Final = (
-    "the noise is as large as the smallest moment of the predictors, and there are too many predictors to take them as unknown: "
+    "the noise is as large as the smallest moment of the predictors, and there are too many predictors to treat them as unknown: "
     "intervals of coefficients are much wider than they need be, and sigma can be far off")
 NORMALITY_DRAWS: Final = 200
 NORMALITY_SHARE: Final = 0.1
@@ -28,7 +28,7 @@ SIGMA_AWAY: Final = 3.0
 
 
 def conditional(request: Request) -> Sampled:
-    """The default: with S as an unknown where the noise hides it, and integrated out where it does not matter."""
+    """The default method: S is sampled if the noise hides it, and otherwise integrated out."""
     model = default_model(request.release.contributions, request.coordinates, request.prior)
     if isinstance(model, ConditionalModel):
         return _flat(request, model)
@@ -39,7 +39,7 @@ def conditional(request: Request) -> Sampled:
 
 
 def conditional_flat(request: Request) -> Sampled:
-    """With S integrated out whatever the noise."""
+    """Integrate S out, for any noise."""
     return _flat(request, weighted_model(request.release.contributions, request.coordinates, request.prior))
 
 
@@ -56,13 +56,13 @@ def _nuts(request: Request, model: ConditionalModel | LatentModel, mode: Mode) -
 
 def default_model(contributions: Contributions, coordinates: Coordinates, prior: ResolvedPrior
                   ) -> ConditionalModel | LatentModel:
-    """The model of the default method: with S as an unknown where the noise hides it."""
+    """The model of the default method, in which S is sampled if the noise hides it."""
     model = weighted_model(contributions, coordinates, prior)
     return LatentModel.of(contributions, coordinates, prior, model.weights) if needs_latent(model) else model
 
 
 def needs_latent(model: ConditionalModel) -> bool:
-    """Whether the noise is of the order of the predictors' smallest moment, so that it matters that S is positive definite.
+    """True if the noise is of the order of the predictors' smallest moment, so that it matters that S is positive definite.
 
     The largest eigenvalue of symmetric Gaussian noise is about its standard deviation times √(2d). Beyond ``MOST_LATENT`` columns
     the unknown S has too many entries to be sampled in reasonable time.
@@ -78,7 +78,7 @@ def _clearance(model: ConditionalModel) -> float:
 
 
 def hidden_doubts(model: ConditionalModel) -> tuple[str, ...]:
-    """Whether there are so many predictors that the latent form is out of reach, and so much noise that it would be needed."""
+    """Return a doubt if there are too many predictors for the latent form and enough noise to need it."""
     if len(model.data["cross"]) <= MOST_LATENT or _clearance(model) >= HIDDEN:
         return ()
     return (TOO_MANY_TO_BE_UNKNOWN,)
@@ -95,11 +95,11 @@ def laplace(request: Request) -> Sampled:
 
 
 def _normality_doubts(model: ConditionalModel, mode: Mode, seed: int) -> tuple[str, ...]:
-    """Whether a normal approximation may stand for the posterior: the share of importance weights, and where ±σ lies."""
+    """Return doubts about a normal approximation of the posterior, from importance weights and the mode of ±σ."""
     sigma, sd = abs(float(mode.point[-1])), float(np.linalg.norm(mode.scale[-1]))
     if sigma < SIGMA_AWAY * sd:  # the density has a second mode at −σ, or its only one at 0, where its curvature says little
-        return (f"sigma is not told from 0 (mode {sigma / sd:.1f} standard deviations away): a normal approximation of it, and "
-                "of what depends on it, can be far off",)
+        return (f"sigma cannot be told from 0 (mode {sigma / sd:.1f} standard deviations away): a normal approximation of it and "
+                "of what depends on it can be far off",)
     z = np.random.default_rng(seed).normal(size=(NORMALITY_DRAWS, len(mode.point)))
     with np.errstate(all="ignore"):
         logs = np.array([model.log_density(mode.point + mode.scale @ row, model.data, np) + 0.5 * row @ row for row in z])
@@ -112,7 +112,7 @@ def _normality_doubts(model: ConditionalModel, mode: Mode, seed: int) -> tuple[s
 
 
 def collapsed(request: Request) -> Sampled:
-    """With normal predictors, whose mean and covariance are sampled too."""
+    """Assume normal predictors, and sample their mean and covariance too."""
     model = CollapsedModel.of(request.release.contributions, request.coordinates, request.prior)
     result = model.sample(seed=request.seed, chains=request.chains, draws=request.draws, tick=request.tick)
     doubts = ("the noise is as large as the smallest moment of the predictors, and there are many of them: sigma can be far off, "

@@ -1,5 +1,5 @@
-"""Linear regression from published rows whose cells carry noise (Bayesian measurement error, thesis 001, chapter 3).
+"""Linear regression from published rows with noise in every cell (Bayesian measurement error, thesis 001, chapter 3).
 
-Arrays in, draws out: nothing in this room but ``fit`` knows what a release is. ``problem`` states the model, ``rows`` draws what
-the noise hides in each row, ``regressions`` draws the parameters, ``sampler`` runs chains of both.
+Arrays in, draws out: only ``fit`` knows what a release is. ``problem`` states the model, ``rows`` draws the hidden values of each
+row, ``marginal`` draws the parameters, ``chain`` combines both in sweeps, and ``sampler`` runs the chains.
 """

@@ -1,7 +1,7 @@
 """One sweep, and chains of sweeps.
 
 The state is the parameters, the precision 1/D of every published number's noise given its W (D = b²/W), and the cells. The
-numbers themselves are integrated out wherever that can be done.
+numbers themselves are integrated out wherever possible.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ ACCEPTANCE = 0.85
 STEP_GAIN = 0.05
 NEW_SHARE = 0.2
 LEAST_VARIANCE = 1e-6
-"""Of a number's noise given W, in units of b²: there are about n/2·1e-6 smaller ones in n rows."""
+"""Smallest variance of a number's noise given W, in units of b²; about n/2·1e-6 of n rows have a smaller one."""
 
 LEAST_SCALE = 3e-3
-"""Of τ in units of b, where numbers are drawn: 1/τ² beside 1/b² must not exhaust single precision, or a chain that comes near
-τ = 0 draws nonsense and stays there. It adds up to a hundred thousandth of b² to the variance of a number."""
+"""Smallest τ, in units of b, if numbers are drawn. Otherwise 1/τ² plus 1/b² exhausts single precision, and a chain near
+τ = 0 draws nonsense and stays there. This adds at most 1e-5 b² to the variance of a number."""
 
 
 class State(NamedTuple):
-    """Where a chain is: parameters, precisions of the noise (copies, free, rows), the cell of each row, tuning of the steps."""
+    """The state of a chain: parameters, precisions of the noise (copies, free, rows), the cell of each row, tuning of steps."""
 
     law: Law
     precision: jax.Array
@@ -47,7 +47,7 @@ class State(NamedTuple):
 
 @cache
 def chain(variant: Variant, records: int) -> Callable[[State, jax.Array, jax.Array, jax.Array, Data], tuple[State, jax.Array]]:
-    """The pure function ``(state, key, thin, warming, data) -> (state, records)``; records are ``thin`` sweeps apart."""
+    """Return the pure function ``(state, key, thin, warming, data) -> (state, records)``; records are ``thin`` sweeps apart."""
     def run(state: State, key: jax.Array, thin: jax.Array, warming: jax.Array, data: Data) -> tuple[State, jax.Array]:
         if variant.marginal:
             state = jax.lax.cond(warming, lambda s: tuned(s, variant, data), lambda s: s, state)
@@ -65,14 +65,14 @@ def chain(variant: Variant, records: int) -> Callable[[State, jax.Array, jax.Arr
 
 
 def record(state: State) -> jax.Array:
-    """What is kept of a sweep: g, σ and then the whole law."""
+    """Return the record of a sweep: g, σ and then the whole distribution of the rows."""
     law, scales = state.law, jnp.abs(state.law.scales)
     return jnp.concatenate([law.working, scales[-1:], scales, law.effects.ravel(), law.slopes.ravel(), law.cells,
                             jnp.exp(state.tuning["log_step"])[None]])
 
 
 def sweep(key: jax.Array, state: State, variant: Variant, data: Data, warming: jax.Array) -> State:
-    """One iteration."""
+    """Run one iteration."""
     marginal_key, row_key, other_key = jax.random.split(key, 3)
     if variant.marginal:
         state = move_law(marginal_key, state, variant, data, warming)
@@ -93,7 +93,7 @@ def sweep(key: jax.Array, state: State, variant: Variant, data: Data, warming: j
 
 
 def move_law(key: jax.Array, state: State, variant: Variant, data: Data, warming: jax.Array) -> State:
-    """The parameters given W and cells; while warming, the step size too."""
+    """Draw the parameters given W and cells; while warming up, also adapt the step size."""
     centre, variance = jax.lax.optimization_barrier(published(state, variant, data))
     known = regressors(state.cell, variant, data)
     law, accepted = hamiltonian(key, state.law, centre, variance, known, variant, data, state.tuning)
@@ -102,7 +102,7 @@ def move_law(key: jax.Array, state: State, variant: Variant, data: Data, warming
 
 
 def tuned(state: State, variant: Variant, data: Data) -> State:
-    """With a metric from where the chain has been lately, not only from where it is: there, τ may be near 0."""
+    """Average the metric over recent states, since τ may be near 0 at the current one."""
     _, variance = published(state, variant, data)
     tuning = state.tuning
     here = information(state.law, variance, regressors(state.cell, variant, data), variant, data)
@@ -116,7 +116,7 @@ def tuned(state: State, variant: Variant, data: Data) -> State:
 
 
 def published(state: State, variant: Variant, data: Data) -> tuple[jax.Array, jax.Array]:
-    """The weighted mean of a number's copies and its noise's variance; an exact response is its own, with variance 0."""
+    """Return the weighted mean of a number's copies and the variance of its noise, which is 0 for an exact response."""
     variance = 1.0 / jnp.sum(state.precision, axis=0)
     centre = jnp.sum(state.precision * data["observed"], axis=0) * variance
     if variant.exact_response:
@@ -126,7 +126,7 @@ def published(state: State, variant: Variant, data: Data) -> tuple[jax.Array, ja
 
 
 def precision_given(key: jax.Array, hidden: jax.Array, variant: Variant, data: Data) -> jax.Array:
-    """Precisions of the noise given the numbers."""
+    """Draw the precisions of the noise given the numbers."""
     observed, scale = data["observed"], data["noise"][:, None]
     if not variant.laplace:
         return jnp.broadcast_to(1.0 / scale**2, observed.shape)
@@ -145,14 +145,14 @@ class Rows(NamedTuple):
     precision: jax.Array
     cell: jax.Array
     inner: jax.Array
-    """K: that of the numbers' own law, (numbers, numbers)."""
+    """K: the precision of the numbers' own distribution, (numbers, numbers)."""
     base: jax.Array
-    """Means of the numbers but for the cells, (numbers, rows)."""
+    """Means of the numbers without the cells' contributions, (numbers, rows)."""
     shifts: jax.Array
-    """What each cell adds to them, (numbers, cells)."""
+    """What each cell adds to the means, (numbers, cells)."""
     lower: list[list[jax.Array]]
     total: jax.Array
-    """ω: the precision of all copies together, and what they say weighted by it."""
+    """ω: the precision of all copies together, and their values weighted by it."""
     target: jax.Array
 
     @classmethod
@@ -166,7 +166,7 @@ class Rows(NamedTuple):
         means = moments(law)[0]
         columns = data["known"].shape[0]
         shifts = (means[:, columns:] @ data["cell_design"].T).astype(dtype)
-        # What is small is finished before the rows begin, or the compiler works it out again for every row.
+        # Finish small computations before the loop over rows; otherwise the compiler repeats them for every row.
         inner, shifts, means = jax.lax.optimization_barrier((inner, shifts, means[:, :columns].astype(dtype)))
         base = jnp.stack([sum(c * column for c, column in zip(row, data["known"], strict=True)) for row in means])
         total = jnp.sum(state.precision, axis=0)
@@ -175,7 +175,7 @@ class Rows(NamedTuple):
         return cls(variant, data, law, state.precision, state.cell, inner, base, shifts, lower, total, target)
 
     def pull(self, shift: jax.Array) -> tuple[list[jax.Array], list[jax.Array], jax.Array]:
-        """Means where a cell adds ``shift`` to them, L⁻¹(what draws the numbers away from them), and the cell's log weight."""
+        """Return the means of a cell that adds ``shift``, L⁻¹ times the pull away from them, and the cell's log weight."""
         free = self.variant.free
         mean = [self.base[i] + shift[i] for i in range(self.variant.numbers)]
         weighted: list[jax.Array] = []
@@ -208,11 +208,11 @@ class Rows(NamedTuple):
         return jnp.stack([mean[i] + away[i] for i in range(self.variant.free)])
 
     def move_precision(self, key: jax.Array) -> jax.Array:
-        """Each precision given the others, the numbers integrated out.
+        """Draw each precision given the others, with the numbers integrated out.
 
-        Without one published number w, its own z has a mean and a variance s², and w has the variance t = s² + D. But for the
-        condition t > s², t is b²/W with W from the inverse Gaussian law of the residual w − mean. So that is proposed, and taken
-        if t > s²: nearly always, where the noise is larger than the scatter of the numbers.
+        Without one published number w, its own z has a mean and a variance s², and w has the variance t = s² + D. Apart from the
+        condition t > s², t is b²/W with W from the inverse Gaussian distribution of the residual w − mean. So t is proposed from
+        it and accepted if t > s²: nearly always, if the noise is larger than the scatter of the numbers.
         """
         variant, data = self.variant, self.data
         if not variant.laplace:

@@ -30,7 +30,7 @@ def rows(problem: RowProblem, draws: int, chains: int, seed: int, tick: Tick) ->
 
 
 def design_of(formula: str, release: Release) -> Design:
-    """The formula over the published columns: their main effects, and a number as the response."""
+    """Return the design of a formula over published columns: main effects only, with a number as the response."""
     basis = Basis.of(release.schema)
     try:
         design = Design.of(formula, basis)
@@ -41,13 +41,13 @@ def design_of(formula: str, release: Release) -> Design:
                            "would carry the product of their noise", found=error.found,
                            remedy="leave it out, or ask the data holder for a release of kind gram with that term") from None
     if isinstance(release.schema.column(design.response), Categorical):
-        raise FormulaError("the response of a regression on perturbed rows is a number", found=design.response,
+        raise FormulaError("the response of a regression on perturbed rows must be a number", found=design.response,
                            remedy="take a numeric column as the response")
     return design
 
 
 def problem_of(design: Design, release: Release, prior: ResolvedPrior) -> RowProblem:
-    """The arrays of the columns that the formula uses, if there are enough rows."""
+    """Return the arrays of the columns that the formula uses; refuse too few rows."""
     rows: ScaledRows = release.contents.scaled()
     if rows.rows < max(FEWEST_ROWS, len(design.terms) + 2):
         raise FitError("a regression on perturbed rows needs more rows", found=f"{rows.rows} rows, {len(design.terms)} terms")

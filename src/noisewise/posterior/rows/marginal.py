@@ -4,7 +4,7 @@ Given W, a row of published numbers w̄ is normal with the mean C_d d and the co
 
     ∂ log p/∂C_d = Σ_rows a dᵀ,    ∂ log p/∂Σ = ½ Σ_rows (a aᵀ − V⁻¹),
 
-so that a gradient is one pass over the rows without random numbers, which costs less than drawing W. The metric is the inverse
+so a gradient is one pass over the rows without random numbers, and costs less than drawing W. The metric is the inverse
 of the expected information, Σ_rows [V⁻¹ ⊗ ddᵀ, ½ V⁻¹ ⊗ V⁻¹], carried over to the parameters, and the prior's.
 """
 
@@ -29,8 +29,8 @@ LANES = 256
 def to_vector(law: Law, variant: Variant) -> jax.Array:
     """The unknown parameters: g and τ of each regression that is not given.
 
-    τ keeps its sign, which means nothing, so that 0 is no end. Only where it is shown is it made positive: steps whose metric
-    links τ with slopes are not the same on both sides, so that to start each of them from τ > 0 would not leave the law as it is.
+    τ may be negative, so that 0 is not a boundary. The sign means nothing, and only shown values are made positive. Steps with
+    a metric that links τ and slopes differ between the two sides, so starting each from τ > 0 would change the target.
     """
     parts = []
     for k in unknown(variant):
@@ -42,7 +42,7 @@ def to_vector(law: Law, variant: Variant) -> jax.Array:
 
 
 def _split(vector: jax.Array, variant: Variant, data: Data) -> Iterator[tuple[int, jax.Array, jax.Array | None]]:
-    """The unknown parameters of each regression: which it is, g, and τ, or None where all τ are given."""
+    """Yield the unknown parameters of each regression: its index, g, and τ, or None if all τ are given."""
     place = 0
     for k in unknown(variant):
         stop = place + data["directions"][k].shape[1]
@@ -51,14 +51,14 @@ def _split(vector: jax.Array, variant: Variant, data: Data) -> Iterator[tuple[in
 
 
 def from_vector(vector: jax.Array, law: Law, variant: Variant, data: Data) -> Law:
-    """The law with these unknown parameters."""
+    """Return the model with these unknown parameters."""
     for k, working, scale in _split(vector, variant, data):
         law = with_row(law, k, working, law.scales[k] if scale is None else scale, data)
     return law
 
 
 def log_prior(vector: jax.Array, variant: Variant, data: Data) -> jax.Array:
-    """Of the vector: normal coefficients, half-normal τ."""
+    """The log prior of the vector: normal coefficients, half-normal τ."""
     total: jax.Array | float = 0.0
     for k, working, scale in _split(vector, variant, data):
         total = total - 0.5 * jnp.sum((data["prior_slope"][k] @ working + data["prior_offset"][k]) ** 2)
@@ -86,7 +86,7 @@ def row_sums(means: jax.Array, covariance: jax.Array, centre: jax.Array, varianc
              ) -> tuple[jax.Array, jax.Array, jax.Array]:
     """log p, and its gradients with respect to C_d and Σ."""
     size, dtype = variance.shape[0], variance.dtype
-    # What is small is finished before the rows begin, or the compiler works it out again for every row.
+    # Finish small computations before the loop over rows; otherwise the compiler repeats them for every row.
     sigma, c = jax.lax.optimization_barrier((covariance.astype(dtype), means.astype(dtype)))
     lower = cholesky_of_rows(sigma, variance)
     away = [centre[i] - sum(c[i, j] * column for j, column in enumerate(known)) for i in range(size)]
@@ -95,7 +95,7 @@ def row_sums(means: jax.Array, covariance: jax.Array, centre: jax.Array, varianc
     inverse = covariance_of_rows(lower)
     logs = reduce(add, [jnp.log(lower[i][i]) - 0.5 * solved[i] * solved[i] for i in range(size)])
     pairs = [(i, j) for i in range(size) for j in range(i + 1)]
-    # A gradient need not be exact, only always the same: products of whole arrays, in the rows' own precision.
+    # A gradient need not be exact, only deterministic: products of whole arrays, in the rows' own precision.
     stacked = jnp.stack(weights)
     ones = jnp.ones(stacked.shape[1], dtype=dtype)
     toward_mean = (stacked @ jnp.stack(known).T).astype(float)
@@ -107,7 +107,7 @@ def row_sums(means: jax.Array, covariance: jax.Array, centre: jax.Array, varianc
 
 
 def total(values: jax.Array) -> jax.Array:
-    """The sum over rows in double precision: in lanes, because one running sum would wait for itself."""
+    """Sum over rows in double precision, in parallel lanes for speed."""
     whole = len(values) // LANES * LANES
     lanes = jnp.sum(values[:whole].reshape(-1, LANES).astype(float), axis=0)
     return jnp.sum(lanes) + jnp.sum(values[whole:].astype(float))
@@ -147,7 +147,7 @@ def inverse_root(matrix: jax.Array) -> jax.Array:
 
 def hamiltonian(key: jax.Array, law: Law, centre: jax.Array, variance: jax.Array, known: list[jax.Array], variant: Variant,
                 data: Data, tuning: Mapping[str, jax.Array]) -> tuple[Law, jax.Array]:
-    """One trajectory; the law afterwards and the probability with which it was accepted."""
+    """Run one trajectory; return the parameters afterwards and the acceptance probability."""
     momentum_key, accept_key, jitter_key = jax.random.split(key, 3)
     root, step = tuning["root"], jnp.exp(tuning["log_step"])
     step = step * jax.random.uniform(jitter_key, minval=0.5, maxval=1.2, dtype=float)

@@ -1,14 +1,14 @@
 """The model of perturbed rows, its arrays and its parameters.
 
 In scaled units (declared bounds are −1 and 1) a row has numbers z₁, …, z_K, the response last, and columns d that are known or
-follow from its categories: a constant, exact numbers, indicators. Each number is a linear regression on what stands before it,
+follow from its categories: a constant, exact numbers, indicators. Each number has a linear regression on those before it,
 
     z_k = d·a_k + z_1 B_k1 + … + z_(k−1) B_k(k−1) + τ_k e_k,    e_k standard normal,
 
-so that numbers are jointly normal given d, with any covariance; the last of these regressions is the one that was asked for, and
-its τ is its σ. Coefficients have normal priors and the τ half-normal ones. What is published of a number are m copies
-w_j = z + noise of known scale, independent; of a category, m answers that are the truth with a known probability, otherwise
-another level at random. The joint law of the categories is free: a Dirichlet prior on the cells of their table.
+so the numbers are jointly normal given d, with any covariance. The last of these regressions is the requested one; its τ is σ.
+Coefficients have normal priors and the τ half-normal ones. A number is published as m independent copies w_j = z + noise of known
+scale; a category as m answers, each the truth with a known probability, otherwise another level at random. The joint
+distribution of the categories is free: a Dirichlet prior on the cells of their table.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ Data: TypeAlias = Mapping[str, Any]
 """The arrays of a problem by name; those of a regression's prior are in tuples, one for each number."""
 
 MOST_CELLS: Final = 64
-"""Every row weighs every combination of the categories' levels."""
+"""Largest number of combinations of levels, since every row weighs every combination."""
 CELL_WEIGHT: Final = 0.5
-"""Of the Dirichlet prior, for each cell: Jeffreys's choice for one category."""
+"""Parameter of the Dirichlet prior for each cell: Jeffreys's choice for one category."""
 
 
 @dataclass(frozen=True)
 class RegressionPrior:
-    """Of one regression: ``slope @ g + offset`` is standard normal and its τ half-normal with this scale.
+    """The prior of one regression: ``slope @ g + offset`` is standard normal, and τ half-normal with this scale.
 
     With ``directions`` and ``shift`` the coefficients of the columns before it are ``directions @ g − shift``.
     """
@@ -51,7 +51,7 @@ class RegressionPrior:
 
     @classmethod
     def default(cls, columns: int, scale: float = SIGMA_SCALE) -> RegressionPrior:
-        """As `noisewise.Prior`'s defaults, in scaled units: moving from the middle of the bounds to their end, and back again."""
+        """Return the defaults of `noisewise.Prior` in scaled units: moving from the middle of the bounds to their end."""
         identity = np.eye(columns)
         return cls(identity, np.zeros(columns), identity / COEFFICIENT_SCALE, np.zeros(columns), scale)
 
@@ -60,7 +60,7 @@ class RegressionPrior:
 class Answers:
     """A category by randomised response: ``codes`` (copies, rows), each the truth with probability ``keep``.
 
-    ``coding`` (levels, columns) are the numbers by which a level enters the regressions.
+    ``coding`` (levels, columns) has the numbers that represent a level in the regressions.
     """
 
     codes: npt.NDArray[np.integer[Any]]
@@ -72,7 +72,7 @@ class Answers:
         return len(self.coding)
 
     def evidence(self) -> Array:
-        """Logarithm of the probability of a row's answers for each possible truth, (levels, rows), but for a constant."""
+        """Return the log probability of a row's answers for each possible truth, (levels, rows), up to a constant."""
         counts: Array = np.stack([(self.codes == level).sum(axis=0) for level in range(self.levels)]).astype(float)
         if self.keep >= 1:
             return np.where(counts == counts.max(axis=0), 0.0, -np.inf)
@@ -84,9 +84,9 @@ class RowProblem:
     """Everything that the sampler needs.
 
     ``observed`` (copies, rows, numbers): noisy numbers in scaled units, predictors first, the response last. ``noise``: the scale
-    of each number's noise, Laplace's b or (``laplace=False``) a standard deviation; 0 only for the response, which is then the
-    first copy's. ``known`` (columns, rows) are exact columns, the constant among them. ``prior`` is that of the response's
-    regression on (known, categories' columns, predictors), in this order.
+    of each number's noise, Laplace's b or (``laplace=False``) a standard deviation; 0 only for the response, of which the first
+    copy is then exact. ``known`` (columns, rows) has the exact columns, including the constant. ``prior`` is that of the
+    response's regression on (known, categories' columns, predictors), in this order.
     """
 
     observed: Array
@@ -96,20 +96,20 @@ class RowProblem:
     laplace: bool = True
     prior: RegressionPrior | None = None
     law: tuple[Array, Array, Array] | None = None
-    """Known parameters (effects, slopes, scales) of the law; see ``Variant`` for which of them stay as they are."""
+    """Known parameters (effects, slopes, scales) of the model; ``Variant`` says which of them stay fixed."""
 
     def __post_init__(self) -> None:
         if self.observed.ndim != 3 or self.known.shape[1:] != self.observed.shape[1:2]:
-            raise FitError("perturbed rows are an array (copies, rows, numbers) and known columns one (columns, rows)",
+            raise FitError("perturbed rows must be an array (copies, rows, numbers), and known columns an array (columns, rows)",
                            found=f"{self.observed.shape} and {self.known.shape}")
         if self.noise.shape != self.observed.shape[2:] or not np.isfinite(self.noise).all() or (self.noise < 0).any():
-            raise FitError("every number has one noise scale that is finite and not negative", found=str(self.noise))
+            raise FitError("every number must have one finite noise scale >= 0", found=str(self.noise))
         if (self.noise[:-1] == 0).any():
-            raise FitError("exact predictors belong to the known columns", found=str(self.noise))
+            raise FitError("exact predictors must be among the known columns", found=str(self.noise))
         if not (np.isfinite(self.observed).all() and np.isfinite(self.known).all()):
-            raise FitError("perturbed rows are finite numbers", found="NaN or infinity")
+            raise FitError("perturbed rows must be finite numbers", found="NaN or infinity")
         if self.cells > MOST_CELLS:
-            raise FitError(f"perturbed categories have at most {MOST_CELLS} combinations of levels in one regression",
+            raise FitError(f"perturbed categories can have at most {MOST_CELLS} combinations of levels in one regression",
                            found=str(self.cells), remedy="use fewer categories in the formula")
 
     @property
@@ -122,7 +122,7 @@ class RowProblem:
 
     @property
     def numbers(self) -> int:
-        """The response among them."""
+        """The number of numbers, including the response."""
         return int(self.observed.shape[2])
 
     @property
@@ -131,7 +131,7 @@ class RowProblem:
 
     @property
     def columns(self) -> int:
-        """Of d: known ones and those of categories."""
+        """The number of columns of d: known ones and those of categories."""
         return len(self.known) + sum(int(category.coding.shape[1]) for category in self.categories)
 
     def priors(self) -> tuple[RegressionPrior, ...]:
@@ -148,7 +148,7 @@ class RowProblem:
         return table
 
     def evidence(self) -> Array:
-        """Of the answers, for every cell, (cells, rows)."""
+        """Return the log probability of the answers for every cell, (cells, rows)."""
         total = np.zeros((1, self.rows))
         for category in self.categories:
             total = (total[:, None, :] + category.evidence()[None]).reshape(-1, self.rows)
@@ -157,20 +157,20 @@ class RowProblem:
 
 @dataclass(frozen=True)
 class Variant:
-    """What of the model is fixed when the program is compiled."""
+    """The part of the model that is fixed at compilation."""
 
     numbers: int
     exact_response: bool = False
     laplace: bool = True
     cells: int = 1
     features_known: bool = False
-    """The law of the predictors is given and stays as it is."""
+    """The distribution of the predictors is given and stays fixed."""
     scales_known: bool = False
-    """So are all τ."""
+    """All τ are given too."""
     marginal: bool = True
     """Hamiltonian steps with the numbers integrated out."""
     collapsed: bool = True
-    """W are drawn with the numbers integrated out: better where the noise is larger than the numbers' scatter."""
+    """W are drawn with the numbers integrated out: better if the noise is larger than the numbers' scatter."""
     gibbs: Callable[..., Any] | None = None
     """``(key, state, hidden, variant, data) -> (state, hidden)``: the parameters are drawn given the numbers, too, which needs
     ``collapsed=False``."""
@@ -179,7 +179,7 @@ class Variant:
 
     @property
     def free(self) -> int:
-        """How many numbers are hidden by noise."""
+        """The number of numbers hidden by noise."""
         return self.numbers - self.exact_response
 
 
@@ -198,7 +198,7 @@ class Law(NamedTuple):
 
 
 def with_row(law: Law, k: int, working: jax.Array, scale: jax.Array, data: Data) -> Law:
-    """The law with other parameters of regression k."""
+    """Return the model with other parameters of regression k."""
     columns = law.effects.shape[1]
     coefficients = data["directions"][k] @ working - data["shift"][k]
     last = k == law.effects.shape[0] - 1
@@ -207,5 +207,5 @@ def with_row(law: Law, k: int, working: jax.Array, scale: jax.Array, data: Data)
 
 
 def unknown(variant: Variant) -> range:
-    """Which of the regressions are not given."""
+    """Return the regressions that are not given."""
     return range(variant.numbers - 1 if variant.features_known else 0, variant.numbers)

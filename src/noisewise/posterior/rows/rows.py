@@ -1,12 +1,12 @@
-"""What the noise hides, row by row, given the parameters.
+"""Draw the values hidden by noise, row by row, given the parameters.
 
 A Laplace variable of scale b is normal with the variance b²/W for a random W; given the noise r, W is inverse Gaussian with mean
-b/|r| and shape 1. Given all W, the numbers of a row are normal, and so is what was published: a row's cell is drawn from its
-probability with the numbers integrated out, then the numbers given the cell. (Given the numbers, a category that shifts them by
-much more than they scatter would never change.)
+b/|r| and shape 1. Given all W, the numbers of a row are normal, and so are the published ones. So a row's cell is drawn with the
+numbers integrated out, and then the numbers given the cell. (Given the numbers, a category that shifts them by much more than
+they scatter would never change.)
 
-Everything is elementwise over rows. The little matrices of each row are written out entry by entry, so that one pass over
-memory serves all, on a CPU as on a GPU.
+Everything is elementwise over rows. The small matrices of each row are written out entry by entry, so that one pass over memory
+is enough, on CPUs and GPUs.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import numpy as np
 
 
 def normal_and_uniform(key: jax.Array, shape: tuple[int, ...], dtype: np.dtype[Any]) -> tuple[jax.Array, jax.Array]:
-    """Standard normal and uniform numbers, of which every row needs as many.
+    """Draw standard normal and uniform numbers, equally many of each for every row.
 
     In single precision the generator makes 64 bits at a time: 24 of them make the normal number and 23 others the uniform one.
     """
@@ -33,14 +33,14 @@ def normal_and_uniform(key: jax.Array, shape: tuple[int, ...], dtype: np.dtype[A
     between = (signed.astype(dtype) + 0.5) * 2.0**-23  # in (−1, 1), symmetric, neither end
     uniform = (bits.astype(jnp.uint32) >> 9).astype(dtype) * 2.0**-23
     normal = 2.0**0.5 * jax.lax.erf_inv(between)
-    # Or they are drawn anew wherever they are used.
+    # otherwise they would be drawn again at every use
     return jax.lax.optimization_barrier((normal.astype(dtype), uniform.astype(dtype)))  # type: ignore[no-any-return]
 
 
 def draw_weights(normal: jax.Array, uniform: jax.Array, residual: jax.Array) -> jax.Array:
-    """W given noise ``residual`` = |r|/b: inverse Gaussian with mean 1/residual and shape 1 (Michael, Schucany and Haas 1976).
+    """Draw W given ``residual`` = |r|/b: inverse Gaussian, mean 1/residual and shape 1 (Michael, Schucany and Haas 1976).
 
-    Written so that nothing cancels and a residual of 0 is no exception.
+    Written to avoid cancellation and to allow a residual of 0.
     """
     half = 0.5 * normal * normal
     smaller = 1.0 / (residual + half + jnp.sqrt(half * (2.0 * residual + half)))

@@ -1,4 +1,4 @@
-"""Chains from a problem: which variant, starts, compiled calls, records."""
+"""Run chains for a problem: choose the variant and the starts, call the compiled program, collect records."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from noisewise.run import nobody
 
 @dataclass(frozen=True)
 class RowDraws:
-    """Draws (chains, draws, ·) of g and σ (``working``) and of the law of the rows; and how they came about."""
+    """Draws (chains, draws, ·) of g and σ (``working``) and of the distribution of rows, with details of the run."""
 
     working: Array
     scales: Array
@@ -32,13 +32,13 @@ class RowDraws:
 
 
 def variant_of(problem: RowProblem, **changes: Any) -> Variant:
-    """The quickest way to sample: whether W are drawn without the numbers depends on which are larger, noise or scatter."""
+    """Return the fastest variant: it draws W without the numbers if noise is larger than scatter."""
     chosen = {"collapsed": bool(np.mean(problem.noise > _spread(problem)) >= 0.5) or not problem.laplace} | changes
     return Variant(problem.numbers, problem.exact_response, problem.laplace, problem.cells, **chosen)
 
 
 def arrays(problem: RowProblem, variant: Variant) -> Data:
-    """What the compiled function is given besides a state and a key."""
+    """The arguments of the compiled function other than state and key."""
     kind = np.float64 if variant.double else np.float32
     priors = problem.priors()
     numbers = np.moveaxis(problem.observed, 2, 1)[:, : variant.free]
@@ -60,7 +60,7 @@ def arrays(problem: RowProblem, variant: Variant) -> Data:
 
 
 def start(problem: RowProblem, variant: Variant, generator: np.random.Generator) -> State:
-    """Independent numbers with about the spread that the published ones leave them, and chains apart from each other."""
+    """Return starts with roughly the spread that the published numbers imply, different for each chain."""
     copies, rows, size = problem.observed.shape
     kind = np.float64 if variant.double else np.float32
     last = problem.priors()[-1]
@@ -89,23 +89,23 @@ def start(problem: RowProblem, variant: Variant, generator: np.random.Generator)
 
 
 def _spread(problem: RowProblem) -> Array:
-    """The standard deviation of each number, about."""
+    """Estimate the standard deviation of each number."""
     variance = problem.noise**2 * (2.0 if problem.laplace else 1.0) / len(problem.observed)
     return np.asarray(np.sqrt(np.maximum(problem.observed.mean(axis=0).var(axis=0) - variance, 0.01)))
 
 
 CALL_ROWS: Final = 20_000_000
-"""Rows times sweeps in one compiled call, about: the progress bar moves and Ctrl-C works between calls."""
+"""Approximate rows times sweeps per compiled call: the progress bar moves and Ctrl-C works between calls."""
 CALL_RECORDS: Final = 50
 WARMUP: Final = 600
-"""Sweeps that are thrown away, in which metric and step size adapt."""
+"""Number of discarded sweeps, in which metric and step size adapt."""
 
 
 def sample_rows(problem: RowProblem, *, seed: int, chains: int, draws: int, warmup: int = WARMUP, thin: int | None = None,
                 variant: Variant | None = None, tick: Tick = nobody) -> RowDraws:
-    """Draws of every chain, ``thin`` sweeps apart: by default as many as the first chain's warm-up asks for.
+    """Draw every chain, recording every ``thin`` sweeps; by default, the first chain's warm-up chooses ``thin``.
 
-    Chains run one after another: the rows of one already fill the machine.
+    Chains run one after another, since the rows of one already keep all cores busy.
     """
     chosen = variant or variant_of(problem)
     block = int(np.clip(CALL_ROWS // max(problem.rows, 1), 1, CALL_RECORDS))
@@ -129,13 +129,13 @@ def sample_rows(problem: RowProblem, *, seed: int, chains: int, draws: int, warm
 
 
 LOOKED_AT: Final = 300
-"""Of the sweeps of the warm-up the last ones say how far apart the records have to be."""
+"""Number of sweeps, at the end of the warm-up, that determine the distance between records."""
 CORRELATED: Final = 2.0
 MOST_THIN: Final = 10
 
 
 def _apart(records: Array, problem: RowProblem) -> int:
-    """As many sweeps between records as leave them with an autocorrelation time of about ``CORRELATED``."""
+    """Return the sweeps between records that give them an autocorrelation time of about ``CORRELATED``."""
     working = problem.priors()[-1].directions.shape[1] + 1
     size = ess_bulk(records[None, :, :working])
     time = len(records) / np.nanmin(size) if np.isfinite(size).any() else 1.0

@@ -1,2 +1,2 @@
-"""Random effects by site, a two-stage meta-analysis: ``moments`` and ``information`` say what each release tells of its own site,
-``population`` what all of them tell of the population of sites."""
+"""Random effects by site, a two-stage meta-analysis: ``moments`` and ``information`` infer each site's parameters from its
+release, ``population`` those of the population of sites from all of them."""

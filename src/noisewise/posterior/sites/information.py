@@ -1,17 +1,17 @@
-"""What each site's release says about its own coefficients, as the precision and the shift of a normal likelihood.
+"""The information of each site's release about its own coefficients, as the precision and shift of a normal likelihood.
 
-All sites in one vectorised call. A site's parameters are y = (v, t): v are its coefficients in the prior's units (standard normal
-under the prior), t its log σ, standardised to the moments that it has under sigma's half-normal prior. The conditional
-likelihood (as in ``conditional``, but of the moments of ``sites.moments``) times a normal density, the *reference*, is sampled;
-the normal with the same mean and covariance is divided by the reference again, and what remains,
+One vectorised call serves all sites. A site has parameters y = (v, t): its coefficients v in the prior's units (standard normal
+under the prior) and its log σ t, standardised to the moments that it has under sigma's half-normal prior. The conditional
+likelihood (as in ``conditional``, but with the moments of ``sites.moments``) times a normal density, the *reference*, is sampled.
+The normal with the same mean and covariance is divided by the reference again, and the quotient,
 
     exp( −½ yᵀ Λ y + ηᵀ y ),
 
-stands for the site's likelihood. It is in information form: a site that says nothing about a direction has no precision there.
+approximates the site's likelihood. It is in information form: a site has no precision in directions about which it says nothing.
 
-The likelihood of a noisy site is skewed, so that the normal that fits it depends on where it is looked at. The first
-reference is the prior. The second is what a first fit says of the population, much widened: then the normal fits where the
-sites' coefficients are (the idea of expectation propagation).
+The likelihood of a noisy site is skewed, so its normal approximation depends on the reference. The first reference is the prior.
+The second is the population according to a first fit, much widened, so that the approximation is good where the sites'
+coefficients are (the idea of expectation propagation).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from noisewise.posterior.sites.moments import SiteMoments
 CHAINS: Final = 4
 DRAWS: Final = 500
 LEAST_INFORMATION: Final = 2.0 * math.sqrt(2.0 / (CHAINS * DRAWS))
-"""Information less than this share of the reference's is not told from none: twice the error of a variance of so many draws."""
+"""Less information than this share of the reference's counts as none: twice the error of a variance from this many draws."""
 
 LOG_SIGMA_MEAN: Final = -0.5 * (0.5772156649015329 + math.log(2.0))
 LOG_SIGMA_SD: Final = math.pi / math.sqrt(8.0)
@@ -88,7 +88,7 @@ class Reference:
 
 @dataclass(frozen=True)
 class SiteInformation:
-    """Precisions Λ (sites, parameters, parameters) and shifts η (sites, parameters); what went wrong, in words."""
+    """Precisions Λ (sites, parameters, parameters) and shifts η (sites, parameters), with any problems."""
 
     precision: Array
     shift: Array
@@ -97,7 +97,7 @@ class SiteInformation:
     def own_sd(self, varying: Flags) -> Array:
         """Each site's own standard deviation of each varying coefficient, in units of the prior's: 1 if it says nothing.
 
-        Coefficients that do not vary are what all sites say together, and so are not unknown to a single one.
+        Coefficients that do not vary are informed by all sites together, so a single site need not know them.
         """
         chosen = np.flatnonzero(np.append(varying, True))
         precision = self.precision[:, chosen][:, :, chosen]
@@ -107,7 +107,7 @@ class SiteInformation:
 
 @dataclass(frozen=True)
 class SiteModels:
-    """The sites' likelihoods, ready to be sampled together; ``start`` is y of a rough fit of all sites together."""
+    """The sites' likelihoods, ready for sampling; ``start`` is y of a rough fit to all sites together."""
 
     data: Mapping[str, Array]
     coordinates: Coordinates
@@ -139,12 +139,12 @@ class SiteModels:
         return cls(data, coordinates, prior, from_user(beta, prior), moments.clarity)
 
     def look(self, reference: Reference, seed: int) -> SiteInformation:
-        """The normal likelihood of each site, fitted where the reference lies."""
+        """Return the normal likelihood of each site, fitted around the reference."""
         return look_at(self.data, [reference] * len(self.data["rows"]), seed)
 
 
 def look_at(data: Mapping[str, Array], references: Sequence[Reference], seed: int) -> SiteInformation:
-    """The same for sites with a reference for each of them."""
+    """Return the same with a separate reference for each site."""
     root, shift, centre = (np.stack([getattr(own, name) for own in references]) for name in ("root", "shift", "centre"))
     slope, offset = data["units_slope"], data["units_offset"]
     log_sigma_mean = data["log_sigma_mean"][:, None]
@@ -161,19 +161,19 @@ def look_at(data: Mapping[str, Array], references: Sequence[Reference], seed: in
 
 
 def from_user(coefficients: Array, prior: ResolvedPrior) -> Array:
-    """y of coefficients and sigma in the user's units."""
+    """Convert coefficients and sigma in the user's units to y."""
     v = (prior.functionals @ coefficients[:-1] - prior.mean) / prior.sd
     return np.append(v, (np.log(coefficients[-1] / prior.sigma) - LOG_SIGMA_MEAN) / LOG_SIGMA_SD)
 
 
 def to_user(y: Array, prior: ResolvedPrior) -> Array:
-    """Coefficients and sigma in the user's units from draws of y, whatever the leading axes."""
+    """Convert draws of y, with any leading axes, to coefficients and sigma in the user's units."""
     beta = (y[..., :-1] * prior.sd + prior.mean) @ np.linalg.inv(prior.functionals).T
     return np.concatenate([beta, prior.sigma * np.exp(LOG_SIGMA_SD * y[..., -1:] + LOG_SIGMA_MEAN)], axis=-1)
 
 
 def likelihood_of(y: Array, root: Array, shift: Array) -> tuple[Array, Array]:
-    """Precision and shift of the normal that has the draws' moments, divided by the reference; never less than nothing."""
+    """Divide the normal with the draws' moments by the reference; return precision and shift, with no negative information."""
     white = np.einsum("jkl,jnl->jnk", root, y) - shift[:, None]
     mean = white.mean(axis=1)
     centred = white - mean[:, None]

@@ -1,14 +1,12 @@
-"""The sites' moments with the noise that can be told from them taken out: what sites have in common helps each of them.
+"""The sites' moments after removing recognisable noise: what the sites have in common helps each of them.
 
 With the basis (Q, e) of ``coordinates`` a site's released matrix is W = true + noise, and the noise of its entries i ≤ j has a
-known covariance C. The predictors' block S = QᵀWQ of a single noisy site is badly known, and a flat prior on every site's own S
-would draw the coefficients towards zero at every site, which no number of sites averages out. So the sites' S_j / n_j are
-taken to scatter normally around a common mean, with a variance for each entry that is estimated from the sites themselves and
-then raised by the standard error of that estimate: too large a variance only wastes information, an infinite one is the flat
-prior.
+known covariance C. The predictors' block S = QᵀWQ of a single noisy site is poorly known. A flat prior on every site's own S
+would shrink the coefficients at every site towards zero, and no number of sites averages this out. So the sites' S_j / n_j are
+modelled as normal around a common mean, with a variance for each entry. It is estimated from the sites and then raised by the
+standard error of that estimate: too large a variance only wastes information, and an infinite one is the flat prior.
 
-Given S_j the noise has a normal distribution again (Kalman's formula): its mean is taken out of the matrix, its
-covariance remains.
+Given S_j the noise is again normal (Kalman's formula): its mean is subtracted from the matrix, and its covariance remains.
 """
 
 from __future__ import annotations
@@ -27,14 +25,14 @@ from noisewise.posterior.linear.coordinates import Coordinates, noise_effects
 class SiteMoments:
     """Matrices in the basis (Q, e) (sites, p + 1, p + 1), rows, and a root of the remaining noise's covariance.
 
-    The noise is that of the entries i ≤ j, row by row, and last that of the number of rows.
+    The noise covers the entries i ≤ j, row by row, and finally the number of rows.
     """
 
     matrix: Array
     rows: Array
     noise_root: Array
     clarity: Array
-    """How many standard deviations of the noise each site's least moment S is away from zero, if S_j / n_j is the common mean."""
+    """Distance of each site's least moment S from zero, in standard deviations of the noise, if S_j / n_j is the common mean."""
 
     @classmethod
     def of(cls, contributions: Contributions, coordinates: Coordinates) -> SiteMoments:

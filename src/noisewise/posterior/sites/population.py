@@ -1,17 +1,17 @@
-"""The population of sites: every site has coefficients of its own, drawn from a population's (a two-stage meta-analysis).
+"""The population of sites: every site has its own coefficients, drawn from a population (a two-stage meta-analysis).
 
-Stage 1 (``sites.information``) says what each release tells of its own site's y_j, as exp(−½ y_jᵀ Λ_j y_j + η_jᵀ y_j). Stage 2 is
+Stage 1 (``sites.information``) gives each site's likelihood of its own y_j, exp(−½ y_jᵀ Λ_j y_j + η_jᵀ y_j). Stage 2 is
 
     y_j = y + M (ω ∘ z_j),   z_j ~ N(0, I),   ω_k half-normal with scale 1,
 
-where y are the population's coefficients in the prior's units and its log σ, and M holds the scales of ω for those parameters
-that vary between sites. The prior of y is the user's. z_j is integrated out: with r = ω ∘ Mᵀ(η_j − Λ_j y) and
+where y has the population's coefficients in the prior's units and its log σ, and M has the scales of ω for the parameters that
+vary between sites. The prior of y is the user's. z_j is integrated out: with r = ω ∘ Mᵀ(η_j − Λ_j y) and
 B = I + ω ∘ MᵀΛ_jM ∘ ωᵀ a site contributes
 
     −½ yᵀ Λ_j y + η_jᵀ y + ½ rᵀ B⁻¹ r − ½ log |B|,
 
-which needs no inverse of Λ_j: a site that says nothing contributes nothing. Given ω this is quadratic in y, and so is the prior
-of all of y but log σ. With few sites ω may be large and y is then free, a funnel that a sampler gets stuck in. So coefficients
+which needs no inverse of Λ_j: a site without information contributes nothing. Given ω this is quadratic in y, and so is the prior
+of y except for log σ. With few sites ω may be large, which leaves y free: a funnel in which a sampler gets stuck. So coefficients
 are integrated out too, and the sampler sees log σ in its own standard units u: given ω, and with a standard normal prior of
 log σ, y = L⁻ᵀ(w + (ξ, u)) with ξ and u standard normal, where LLᵀ is y's precision and Lw its precision times its mean. The
 density of (u, log ω) has the quotient of the two priors of log σ as a factor. ξ is drawn afterwards; given (y, ω),
@@ -46,10 +46,10 @@ LEAST_SITES: Final = 3
 DEVIATION_SCALE: Final = 0.5
 """Scale of the half-normal prior of ω, in units of the prior's standard deviation of the same coefficient."""
 CLEAR: Final = 4.0
-"""A site is clear if its least moment of predictors is so many standard deviations of the noise away from zero."""
+"""A site is clear if its least moment of predictors is at least this many standard deviations of the noise away from zero."""
 ROUGH_DRAWS: Final = 800
 SITE_DRAWS: Final = 1000
-"""Draws that are kept of each site's own coefficients."""
+"""Number of draws to keep of each site's own coefficients."""
 SITE_OPTIONS: Final = ("random", "random-intercept")
 LOG_SIGMA_SCALE: Final = 0.25
 """The same for log σ: sites' residual standard deviations differ by a quarter or so."""
@@ -68,7 +68,7 @@ def log_density_population(x: Traced, data: Mapping[str, Traced], xp: Namespace)
 
 
 def _given_deviations(omega: Traced, data: Mapping[str, Traced], xp: Namespace) -> tuple[Traced, Traced, Traced]:
-    """Given ω, all sites and a standard normal prior are exp(−½ yᵀ LLᵀ y + wᵀ Lᵀ y + rest): L, w and the rest."""
+    """Return L, w and the rest: given ω, all sites and a standard normal prior are exp(−½ yᵀ LLᵀ y + wᵀ Lᵀ y + rest)."""
     import jax
 
     def one(mixed: Traced, precision: Traced, shift: Traced) -> tuple[Traced, Traced]:
@@ -86,7 +86,7 @@ def _given_deviations(omega: Traced, data: Mapping[str, Traced], xp: Namespace) 
 
 @cache
 def _population_draws() -> Program:
-    """The compiled function that gives y for each of many standard normal vectors (ξ, u) and log ω."""
+    """Compile the function that maps many standard normal vectors (ξ, u) and log ω to y."""
     import jax
     import jax.numpy as jnp
 
@@ -100,7 +100,7 @@ def _population_draws() -> Program:
 
 @dataclass(frozen=True)
 class Population:
-    """Stage 2 for given information of the sites; ``mixing`` is M."""
+    """Stage 2, given the information of the sites; ``mixing`` is M."""
 
     information: SiteInformation
     mixing: Array
@@ -121,7 +121,7 @@ class Population:
         return len(self.mixing)
 
     def start(self) -> tuple[Array, Array]:
-        """Start with differences as large as what a site knows."""
+        """Start with differences of the size of a site's uncertainty."""
         known = np.diagonal(self.mixing.T @ self.information.precision @ self.mixing, axis1=1, axis2=2).mean(axis=0)
         return np.append(0.0, -0.5 * np.log(1.0 + known)), np.append(1.0, np.full(len(known), 0.5))
 
@@ -134,7 +134,7 @@ class Population:
         return NutsDraws(self.with_coefficients(found.draws, other), found.diverging), mode
 
     def with_coefficients(self, draws: Array, seed: int) -> Array:
-        """Draws of (y, log ω) from draws of (u, log ω), whatever the leading axes."""
+        """Convert draws of (u, log ω), with any leading axes, to draws of (y, log ω)."""
         flat = draws.reshape(-1, draws.shape[-1])
         standard = np.random.default_rng(seed).normal(size=(len(flat), self.size))
         standard[:, -1] = flat[:, 0]
@@ -143,10 +143,10 @@ class Population:
         return np.concatenate([y, flat[:, 1:]], axis=1).reshape(*draws.shape[:-1], -1)
 
     def reference(self, draws: Array) -> Reference:
-        """Where the sites' coefficients are to be expected, from draws of (y, log ω).
+        """Return a reference that covers the sites' coefficients, from draws of (y, log ω).
 
-        Twice as wide, and at least as wide as what a single site of many knows: else its information would be lost in the
-        error of its moments.
+        It is twice as wide, and at least as wide as the uncertainty of a single site: otherwise a site's information would be
+        lost in the error of its moments.
         """
         flat = draws.reshape(-1, draws.shape[-1])
         y, omega = flat[:, : self.size], np.exp(flat[:, self.size:])
@@ -154,11 +154,11 @@ class Population:
         return Reference.around(y.mean(axis=0), max(4.0, len(self.information.shift)) * np.cov(y.T) + 4.0 * between)
 
     def site_draws(self, draws: Array, seed: int) -> Array:
-        """Each site's y_j for each draw (n, parameters) of (y, log ω), from its exact conditional: (sites, n, parameters)."""
+        """Draw each site's y_j for each draw (n, parameters) of (y, log ω), exactly: (sites, n, parameters)."""
         data, random = self.data(), np.random.default_rng(seed)
         y, omega = draws[:, : self.size], np.exp(draws[:, self.size:])
         found = np.empty((len(self.information.shift), *y.shape))
-        for site in range(len(found)):  # over sites, so that memory is that of one site
+        for site in range(len(found)):  # site by site, to limit memory
             rest = (data["mixed_shift"][site] - y @ data["mixed_precision"][site].T) * omega
             b = data["mixed"][site] * (omega[:, :, None] * omega[:, None]) + data["identity"]
             lower = np.linalg.cholesky(b)
@@ -169,7 +169,7 @@ class Population:
 
 
 def mixing_matrix(prior: ResolvedPrior, varying: Flags | None = None) -> tuple[Array, Array]:
-    """M for the parameters that vary, and what ω = 1 is for each of them in the user's units (for log σ: as it is)."""
+    """Return M for the parameters that vary, and the size of ω = 1 for each of them in the user's units (log σ unchanged)."""
     scales = np.append(DEVIATION_SCALE * prior.sd, LOG_SIGMA_SCALE)
     mixing = np.diag(np.append(np.full(len(prior.sd), DEVIATION_SCALE), LOG_SIGMA_SCALE / LOG_SIGMA_SD))
     chosen = np.ones(len(scales), dtype=bool) if varying is None else np.append(varying, True)
@@ -197,10 +197,10 @@ def random_sites(request: Request, terms: Sequence[str], site: str = "random") -
 
 
 def _varying(request: Request, terms: Sequence[str], site: str) -> Flags:
-    """Which coefficients vary; refuses what cannot be fitted."""
+    """Return which coefficients vary; refuse what cannot be fitted."""
     if site not in SITE_OPTIONS:
-        raise FitError("how sites differ is not known", argument="site", found=repr(site),
-                       known=SITE_OPTIONS, remedy="without it all sites have the same coefficients")
+        raise FitError("unknown kind of differences between sites", argument="site", found=repr(site),
+                       known=SITE_OPTIONS, remedy="without site, all sites share the same coefficients")
     if request.release.kind.name != "gram":
         raise FitError("random effects by site need releases of kind gram", argument="site",
                        found=request.release.kind.name, remedy=leave_out("site"))
@@ -220,14 +220,14 @@ def _varying(request: Request, terms: Sequence[str], site: str) -> Flags:
 
 
 def _doubts(models: SiteModels, population: Population, mode: Mode, varying: Flags) -> tuple[str, ...]:
-    """Reasons not to trust the fit, found before any draw."""
+    """Return reasons not to trust the fit, known before sampling."""
     found = [*population.information.doubts, *mode.doubts]
     clear = int(np.sum(models.clarity >= CLEAR))
     needed = max(LEAST_SITES, -(-len(models.clarity) // 2))
     if clear < needed:
-        found.append(f"the noise hides the predictors at most sites: only {clear} of {len(models.clarity)} know on their own the "
-                     "combination of predictors that varies least, so that intervals may be too short; fit with site=None")
+        found.append(f"the noise hides the predictors at most sites: only {clear} of {len(models.clarity)} alone determine the "
+                     "combination of predictors that varies least, so intervals may be too short; fit with site=None")
     informed = np.sum(population.information.own_sd(varying) < 1.0 / 3.0, axis=0)
     if (informed < LEAST_SITES).any():
-        found.append(f"only {int(informed.min())} sites say anything about some coefficient on their own; fit with site=None")
+        found.append(f"only {int(informed.min())} sites alone say anything about some coefficient; fit with site=None")
     return tuple(found)

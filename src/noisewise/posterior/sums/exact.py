@@ -4,11 +4,11 @@ On the grid of its family a row is lower + step · j with j = 0, 1, …; let φ(
 
     p(y) = Σ_s P(s) f(y − s) = 1/(2π) ∫_{−π}^{π} φ(t)ⁿ N(t) dt,      N(t) = Σ_s f(y − s) e^{−its},
 
-f being the density of the noise, everything in steps. For Laplace noise N is a geometric series. The integrand is smooth and
-periodic, so that sums over equal steps converge faster than any power. Clipping is in φ and costs nothing.
+where f is the density of the noise and everything is in steps. For Laplace noise N is a geometric series. The integrand is smooth
+and periodic, so sums over equal steps converge faster than any power. Clipping is part of φ and costs nothing.
 
-Where the noise is so much larger than the spread of the sum that the integral would need many points, the sum's own shape does
-not matter; there, and where p is below what sums in double precision can tell from 0, the sum is taken to be normal.
+If the noise is so much larger than the spread of the sum that the integral would need many points, the sum's own shape does not
+matter. Then, and where p is too small to compute in double precision, the sum is treated as normal.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from noisewise.posterior.sums.families import Family
 from noisewise.posterior.sums.noisy_sum import LAPLACE, Noise, NoisySum
 
 MOST_POINTS: Final = 2000
-"""More are needed where the noise is more than some twenty times the sum's own spread."""
+"""The integral needs more points only if the noise is more than about twenty times the sum's own spread."""
 FLOOR: Final = 1e-10
-"""Of the sum of all absolute values: what is smaller is rounding."""
+"""A result below this share of the sum of absolute values is rounding error."""
 SMALL_NOISE: Final = 2.0
-"""Gaussian noise below so many steps is summed term by term."""
+"""Gaussian noise below this many steps is summed term by term."""
 
 
 def log_normal_laplace(x: Array, variance: Array, scale: float) -> Array:
@@ -56,24 +56,24 @@ def log_with_normal_sum(x: Array, variance: Array, noise: Noise) -> Array:
 
 
 def row_moments(family: Family, pmf: Array) -> tuple[Array, Array]:
-    """Mean and variance of a row as it is in the release."""
+    """Mean and variance of a row after clipping, as in the release."""
     mean = pmf @ family.values
     return mean, np.maximum(pmf @ family.values**2 - mean**2, 0.0)
 
 
 def normal_log_likelihood(family: Family, pmf: Array, seen: NoisySum) -> Array:
-    """The log likelihood if sums were normal; with the right mean and variance of clipped rows."""
+    """The log likelihood if sums were normal, with the exact mean and variance of clipped rows."""
     mean, variance = row_moments(family, pmf)
     return over_rows(seen, lambda rows: log_with_normal_sum(seen.total(rows) - rows * mean, rows * variance, seen.user_noise))
 
 
 def exact_log_likelihood(family: Family, pmf: Array, seen: NoisySum) -> Array:
-    """The log likelihood of a noisy sum at every row of ``pmf``."""
+    """The log likelihood of a noisy sum for every row of ``pmf``."""
     return over_rows(seen, lambda rows: _given_rows(family, pmf, seen, rows))
 
 
 def over_rows(seen: NoisySum, given_rows: Callable[[int], Array]) -> Array:
-    """The log likelihood, averaged over the numbers of rows that are possible."""
+    """The log likelihood, averaged over the possible numbers of rows."""
     logs = [np.log(weight) + given_rows(rows) for rows, weight in zip(seen.rows, seen.weights, strict=True) if weight > 0]
     return np.asarray(np.logaddexp.reduce(logs, axis=0))
 
@@ -82,13 +82,13 @@ def _given_rows(family: Family, pmf: Array, seen: NoisySum, rows: int) -> Array:
     mean, variance = row_moments(family, pmf)
     approximate = log_with_normal_sum(seen.total(rows) - rows * mean, rows * variance, seen.user_noise)
     noise = seen.user_noise.times(1.0 / family.step)
-    if not family.whole:  # the grid is ours: less noise than its step would see that no sum lies on it
+    if not family.whole:  # the grid is our approximation: noise smaller than its step would resolve it
         noise = Noise(noise.distribution, max(noise.sd, SMALL_NOISE))
     y = (seen.total(rows) - rows * family.lower) / family.step
     middle, sd = rows * (mean - family.lower) / family.step, np.sqrt(rows * variance) / family.step
     tail = 40.0 * noise.scale if noise.distribution == LAPLACE else 10.0 * noise.sd
     reach = 2.0 * np.max(np.abs(y - middle)) + 24.0 * np.max(sd) + 2.0 * tail + 8.0
-    end = min(np.pi, 12.0 / max(float(np.min(sd)), 1e-300))  # e^(−72) is nothing, also with some excess kurtosis
+    end = min(np.pi, 12.0 / max(float(np.min(sd)), 1e-300))  # e^(−72) is negligible, even with some excess kurtosis
     points = int(np.ceil(end * reach / (2.0 * np.pi))) + 1
     if points > MOST_POINTS:
         return approximate
@@ -140,7 +140,7 @@ class GridPosterior:
         u = rng.uniform(size=size) * below[-1]
         i = np.clip(np.searchsorted(below, u, side="right") - 1, 0, len(width) - 1)
         start, slope, left = self.density[i], (self.density[i + 1] - self.density[i]) / width[i], u - below[i]
-        # start·x + slope·x²/2 = left, in the form that has no difference of nearly equal numbers
+        # solve start·x + slope·x²/2 = left without subtracting nearly equal numbers
         x = 2.0 * left / (start + np.sqrt(np.maximum(start**2 + 2.0 * slope * left, 0.0)) + 1e-300)
         return np.asarray(self.z[i] + np.clip(x, 0.0, width[i]))
 
@@ -148,7 +148,7 @@ class GridPosterior:
 SEARCH_POINTS: Final = 401
 POINTS: Final = 600
 DEPTH: Final = 40.0
-"""The grid reaches as far as the log density is this much below its largest value."""
+"""The grid ends where the log density is this far below its maximum."""
 
 
 def posterior(family: Family, sums: Sequence[NoisySum], points: int = POINTS) -> GridPosterior:
@@ -162,7 +162,7 @@ def posterior(family: Family, sums: Sequence[NoisySum], points: int = POINTS) ->
 
 
 def where(log_density: Callable[[Array], Array], low: float, high: float) -> tuple[float, float]:
-    """The part of a line on which a density with one mode is not nothing; widened a little."""
+    """Return the interval, slightly widened, on which a density with one mode is not negligible."""
     first, last = low, high
     for _ in range(30):
         z = np.linspace(low, high, SEARCH_POINTS)

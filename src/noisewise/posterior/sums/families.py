@@ -1,10 +1,10 @@
-"""The families: the law of one row as the release has it, clipped to its bounds, and a conjugate prior.
+"""The families: the distribution of one row, clipped to its bounds, and a conjugate prior.
 
-Every family lives on a grid from the lower to the upper bound: 0 and 1, counts, or 2048 steps for numbers (then each number
-stands for those nearest to it, whose variance is too large by a twelfth of a squared step).
+Every family has a grid from the lower to the upper bound: 0 and 1, counts, or 2048 steps for numbers (each grid point represents
+the numbers nearest to it, which makes the variance too large by a twelfth of a squared step).
 
-A parameter is handled as z, which is any number: log odds, log rate, log mean, mean. What the sums of a normal column in a
-release are about is mean and standard deviation after clipping (`clipped_normal`).
+A parameter is transformed to an unbounded z: log odds, log rate, log mean, mean. The released sums of a normal column depend on
+its mean and standard deviation after clipping (`clipped_normal`).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Family(ABC):
     term: ClassVar[str]
     prior_words: ClassVar[str]
     whole: ClassVar[bool] = False
-    """Whether rows are whole numbers, so that the grid is theirs."""
+    """True if rows are whole numbers, so that the grid is exact."""
     lower: float
     upper: float
     prior: tuple[float, float]
@@ -46,7 +46,7 @@ class Family(ABC):
 
     @property
     def values(self) -> Array:
-        """What a row can be."""
+        """The possible values of a row."""
         return np.linspace(self.lower, self.upper, self.steps + 1)
 
     def theta(self, z: Array) -> Array:
@@ -55,7 +55,7 @@ class Family(ABC):
 
     @abstractmethod
     def reach(self) -> tuple[float, float]:
-        """Where z can be."""
+        """The range of z."""
 
     @abstractmethod
     def log_prior(self, z: Array) -> Array:
@@ -192,28 +192,28 @@ FAMILIES: Final = ("bernoulli", "poisson", "exponential", "normal")
 
 def family_for(name: str, bounds: tuple[float, float], *, categorical: bool, prior: Any = None,
                sigma: float | None = None) -> Family:
-    """The family of a column with these bounds, or words why it cannot have it. The default priors are weak, and depend on the
+    """Return the family of a column with these bounds, or refuse it with a reason. The default priors are weak and depend on the
     bounds only."""
     lower, upper = bounds
     if name not in FAMILIES:
-        raise FitError("the family of a sum is not known", argument="family", found=repr(name), known=FAMILIES)
+        raise FitError("unknown family of a sum", argument="family", found=repr(name), known=FAMILIES)
     if sigma is not None and name != "normal":
         raise FitError("only a normal column has a sigma", argument="sigma", found=f"family {name!r}", remedy=leave_out("sigma"))
     if categorical and name != "bernoulli":
-        raise FitError("a column with levels has proportions", argument="family", found=f"family {name!r}",
+        raise FitError("a column with levels requires family bernoulli", argument="family", found=f"family {name!r}",
                        remedy="give " + option("family", "bernoulli"))
     if name == "bernoulli":
-        _require(bounds == (0.0, 1.0), "a proportion is that of a level, or of a column with bounds 0 and 1", bounds)
+        _require(bounds == (0.0, 1.0), "a proportion requires a level, or a column with bounds 0 and 1", bounds)
         return Bernoulli(lower, upper, prior_numbers(prior, (1.0, 1.0), Bernoulli))
     if name == "poisson":
         _require(lower == 0 and float(upper).is_integer() and upper <= MOST_COUNTS,
-                 f"a count has bounds from 0 to a whole number of at most {MOST_COUNTS}", bounds)
+                 f"a count requires bounds from 0 to a whole number of at most {MOST_COUNTS}", bounds)
         return Poisson(lower, upper, prior_numbers(prior, (0.5, 1.0 / upper), Poisson))
     if name == "exponential":
-        _require(lower == 0, "a column with an exponential distribution has bounds from 0", bounds)
+        _require(lower == 0, "an exponential distribution requires bounds from 0", bounds)
         return Exponential(lower, upper, prior_numbers(prior, (0.5, 0.005 * upper), Exponential))
     if sigma is None or not (np.isfinite(sigma) and sigma > 0):
-        raise FitError("sigma is a positive number", found=repr(sigma))
+        raise FitError("sigma must be > 0", found=repr(sigma))
     return Normal(lower, upper, prior_numbers(prior, ((lower + upper) / 2.0, (upper - lower) / 2.0), Normal), sigma=float(sigma))
 
 
@@ -223,7 +223,7 @@ def _require(holds: bool, rule: str, bounds: tuple[float, float]) -> None:
 
 
 def prior_numbers(given: Any, default: tuple[float, float], family: type[Family]) -> tuple[float, float]:
-    """The two numbers of a family's prior, those that are given or the default ones."""
+    """Return the two numbers of a family's prior: the given ones or the defaults."""
     if given is None:
         return default
     try:
@@ -232,5 +232,5 @@ def prior_numbers(given: Any, default: tuple[float, float], family: type[Family]
         first = second = np.nan
     positive = second > 0 and (first > 0 or family is Normal)
     if not (np.isfinite([first, second]).all() and positive):
-        raise FitError(f"the prior is {family.prior_words}", found=repr(given))
+        raise FitError(f"the prior must be {family.prior_words}", found=repr(given))
     return first, second

@@ -52,8 +52,8 @@ def fit_sum(column: str, release: Releases, *, family: str, sigma: float | None 
     first term, ``"mean"``, is that of the clipped values (then ``"sd"``, if sigma is not given): a noisy sum is about them, and
     many a column is not normal. ``draws("mean before clipping")`` and ``draws("sd before clipping")`` rest on the family.
 
-    ``method``: ``exact`` (default) has no sampler and no normal approximation of the sum. From the literature, for comparison
-    and not for what you report: ``gibbs`` has both and knows of no clipping; ``naive`` takes the noisy sum for the sum.
+    ``method``: ``exact`` (default) uses no sampler and no normal approximation of the sum. From the literature, for comparison
+    and not for reported results: ``gibbs`` uses both and ignores clipping; ``naive`` treats the noisy sum as exact.
 
     >>> import noisewise as nw
     >>> schema = nw.Schema.from_dict({"adjacency": "replace-one", "columns": {"visits": {"bounds": [0, 20]}}})
@@ -74,9 +74,9 @@ def fit_sum(column: str, release: Releases, *, family: str, sigma: float | None 
     terms: tuple[str, ...]
     if family == "normal" and sigma is None and not categorical:
         if METHODS[method].literature or prior is not None:
-            raise FitError("where sigma is not known there is one method, with its own prior",
+            raise FitError("an unknown sigma requires the default method and prior",
                            found=f"method {method!r}" if prior is None else "a prior",
-                           remedy="give " + option("sigma") + ", or leave that out")
+                           remedy="give " + option("sigma") + ", or leave it out")
         before = two.draws(sums, (chains, draws), rng)
         samples = np.concatenate([_after_clipping(before[..., 0], before[..., 1], bounds), before], axis=-1)
         terms = (Normal.term, "sd", Normal.term + BEFORE, "sd" + BEFORE)
@@ -84,7 +84,7 @@ def fit_sum(column: str, release: Releases, *, family: str, sigma: float | None 
         chosen = family_for(family, bounds, categorical=categorical, prior=prior, sigma=sigma)
         found = METHODS[method](chosen, sums, chains, draws, rng)
         samples, terms = found[..., None], (chosen.term,)
-        if isinstance(chosen, Normal) and not METHODS[method].literature:  # of which none knows of clipping
+        if isinstance(chosen, Normal) and not METHODS[method].literature:  # those ignore clipping
             samples = np.concatenate([_after_clipping(found, chosen.sigma, bounds)[..., :1], samples], axis=-1)
             terms = (chosen.term, chosen.term + BEFORE)
     info = FitInfo(method=method, family=family, formula=column, seed=seed, chains=chains, draws=draws,

@@ -1,4 +1,4 @@
-"""The noisy sum of a released column: its value, its noise, and how many rows it is of."""
+"""The noisy sum of a released column: its value, its noise and its number of rows."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Noise:
 
     @property
     def scale(self) -> float:
-        """Of Laplace noise: the mean of its size."""
+        """The scale of Laplace noise, which is its mean absolute value."""
         return float(self.sd / np.sqrt(2.0))
 
     def times(self, factor: float) -> Noise:
@@ -44,19 +44,19 @@ class NoisySum:
     scaled: float
     noise: Noise
     rows: tuple[int, ...]
-    """The numbers of rows that are possible: one where it is public."""
+    """The possible numbers of rows; a single one if it is public."""
     weights: tuple[float, ...]
     centre: float
     half_width: float
     squares: tuple[float, Noise] | None = None
-    """The noisy sum of u², where there is one, with the same kind of noise."""
+    """The noisy sum of u², if released, with the same kind of noise."""
 
     @property
     def exact_rows(self) -> bool:
         return len(self.rows) == 1
 
     def total(self, rows: float) -> float:
-        """The noisy sum in the user's units, if there are so many rows."""
+        """Return the noisy sum in the user's units, given the number of rows."""
         return float(self.centre * rows + self.half_width * self.scaled)
 
     @property
@@ -65,7 +65,7 @@ class NoisySum:
 
 
 class SummedColumn(NamedTuple):
-    """Where a released column is, and its bounds; ``categorical``: it is a level, with values 0 and 1."""
+    """The position and bounds of a released column. ``categorical``: it is a level, with values 0 and 1."""
 
     place: int
     bounds: tuple[float, float]
@@ -75,15 +75,15 @@ class SummedColumn(NamedTuple):
 
 
 def find_column(release: Release, name: str) -> SummedColumn:
-    """A released column: by the name of a column, or of a level, as ``ward[B]``."""
+    """Find a released column by its name, or by a level such as ``ward[B]``."""
     if release.kind.name not in ("gram", "moments"):
-        raise FitError("sums are in releases of kind gram and moments", found=f"kind {release.kind.name}",
+        raise FitError("only releases of kind gram and moments contain sums", found=f"kind {release.kind.name}",
                        remedy="ask the data holder for one of them")
     names = release.basis.names[1:]
     if name not in names:
         raise FitError("the sum of this column is not in the release", argument="column", found=repr(name), known=names)
     if release.clipped_norm is not None:
-        raise FitError("rows were shortened to a norm, so that the sums are not those of the columns", found="a norm bound",
+        raise FitError("rows were shortened to a norm bound, so the sums are not those of the columns", found="a norm bound",
                        remedy="ask the data holder for a release without norm_bound")
     place = 1 + names.index(name)
     factors = release.basis.columns[place].factors
@@ -97,7 +97,7 @@ def find_column(release: Release, name: str) -> SummedColumn:
 
 
 def noisy_sums(release: Release, name: str) -> list[NoisySum]:
-    """The noisy sums of a column, one for each data holder."""
+    """Return the noisy sums of a column, one for each data holder."""
     column = find_column(release, name)
     return [_of_holder(one, column) for one in release.contributions]
 
@@ -106,7 +106,7 @@ def _of_holder(contribution: Contribution, column: SummedColumn) -> NoisySum:
     total, variance, total_squares, squares_variance = contribution.column_sums(column.place)
     if not np.isfinite(variance):
         raise FitError("the sum of this column was not released", remedy="use a release of kind gram, or one with that block")
-    # A Wishart entry off the diagonal has excess kurtosis 6/k: normal for the degrees of freedom that privacy asks for.
+    # A Wishart entry off the diagonal has excess kurtosis 6/k: nearly normal at the degrees of freedom that privacy requires.
     kind = LAPLACE if contribution.noise.distribution == LAPLACE else "gaussian"
     squares = None
     if np.isfinite(squares_variance):
@@ -116,11 +116,11 @@ def _of_holder(contribution: Contribution, column: SummedColumn) -> NoisySum:
 
 
 ROW_CHOICES: Final = 41
-"""So many numbers of rows are tried where it is private."""
+"""Candidates for a private number of rows."""
 
 
 def _rows(contribution: Contribution, noise: Noise) -> tuple[tuple[int, ...], tuple[float, ...]]:
-    """The number of rows, or the numbers that its noise leaves possible: evenly spaced, with a flat prior."""
+    """Return the number of rows, or candidates that its noise leaves possible, evenly spaced, with weights under a flat prior."""
     if contribution.rows is not None:
         if contribution.rows < 1:
             raise FitError("a table without rows says nothing", found="0 rows")

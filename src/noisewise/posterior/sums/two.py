@@ -1,7 +1,7 @@
 """Mean and standard deviation of a normal column, both unknown, from its noisy sum and its noisy sum of squares.
 
-The sums S₁ = Σu and S₂ = Σu² of n clipped normal rows are taken to be normal together, with the mean and covariance that clipped
-rows have. Gaussian noise adds to the covariance. With Laplace noise, S₁ is integrated over numerically and S₂ given S₁ by the
+The sums S₁ = Σu and S₂ = Σu² of n clipped normal rows are treated as jointly normal, with the mean and covariance of clipped
+rows. Gaussian noise adds to the covariance. With Laplace noise, S₁ is integrated over numerically and S₂ given S₁ by the
 closed form of a normal variable plus Laplace noise.
 
 μ ~ N(centre of the bounds, half their distance), σ half-normal with half their distance; in scaled units N(0, 1) and |N(0, 1)|.
@@ -32,14 +32,14 @@ FIRST: Final = 0.05
 LOG_SIGMA: Final = (float(np.log(1e-4)), float(np.log(8.0)))
 NODES: Final = np.linspace(-7.0, 7.0, 141)
 SHARP: Final = 0.3
-"""Laplace noise of less than so many standard deviations of the sum is as good as normal noise, and nodes would miss its peak."""
+"""Below this many standard deviations of the sum, Laplace noise may be replaced by normal noise; nodes would miss its peak."""
 
 
 @dataclass(frozen=True)
 class Grid:
-    """Where the posterior is: points of log σ, and of μ beside a line through ``mode``, on which μ moves with log σ.
+    """A grid over the posterior: points of log σ, and of μ relative to a line through ``mode`` along which μ moves with log σ.
 
-    Where many rows are at a bound, μ and σ are known together far better than each of them; the line follows that ridge.
+    If many rows are at a bound, μ and σ are known jointly far better than separately. The line follows that ridge.
     """
 
     mode: tuple[float, float]
@@ -51,14 +51,14 @@ class Grid:
         return np.asarray(self.mode[0] + self.slope * (log_sigma - self.mode[1]) + beside)
 
     def log_posterior(self, sums: Sequence[NoisySum]) -> Array:
-        """(beside, log_sigma)."""
+        """Return the log posterior on the grid, (beside, log_sigma)."""
         return np.stack([_log_posterior(sums, self.mu(self.beside, value), float(value)) for value in self.log_sigma], axis=1)
 
 
 def draws(sums: Sequence[NoisySum], size: tuple[int, ...], rng: np.random.Generator) -> Array:
-    """Independent draws of (mean, sigma), both before clipping, in the user's units."""
+    """Return independent draws of (mean, sigma), both before clipping, in the user's units."""
     if any(seen.squares is None for seen in sums):
-        raise FitError("sigma is found from the sum of squares, which is not in this release",
+        raise FitError("an unknown sigma requires the sum of squares, which this release does not contain",
                        argument="sigma", remedy="give " + option("sigma") + ", if it is known")
     grid = _grid(sums)
     logs = grid.log_posterior(sums)
@@ -73,9 +73,9 @@ def draws(sums: Sequence[NoisySum], size: tuple[int, ...], rng: np.random.Genera
 
 
 def _mode(sums: Sequence[NoisySum]) -> tuple[float, float]:
-    """The most probable μ and log σ, searched from the best pair that gives clipped values their noisy mean.
+    """Find the most probable μ and log σ, starting from the best pair for which clipped values have the noisy mean.
 
-    Without such a start, the search may end in a lower mode, in which the noise is thought to be all that was seen.
+    From elsewhere, the search may end in a lower mode that explains everything as noise.
     """
     from scipy.optimize import minimize
 
@@ -97,7 +97,7 @@ def _mode(sums: Sequence[NoisySum]) -> tuple[float, float]:
 
 
 def _grid(sums: Sequence[NoisySum]) -> Grid:
-    """Around the mode, as far as the posterior reaches: a small grid grows where it is not yet low, and shrinks where it is."""
+    """Return a grid that covers the posterior: it starts small around the mode, and grows or shrinks until it fits."""
     mode = _mode(sums)
     low, high, slope = np.full(2, -FIRST), np.full(2, FIRST), 0.0
     for _ in range(40):
@@ -123,7 +123,7 @@ def _grid(sums: Sequence[NoisySum]) -> Grid:
 
 
 def _slope(beside: Array, log_sigma: Array, weights: Array) -> float:
-    """How the first moves with the second under these weights."""
+    """Return the slope of the first in a regression on the second with these weights."""
     weights = weights / weights.sum()
     first, second = beside - weights.sum(axis=1) @ beside, log_sigma - weights.sum(axis=0) @ log_sigma
     return float(first @ weights @ second / (weights.sum(axis=0) @ second**2 + 1e-300))

@@ -61,12 +61,12 @@ class Ledger:
                 is, expensive where it is not; Wishart noise is refused. ``"basic"`` (default without a delta) adds up epsilons
                 and deltas. Both hold even if the size of a release is chosen after seeing earlier results. ``"planned"`` is the
                 tightest for mixed noise, and holds only if the sizes of all releases are chosen without looking at results.
-            name: Which table the ledger is for.
+            name: Name of the table.
         """
         store = Store(place)
         if not store.exists():
             if epsilon is None:
-                raise BudgetError("a new ledger needs a total budget, and there is no ledger here yet", argument="epsilon",
+                raise BudgetError("the ledger does not exist, and starting one requires a total budget", argument="epsilon",
                                   found=store.shown, remedy="give " + option("epsilon") + ", and " + option("delta")
                                   + " unless all releases are pure epsilon")
             total = Total(epsilon, 0.0 if delta is None else delta, rule or ("gaussian" if delta else "basic"))
@@ -265,7 +265,7 @@ class Ledger:
 
     @property
     def name(self) -> str:
-        """Which table the ledger is for."""
+        """The name of the table."""
         return self._store.entries()[0].description
 
     def __repr__(self) -> str:
@@ -296,7 +296,7 @@ def _completed(entries: Sequence[Entry], request: str) -> int | None:
 
 
 def _under_way(entries: Sequence[Entry], request: str) -> bool:
-    """Whether the same request was charged a moment ago; someone is probably drawing its noise now."""
+    """True if the same request was charged a moment ago; someone is probably drawing its noise now."""
     last = _last(entries, "charged", request)
     if last is None:
         return False

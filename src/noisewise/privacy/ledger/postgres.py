@@ -1,4 +1,4 @@
-"""What differs for a ledger in PostgreSQL; the statements are those of `store`."""
+"""The differences for a ledger in PostgreSQL; the statements are those of `store`."""
 
 from __future__ import annotations
 

@@ -81,7 +81,7 @@ class Store:
         return self
 
     def exists(self) -> bool:
-        """Whether there is a ledger here; refuses a file that holds something else."""
+        """True if there is a ledger here. Refuses a file with other content."""
         if self.remote:
             with self._connected() as connection:
                 there = bool(connection.execute("SELECT to_regclass('noisewise_entries')").fetchone()[0])
@@ -119,7 +119,7 @@ class Store:
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
-        """A transaction beside which nobody else can write. When it ends it is on disk, or it never happened."""
+        """Open a transaction with the only write lock. It is committed to disk as a whole, or not at all."""
         if not self.remote:
             _refuse_second_name(self.place)
         with self._connected() as connection:

@@ -89,5 +89,5 @@ def smallest_alpha(rows: int, epsilon: float, copies: int) -> int:
 
 
 def suffices(alpha: int, rows: int, epsilon: float, copies: int) -> bool:
-    """Whether this many pseudo-rows guarantee epsilon."""
+    """True if this many pseudo-rows guarantee epsilon."""
     return copies * math.log1p(rows / alpha) * _SAFETY <= epsilon

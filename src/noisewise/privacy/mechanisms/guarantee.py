@@ -1,4 +1,4 @@
-"""What mechanisms share: the guarantee in words, the cost of Gaussian noise, and checks that noise fits the grid."""
+"""Shared by the mechanisms: a description of the guarantee, the cost of Gaussian noise, and checks that noise fits the grid."""
 
 from __future__ import annotations
 

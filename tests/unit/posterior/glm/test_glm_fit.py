@@ -139,8 +139,8 @@ def test_more_columns_are_fitted_with_moments_plugged_in() -> None:
 @pytest.mark.parametrize(("formula", "family", "words"), [
     ("x ~ w", "logistic", "column with two levels.*'x'"),
     ("h ~ x", "logistic", "."),
-    ("y ~ x", "poisson", "is a count.*'y'"),
-    ("x ~ w", "poisson", "is a count.*'x'"),
+    ("y ~ x", "poisson", "must be a count.*'y'"),
+    ("x ~ w", "poisson", "must be a count.*'x'"),
 ])
 def test_wrong_responses_are_refused(formula: str, family: str, words: str) -> None:
     with pytest.raises(nw.errors.NoisewiseError, match=words):

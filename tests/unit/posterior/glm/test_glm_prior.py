@@ -113,7 +113,7 @@ def test_the_ball_prior_in_two_dimensions() -> None:
     (nw.Prior(sigma=1.0), "no sigma"),
     (nw.Prior(sd={"z": 1.0}), "not in the formula"),
     (nw.Prior(largest_norm=1.0, sd={"x": 1.0}), "all coefficients together"),
-    ({"x": 1.0}, "a prior is a Prior"),
+    ({"x": 1.0}, "must be a Prior"),
 ])
 def test_wrong_priors_are_refused(prior: Any, words: str) -> None:
     with pytest.raises(FitError, match=words):

@@ -92,9 +92,9 @@ def test_products_and_powers_are_refused(noisy: Release, formula: str) -> None:
 
 
 def test_other_refusals(noisy: Release) -> None:
-    with pytest.raises(FormulaError, match="response of a regression on perturbed rows is a number"):
+    with pytest.raises(FormulaError, match="response of a regression on perturbed rows must be a number"):
         nw.fit("smoker ~ age", noisy)
-    with pytest.raises(FitError, match="perturbed rows are for linear regression"):
+    with pytest.raises(FitError, match="perturbed rows support linear regression only"):
         nw.fit("stay ~ age", noisy, family="poisson")
     with pytest.raises(FitError, match="kind rows serves the methods rows, simex, naive only"):
         nw.fit("stay ~ age", noisy, method="clt-gibbs")

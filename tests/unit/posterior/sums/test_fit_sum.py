@@ -151,9 +151,9 @@ def test_the_same_seed_gives_the_same_draws() -> None:
 @pytest.mark.parametrize(("asked", "words"), [
     ({"column": "nothing", "family": "poisson"}, "not in the release"),
     ({"column": "visits", "family": "bernoulli"}, "bounds 0 and 1"),
-    ({"column": "smoker", "family": "poisson"}, "proportions"),
+    ({"column": "smoker", "family": "poisson"}, "family bernoulli"),
     ({"column": "visits", "family": "poisson", "method": "magic"}, "method is not known"),
-    ({"column": "weight", "family": "normal", "method": "gibbs"}, "one method"),
+    ({"column": "weight", "family": "normal", "method": "gibbs"}, "default method"),
     ({"column": "visits", "family": "poisson", "draws": 0}, "draws"),
 ])
 def test_what_is_refused(asked: dict[str, Any], words: str) -> None:

@@ -107,16 +107,16 @@ def test_probabilities_of_rows_add_up(family: Family) -> None:
 
 
 @pytest.mark.parametrize(("name", "bounds", "more", "words"), [
-    ("gamma", (0.0, 1.0), {}, "not known"),
+    ("gamma", (0.0, 1.0), {}, "unknown family"),
     ("bernoulli", (0.0, 2.0), {}, "bounds 0 and 1"),
     ("poisson", (1.0, 9.0), {}, "from 0"),
     ("poisson", (0.0, 8.5), {}, "whole number"),
     ("exponential", (-1.0, 9.0), {}, "from 0"),
-    ("normal", (0.0, 9.0), {"sigma": -1.0}, "positive"),
+    ("normal", (0.0, 9.0), {"sigma": -1.0}, "sigma must be > 0"),
     ("poisson", (0.0, 9.0), {"sigma": 1.0}, "only a normal"),
     ("poisson", (0.0, 9.0), {"prior": (0.0, 1.0)}, "shape and rate"),
     ("poisson", (0.0, 9.0), {"prior": 3}, "shape and rate"),
-    ("poisson", (0.0, 1.0), {"categorical": True}, "proportions"),
+    ("poisson", (0.0, 1.0), {"categorical": True}, "family bernoulli"),
 ])
 def test_what_a_family_refuses(name: str, bounds: tuple[float, float], more: dict[str, Any], words: str) -> None:
     from noisewise.errors import FitError

@@ -82,7 +82,7 @@ def test_a_ledger_of_the_unpublished_version_is_named_as_such(tmp_path: Path) ->
 
 
 def test_looking_for_a_ledger_makes_none(tmp_path: Path) -> None:
-    with pytest.raises(BudgetError, match="no ledger here yet"):
+    with pytest.raises(BudgetError, match="the ledger does not exist"):
         Ledger.open(tmp_path / "budget.db")
     assert list(tmp_path.iterdir()) == []
 
