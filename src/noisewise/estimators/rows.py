@@ -1,8 +1,8 @@
 """Read X, y and the units into named columns without looking at any value.
 
-The rows passed to ``fit`` are confidential, and an error that depends on a value reveals something about a row. This module
-therefore checks only shapes, names and types (scikit-learn's ``check_array`` looks for NaN and converts cells). Values that do not
-match their declaration are handled by a public rule, as in every release.
+The rows passed to ``fit`` are confidential, and an error that depends on a value reveals something about a row. So this module
+checks only shapes, names and types (scikit-learn's ``check_array`` looks for NaN and converts cells). A public rule handles
+values that do not match their declaration, as in every release.
 """
 
 from __future__ import annotations
