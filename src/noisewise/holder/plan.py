@@ -10,13 +10,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Generic, Protocol, TypedDict, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 from noisewise.errors import ReleaseWriteError
 from noisewise.kinds import Kind
 from noisewise.kinds.registry import module_of
 from noisewise.privacy.cost import Cost
-from noisewise.releases.contribution import Contribution, today
+from noisewise.releases.contribution import Contribution, Head, today
 from noisewise.releases.release import Release
 from noisewise.run import Run
 from noisewise.schema import Schema
@@ -115,19 +115,6 @@ def blank_release(kind: Kind, schema: Schema, contribution: Contribution) -> Rel
     blank = Release(kind, schema, (contribution,))
     encode(blank)
     return blank
-
-
-class Head(TypedDict):
-    """The fields of every contribution that are known before the rows."""
-
-    rows: int | None
-    epsilon: float
-    delta: float
-    mechanism: str
-    sensitivity: float
-    statement: str
-    created: str
-    library: str
 
 
 def head(mechanism: Mechanism, schema: Schema, sensitivity: float) -> Head:

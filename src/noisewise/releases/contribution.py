@@ -27,7 +27,7 @@ PRIVACY: Final = ("epsilon", "delta", "mechanism", "sensitivity", "statement")
 
 
 class Head(TypedDict):
-    """The fields that contributions of every kind have."""
+    """The fields that contributions of every kind have, known before the rows are read."""
 
     rows: int | None
     epsilon: float
@@ -37,6 +37,11 @@ class Head(TypedDict):
     statement: str
     created: str
     library: str
+
+
+class StoredHead(Head):
+    """The same from a file, with the fields of a newer format."""
+
     extra: Mapping[str, object]
 
 
@@ -77,7 +82,7 @@ class Contribution(ABC):
     @classmethod
     @abstractmethod
     def from_contents(cls, contents: RecordFields, kind: Any, schema: Schema, columns: Sequence[BasisColumn],
-                      **head: Unpack[Head]) -> Self:
+                      **head: Unpack[StoredHead]) -> Self:
         """Build the contribution from the validated fields of a file."""
 
     @classmethod  # noqa: B027 most kinds are no larger than their file

@@ -15,7 +15,7 @@ from noisewise.arrays import Vector
 from noisewise.kinds import AdaSSP
 from noisewise.releases.checks import LARGEST_ENTRY, number_of, numbers_of, ordinary, plain_bytes, positive, require, settle
 from noisewise.releases.contents.gram import MATRIX_FIELDS, MatrixContribution, matrix_and_noise
-from noisewise.releases.contribution import Head
+from noisewise.releases.contribution import StoredHead
 from noisewise.releases.fields import RecordFields, items, known_part, shape, shape_of
 from noisewise.releases.promises import check_gaussian
 from noisewise.schema.basis import BasisColumn
@@ -93,7 +93,7 @@ class AdasspContribution(MatrixContribution):
 
     @classmethod
     def from_contents(cls, contents: RecordFields, kind: AdaSSP, schema: Schema, columns: Sequence[BasisColumn],
-                      **head: Unpack[Head]) -> Self:
+                      **head: Unpack[StoredHead]) -> Self:
         return cls(**matrix_and_noise(contents, len(columns) - 1), moments=contents.moments,
                    smallest_eigenvalue=SmallestEigenvalue(**known_part(contents.smallest_eigenvalue)), **head)
 

@@ -13,7 +13,7 @@ from noisewise.errors import ReleaseError
 from noisewise.kinds import Binary
 from noisewise.kinds.binary import MOST_COPIES
 from noisewise.releases.checks import require, settle, whole_number
-from noisewise.releases.contribution import Contribution, Head
+from noisewise.releases.contribution import Contribution, StoredHead
 from noisewise.releases.fields import RecordFields, items, shape
 from noisewise.releases.promises import check_pure
 from noisewise.schema.basis import BasisColumn
@@ -82,7 +82,7 @@ class BinaryContribution(Contribution):
 
     @classmethod
     def from_contents(cls, contents: RecordFields, kind: Binary, schema: Schema, columns: Sequence[BasisColumn],
-                      **head: Unpack[Head]) -> Self:
+                      **head: Unpack[StoredHead]) -> Self:
         return cls(column=kind.column, levels=two_levels(schema, kind.column), synthetic_rows=kind.rows, alpha=contents.alpha,
                    counts=tuple(contents.counts), **head)
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from noisewise.kinds import Bounds
 from noisewise.releases.checks import LARGEST_ENTRY, number_of, plain_bytes, require, settle, whole_number
-from noisewise.releases.contribution import Contribution, Head
+from noisewise.releases.contribution import Contribution, StoredHead
 from noisewise.releases.fields import RecordFields, items, known_part, shape, shape_of
 from noisewise.schema.basis import BasisColumn
 from noisewise.schema.columns import UNFILLED, Categorical
@@ -112,7 +112,7 @@ class BoundsContribution(Contribution):
 
     @classmethod
     def from_contents(cls, contents: RecordFields, kind: Bounds, schema: Schema, columns: Sequence[BasisColumn],
-                      **head: Unpack[Head]) -> Self:
+                      **head: Unpack[StoredHead]) -> Self:
         found = tuple(ColumnBounds(**known_part(one)) for one in contents.columns)
         return cls(columns=found, probability=contents.probability, **head)
 

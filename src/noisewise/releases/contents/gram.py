@@ -15,7 +15,7 @@ from pydantic import Field
 from noisewise.arrays import Matrix, Vector
 from noisewise.kinds import Gram
 from noisewise.releases.checks import number_of, ordinary, plain_bytes, require, settle, symmetric, whole_number
-from noisewise.releases.contribution import Contribution, Head
+from noisewise.releases.contribution import Contribution, StoredHead
 from noisewise.releases.fields import RecordFields, items, known_part, shape, shape_of
 from noisewise.releases.json_text import Triangle, short
 from noisewise.releases.promises import check_gaussian, check_pure, check_wishart
@@ -269,7 +269,7 @@ class GramContribution(MatrixContribution):
 
     @classmethod
     def from_contents(cls, contents: RecordFields, kind: Gram, schema: Schema, columns: Sequence[BasisColumn],
-                      **head: Unpack[Head]) -> Self:
+                      **head: Unpack[StoredHead]) -> Self:
         return cls(**matrix_and_noise(contents, len(columns)), **head)
 
 

@@ -28,7 +28,7 @@ from noisewise.releases.checks import (
     settle,
 )
 from noisewise.releases.contents.gram import EntryNoise, MatrixContribution
-from noisewise.releases.contribution import Contribution, Head
+from noisewise.releases.contribution import Contribution, StoredHead
 from noisewise.releases.fields import RecordFields, items, known_part, named, shape, shape_of
 from noisewise.releases.json_text import short
 from noisewise.schema.basis import BasisColumn
@@ -169,7 +169,7 @@ class MomentsContribution(MatrixContribution):
 
     @classmethod
     def from_contents(cls, contents: RecordFields, kind: Moments, schema: Schema, columns: Sequence[BasisColumn],
-                      **head: Unpack[Head]) -> Self:
+                      **head: Unpack[StoredHead]) -> Self:
         blocks = {name: BlockSums(**known_part(block)) for name, block in contents.blocks.items()}
         return cls(predictors=max(len(columns) - 2, 0), blocks=blocks, **head)  # without the constant and the response
 

@@ -14,7 +14,7 @@ import numpy as np
 from noisewise.errors import DeclarationError
 from noisewise.kinds import Partition
 from noisewise.releases.checks import LARGEST_ENTRY, number_of, ordinary, plain_bytes, require, settle, text_of
-from noisewise.releases.contribution import Contribution, Head
+from noisewise.releases.contribution import Contribution, StoredHead
 from noisewise.releases.fields import RecordFields, items, known_part, shape, shape_of
 from noisewise.releases.json_text import short
 from noisewise.releases.promises import check_gaussian, check_pure
@@ -130,7 +130,7 @@ class PartitionContribution(Contribution):
 
     @classmethod
     def from_contents(cls, contents: RecordFields, kind: Partition, schema: Schema, columns: Sequence[BasisColumn],
-                      **head: Unpack[Head]) -> Self:
+                      **head: Unpack[StoredHead]) -> Self:
         given = known_part(contents)
         return cls(**{**given, "numbers": tuple(Number(**one) for one in given["numbers"])}, **head)
 

@@ -22,7 +22,7 @@ from noisewise.arrays import Array, Vector
 from noisewise.errors import ReleaseError
 from noisewise.kinds import Rows
 from noisewise.releases.checks import number_of, ordinary, refused_as_release, require, settle, whole_number
-from noisewise.releases.contribution import Contribution, Head
+from noisewise.releases.contribution import Contribution, StoredHead
 from noisewise.releases.fields import RecordFields, known_part, named, shape, shape_of
 from noisewise.releases.json_text import short
 from noisewise.releases.promises import check_gaussian, check_pure
@@ -249,7 +249,7 @@ class RowsContribution(Contribution):
 
     @classmethod
     def from_contents(cls, contents: RecordFields, kind: Rows, schema: Schema, columns: Sequence[BasisColumn],
-                      **head: Unpack[Head]) -> Self:
+                      **head: Unpack[StoredHead]) -> Self:
         return cls(schema=schema, copies=kind.copies, file=RowsFile(**known_part(contents.rows_file)),
                    columns={name: _noise_of(name, fields) for name, fields in contents.columns.items()}, **head)
 
