@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 
 class Fields(BaseModel):
+    """The base of all fields: types are strict, numbers finite, and unknown fields kept."""
+
     model_config = ConfigDict(strict=True, extra="allow", allow_inf_nan=False, frozen=True)
 
 
@@ -55,6 +57,8 @@ def named(of: Any) -> object:
 
 
 class ColumnFields(Fields):
+    """A declared column: a number has ``bounds``, a category ``levels``. None leaves ``missing`` or ``other`` at its default."""
+
     bounds: Annotated[list[int | float], Field(max_length=2)] | Literal["unknown"] = []
     levels: Items[LevelField] = []
     missing: LevelField | None = None
@@ -62,11 +66,15 @@ class ColumnFields(Fields):
 
 
 class UnitFields(Fields):
+    """A unit with several rows: the column that identifies it, and the most rows used of each."""
+
     column: str
     max_rows: int
 
 
 class SchemaFields(Fields):
+    """The schema. ``norm_bound`` and ``stratum`` are None if they are not declared."""
+
     adjacency: str
     unit: Literal["row"] | UnitFields
     norm_bound: int | float | None = None
@@ -75,17 +83,23 @@ class SchemaFields(Fields):
 
 
 class FactorFields(Fields):
+    """A factor of a released column: a polynomial with its ``degree``, or one ``level`` of a larger category."""
+
     column: str
     degree: int | None = None
     level: LevelField | None = None
 
 
 class ReleasedColumnFields(Fields):
+    """A released column: the product of its factors, from which its name follows."""
+
     name: str
     factors: Items[FactorFields]
 
 
 class PrivacyFields(Fields):
+    """What one contribution guarantees, and by which mechanism."""
+
     epsilon: float
     delta: float
     mechanism: str

@@ -54,17 +54,21 @@ class PooledContribution(GramContribution):
 
     @property
     def holders(self) -> int:
+        """The number of holders that were added up."""
         return len(self.members)
 
     @property
     def counts(self) -> Vector:
+        """The number of rows of each holder in the order of reading: exact if it is public, else noisy."""
         return self.members
 
     @property
     def groups(self) -> int | None:
+        """The total number of averaged rows of all holders; None if their numbers of rows are not public."""
         return self.residuals
 
     def fingerprints(self) -> tuple[bytes, ...]:
+        """The fingerprint of each holder's contribution, in the order of reading."""
         size = len(self.digests) // self.holders
         return tuple(self.digests[place:place + size] for place in range(0, len(self.digests), size))
 

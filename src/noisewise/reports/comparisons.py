@@ -30,6 +30,8 @@ class Inclusion(NamedTuple):
 
 
 class ComparisonView(NamedTuple):
+    """One comparison, ready for the template; ``agreement`` is None unless several methods were run."""
+
     fitted: Fitted
     result: Comparison
     about: str
@@ -41,6 +43,7 @@ class ComparisonView(NamedTuple):
 
 
 def comparison_view(fitted: Fitted, interval: float) -> ComparisonView:
+    """The section about a comparison; ``interval`` is the probability of its bands and intervals."""
     found = fitted.result
     assert isinstance(found, Comparison)
     problems = (*map(sentence, found.diagnose()), *_left_open(found, interval))

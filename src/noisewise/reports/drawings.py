@@ -28,6 +28,8 @@ BINS, RANKS_WIDTH, RANKS_HEIGHT = 16, 160.0, 56.0
 
 
 class Tick(NamedTuple):
+    """A mark on an axis: its coordinate, its label, and the label's ``text-anchor`` in SVG."""
+
     x: str
     label: str
     anchor: str

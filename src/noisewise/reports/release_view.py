@@ -44,6 +44,7 @@ class ReleaseView(NamedTuple):
 
 
 def release_view(subject: Subject) -> ReleaseView:
+    """The section about a subject. A kind without a view of its own gets the defaults."""
     release, view = subject.release, view_of(subject.release.kind)
     names = contribution_names(release, subject.holders)
     guarantees = [Guarantee(name, one.epsilon, one.delta, one.statement, steps_of(release.schema))

@@ -68,14 +68,17 @@ class AdasspContribution(MatrixContribution):
                 f"({share.epsilon}, {share.delta}) of ({self.epsilon}, {self.delta})")
 
     def check_promise(self) -> None:
+        """Refuse too little noise on everything together, or on the smallest eigenvalue for its own share of the budget."""
         super().check_promise()
         share = self.smallest_eigenvalue
         check_gaussian(share.sensitivity / share.noise, share.epsilon, share.delta)
 
     def distance(self) -> float:
+        """The distances of the sums and of the smallest eigenvalue together: the root of the sum of their squares."""
         return math.hypot(super().distance(), self.smallest_eigenvalue.sensitivity / self.smallest_eigenvalue.noise)
 
     def column_sums(self, place: int) -> tuple[float, float, float, float]:
+        """The sums of a column. If ``place`` is ``size``, it is the response, whose sum of squares was not released."""
         if place == self.size:  # the response: its products with the predictors were released, its square was not
             return float(self.moments[0]), self.noise.off_diagonal**2, 0.0, math.inf
         return super().column_sums(place)
@@ -86,24 +89,29 @@ class AdasspContribution(MatrixContribution):
         yield plain_bytes(self.moments)
 
     def count(self) -> int:
+        """The numbers in the upper triangle, the products with the response, and the smallest eigenvalue."""
         return super().count() + self.size + 1
 
     def contents(self) -> dict[str, object]:
+        """The fields of the matrix, the smallest eigenvalue with its noise and cost, and the products with the response."""
         return {**super().contents(), "smallest_eigenvalue": asdict(self.smallest_eigenvalue), "moments": self.moments.tolist()}
 
     @classmethod
     def from_contents(cls, contents: RecordFields, kind: AdaSSP, schema: Schema, columns: Sequence[BasisColumn],
                       **head: Unpack[StoredHead]) -> Self:
+        """Build the contribution. The last of ``columns`` is the response, which is not in the matrix."""
         return cls(**matrix_and_noise(contents, len(columns) - 1), moments=contents.moments,
                    smallest_eigenvalue=SmallestEigenvalue(**known_part(contents.smallest_eigenvalue)), **head)
 
     def lines(self, kind: AdaSSP, schema: Schema) -> list[tuple[str, str]]:
+        """Describe the noise of the sums, then the smallest eigenvalue with its noise and cost."""
         found = self.smallest_eigenvalue
         return [*super().lines(kind, schema),
                 ("ridge", f"smallest eigenvalue of the predictors' matrix {found.value:.4g}, with noise of standard "
                           f"deviation {found.noise:.4g}; cost: epsilon {found.epsilon!r}, delta {found.delta!r}")]
 
     def own_facts(self) -> dict[str, object]:
+        """The facts of the sums, and the smallest eigenvalue with its noise and cost."""
         return {**super().own_facts(), "smallest_eigenvalue": asdict(self.smallest_eigenvalue)}
 
 

@@ -53,9 +53,11 @@ class BinaryContribution(Contribution):
         return len(self.counts)
 
     def check_promise(self) -> None:
+        """Refuse an epsilon below the cost of the copies, each of which costs log(1 + ``synthetic_rows`` / ``alpha``)."""
         check_pure(self.copies * math.log1p(self.synthetic_rows / self.alpha), self.epsilon)
 
     def check(self, kind: Binary, schema: Schema, columns: Sequence[BasisColumn]) -> None:
+        """Refuse a column, levels, or numbers of copies and rows that differ from the request, and any unit but a row."""
         self.check_sensitivity(1.0)
         require(schema.unit.is_row, "binary rows protect single rows, so the unit must be a row", schema.unit.to_dict())
         require(two_levels(schema, kind.column) == self.levels, "the levels must be those of the schema", self.levels)
@@ -78,15 +80,18 @@ class BinaryContribution(Contribution):
         return hashlib.sha256(json.dumps(known, sort_keys=True).encode()).digest()
 
     def count(self) -> int:
+        """The number of copies: each has one noisy count."""
         return self.copies
 
     @classmethod
     def from_contents(cls, contents: RecordFields, kind: Binary, schema: Schema, columns: Sequence[BasisColumn],
                       **head: Unpack[StoredHead]) -> Self:
+        """Build the contribution. Its column, levels and rows per copy come from the request; a file has the counts and alpha."""
         return cls(column=kind.column, levels=two_levels(schema, kind.column), synthetic_rows=kind.rows, alpha=contents.alpha,
                    counts=tuple(contents.counts), **head)
 
     def lines(self, kind: Binary, schema: Schema) -> list[tuple[str, str]]:
+        """Describe the copies, the first ten counts of the second level, and the pull towards one half."""
         shown = ", ".join(f"{count:,}" for count in self.counts[:10]) + (", ..." if self.copies > 10 else "")
         copies = "copy" if self.copies == 1 else "copies"
         return [("made", f"{self.copies} {copies} of {self.synthetic_rows:,} synthetic rows of {self.column!r}"),
@@ -94,6 +99,7 @@ class BinaryContribution(Contribution):
                 ("drawn", f"towards one half, by {self.alpha:,} pseudo-rows of each level")]
 
     def own_facts(self) -> dict[str, object]:
+        """The column, its levels, the rows per copy, the pseudo-rows, and the count of each copy."""
         return {"column": self.column, "levels": list(self.levels), "synthetic_rows": self.synthetic_rows, **self.contents()}
 
 

@@ -78,6 +78,7 @@ class BoundsContribution(Contribution):
         """A selection states no noise, so nothing can contradict its epsilon."""
 
     def check(self, kind: Bounds, schema: Schema, columns: Sequence[BasisColumn]) -> None:
+        """Refuse columns other than the requested ones, columns with levels, and known bounds that were changed."""
         names = [column.name for column in self.columns]
         require(names == list(kind.of), "the bounds must be those of the requested columns, in their order", names)
         self.check_sensitivity(schema.unit.max_rows)
@@ -104,24 +105,29 @@ class BoundsContribution(Contribution):
             for column in self.columns}}).lstrip("\n")
 
     def fingerprint(self) -> bytes:
+        """The SHA-256 digest of all bounds, known ones included, and of the privacy statement."""
         numbers = np.array([bound for column in self.columns for bound in (column.lower, column.upper)])
         return hashlib.sha256(plain_bytes(numbers) + self.statement.encode()).digest()
 
     def count(self) -> int:
+        """The number of estimated bounds; known ones do not count."""
         return sum(len(column.asked) for column in self.columns)
 
     @classmethod
     def from_contents(cls, contents: RecordFields, kind: Bounds, schema: Schema, columns: Sequence[BasisColumn],
                       **head: Unpack[StoredHead]) -> Self:
+        """Build the contribution from the validated fields alone; `check` compares it with the request."""
         found = tuple(ColumnBounds(**known_part(one)) for one in contents.columns)
         return cls(columns=found, probability=contents.probability, **head)
 
     def lines(self, kind: Bounds, schema: Schema) -> list[tuple[str, str]]:
+        """Describe each column's bounds and their accuracy, or the rows that usable bounds need; then what was spent."""
         each = f", in equal parts for {self.count()} bounds" if self.count() > 1 else ""
         return [*((column.name, self._described(column, kind.tail)) for column in self.columns),
                 ("spent", f"epsilon {_plain(self.epsilon)}, delta 0{each}"), ("missing", "cells without a number were left out")]
 
     def own_facts(self) -> dict[str, object]:
+        """All of `contents`: the bounds, their accuracy and its probability."""
         return self.contents()
 
     def _described(self, column: ColumnBounds, tail: float) -> str:

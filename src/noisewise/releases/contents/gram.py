@@ -144,6 +144,7 @@ class MatrixContribution(Contribution):
                 "state the delta that the noise was calibrated for")
 
     def check_promise(self) -> None:
+        """Refuse too little noise for its distribution. Wishart noise also needs a scale of at least the sensitivity."""
         noise = self.noise
         if noise.distribution == "laplace":
             check_pure(math.sqrt(2) * self.sensitivity / noise.least, self.epsilon, self.delta)
@@ -163,6 +164,7 @@ class MatrixContribution(Contribution):
         return self.sensitivity / min(self.noise.least, math.sqrt(2) * self.noise.off_diagonal)
 
     def check(self, kind: Any, schema: Schema, columns: Sequence[BasisColumn]) -> None:
+        """Refuse a matrix that does not match the columns, and noise of another distribution than its mechanism."""
         require(self.size == len(columns) - self.APART, "the matrix must have one row and column for each released column"
                 + " except the response" * self.APART, f"size {self.size}, {len(columns)} columns")
         named = self.mechanism.removesuffix("-paper")
@@ -192,6 +194,7 @@ class MatrixContribution(Contribution):
 
     @property
     def shown_rows(self) -> str:
+        """The public number of rows and how they were averaged, or that it is noisy, for a description."""
         if self.rows is None:
             return "noisy: their number is not public"
         averaged = f", averaged in {self.groups} random groups of {self.average}" if self.average > 1 else ""
@@ -205,6 +208,7 @@ class MatrixContribution(Contribution):
                 float(variances[place, place]) + squares)
 
     def fingerprint(self) -> bytes:
+        """The SHA-256 digest of the noisy numbers, computed once."""
         return self._digest
 
     @cached_property
@@ -215,14 +219,17 @@ class MatrixContribution(Contribution):
         yield plain_bytes(self.matrix)
 
     def count(self) -> int:
+        """The numbers in the upper triangle, including the corner even if it is exact."""
         return self.size * (self.size + 1) // 2
 
     def contents(self) -> dict[str, object]:
+        """The noise and the upper triangle, row by row; ``average`` only if rows were averaged."""
         averaged = {} if self.average == 1 else {"average": self.average}
         return {**averaged, "noise": self.noise.to_dict(),
                 "statistic": Triangle(self.matrix[np.triu_indices(self.size)].tolist(), self.size)}
 
     def lines(self, kind: Any, schema: Schema) -> list[tuple[str, str]]:
+        """Describe the mechanism and the standard deviations of its noise, in scaled units."""
         noise = self.noise
         degrees = "" if noise.degrees is None else f", {noise.degrees} degrees of freedom"
         corner = "none on the number of rows" if noise.corner == 0 else f"{noise.corner:.4g} on the number of rows"
@@ -230,6 +237,7 @@ class MatrixContribution(Contribution):
                           f"{noise.off_diagonal:.4g} off it, {corner} (scaled units)")]
 
     def own_facts(self) -> dict[str, object]:
+        """The standard deviations of the noise, in scaled units, and the parameters of averaging and of Wishart noise, if any."""
         noise = self.noise
         return {
             **({"average": self.average, "groups": self.groups} if self.average > 1 else {}),
@@ -238,6 +246,7 @@ class MatrixContribution(Contribution):
         }
 
     def rules(self, schema: Schema, columns: Sequence[BasisColumn]) -> list[str]:
+        """The norm to which rows were shortened and the limit on the rows of a unit, where they apply."""
         clipped = self.clipped_norm(schema, columns)
         norm = [] if clipped is None else [f"every row: the scaled {self.CLIPPED} are shortened to the norm {clipped}"]
         return norm + super().rules(schema, columns)
@@ -260,6 +269,7 @@ class GramContribution(MatrixContribution):
     can_be_pooled: ClassVar[bool] = True
 
     def check(self, kind: Gram, schema: Schema, columns: Sequence[BasisColumn]) -> None:
+        """Also refuse Wishart noise for units with several rows, and averaging that differs from the request."""
         super().check(kind, schema, columns)
         require(self.noise.distribution != "wishart" or schema.unit.max_rows == 1,
                 "wishart noise requires one row per unit", f"max_rows {schema.unit.max_rows}",
@@ -270,6 +280,7 @@ class GramContribution(MatrixContribution):
     @classmethod
     def from_contents(cls, contents: RecordFields, kind: Gram, schema: Schema, columns: Sequence[BasisColumn],
                       **head: Unpack[StoredHead]) -> Self:
+        """Build the contribution. Refuse an upper triangle that does not match the columns."""
         return cls(**matrix_and_noise(contents, len(columns)), **head)
 
 

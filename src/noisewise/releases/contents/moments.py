@@ -131,6 +131,7 @@ class MomentsContribution(MatrixContribution):
 
     @property
     def variances(self) -> Matrix:
+        """The variance of the noise in each entry: infinite where nothing was released, 0 for a public number of rows."""
         return self._variances
 
     def distance(self) -> float:
@@ -138,6 +139,7 @@ class MomentsContribution(MatrixContribution):
         return self.sensitivity / min(block.noise * math.sqrt(block.weight) for block in self.blocks.values())
 
     def check(self, kind: Moments, schema: Schema, columns: Sequence[BasisColumn]) -> None:
+        """Also refuse blocks or weights other than the requested ones; a kind with ``blocks=None`` accepts any."""
         super().check(kind, schema, columns)
         require(kind.blocks in (None, {name: block.weight for name, block in self.blocks.items()}),
                 "the blocks and their weights must be those that the kind asks for", ", ".join(self.blocks))
@@ -152,12 +154,14 @@ class MomentsContribution(MatrixContribution):
         return {name: block for name, block in self.blocks.items() if name not in IN_THE_MATRIX}
 
     def count(self) -> int:
+        """The number of noisy sums, those of higher order included."""
         return sum(len(block.sums) for block in self.blocks.values())
 
     def _noisy_bytes(self) -> Iterator[bytes]:
         yield from (name.encode() + plain_bytes(block.sums) for name, block in self.blocks.items())
 
     def contents(self) -> dict[str, object]:
+        """The blocks alone: the matrix and its noise follow from them."""
         return Contribution.contents(self)
 
     @classmethod
@@ -170,10 +174,12 @@ class MomentsContribution(MatrixContribution):
     @classmethod
     def from_contents(cls, contents: RecordFields, kind: Moments, schema: Schema, columns: Sequence[BasisColumn],
                       **head: Unpack[StoredHead]) -> Self:
+        """Build the contribution. All ``columns`` but the constant and the response are predictors."""
         blocks = {name: BlockSums(**known_part(block)) for name, block in contents.blocks.items()}
         return cls(predictors=max(len(columns) - 2, 0), blocks=blocks, **head)  # without the constant and the response
 
     def lines(self, kind: Moments, schema: Schema) -> list[tuple[str, str]]:
+        """Describe the noise of each block, the blocks that a fit would need but are missing, and those that no fit uses."""
         blocks = "; ".join(f"{block.noise:.4g} on {name} ({MomentBlock.named(name).describe()})"
                            for name, block in self.blocks.items())
         lines = [("noise", f"{self.mechanism}; standard deviation {blocks} (scaled units; for a product of different predictors, "
@@ -186,6 +192,7 @@ class MomentsContribution(MatrixContribution):
         return lines
 
     def own_facts(self) -> dict[str, object]:
+        """The facts of the matrix, and the weight of each block and the standard deviation of its noise."""
         return {**super().own_facts(), "blocks": {name: {"weight": block.weight, "noise_sd": block.noise}
                                                   for name, block in self.blocks.items()}}
 

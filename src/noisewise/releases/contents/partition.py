@@ -85,12 +85,14 @@ class PartitionContribution(Contribution):
         check_count(len(self.numbers))
 
     def check_promise(self) -> None:
+        """Refuse too little noise for ``noise_epsilon``, the share of epsilon that was spent on the numbers."""
         if self.mechanism == "gaussian":
             check_gaussian(math.sqrt(len(self.numbers)) / self.noise, self.noise_epsilon, self.delta)
         else:
             check_pure(1 / self.noise, self.noise_epsilon)
 
     def check(self, kind: Partition, schema: Schema, columns: Sequence[BasisColumn]) -> None:
+        """Refuse numbers, limits or a share of epsilon that differ from what the questions determine."""
         kind.design(schema)
         self.check_sensitivity(math.sqrt(len(self.numbers)) if self.mechanism == "gaussian" else 1.0)
         expected = [found for question in kind.ask for found in question.numbers()]
@@ -123,18 +125,22 @@ class PartitionContribution(Contribution):
         return {number.name: number for number in self.numbers}
 
     def fingerprint(self) -> bytes:
+        """The SHA-256 digest of the noisy sums, without their names and limits."""
         return hashlib.sha256(plain_bytes(np.array([number.sum for number in self.numbers]))).digest()
 
     def count(self) -> int:
+        """The number of noisy sums; selected limits do not count."""
         return len(self.numbers)
 
     @classmethod
     def from_contents(cls, contents: RecordFields, kind: Partition, schema: Schema, columns: Sequence[BasisColumn],
                       **head: Unpack[StoredHead]) -> Self:
+        """Build the contribution from the validated fields alone; `check` compares it with the questions."""
         given = known_part(contents)
         return cls(**{**given, "numbers": tuple(Number(**one) for one in given["numbers"])}, **head)
 
     def lines(self, kind: Partition, schema: Schema) -> list[tuple[str, str]]:
+        """Describe the split and the prior of each part, the numbers with their limits, and the scale of the noise."""
         rows = "" if self.rows is None else f" of about {self.rows / kind.parts:,.0f} rows"
         split = "equal" if self.balanced else "independently filled"
         return [
@@ -145,6 +151,7 @@ class PartitionContribution(Contribution):
         ]
 
     def own_facts(self) -> dict[str, object]:
+        """All of `contents`: the noisy sums with their names and limits, the noise, and the split."""
         return self.contents()
 
 

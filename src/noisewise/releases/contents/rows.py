@@ -178,6 +178,7 @@ class RowsContribution(Contribution):
                 check_pure(self.copies * CELL_RANGE / noise.scale, noise.share * self.epsilon)
 
     def check(self, kind: Rows, schema: Schema, columns: Sequence[BasisColumn]) -> None:
+        """Refuse a schema other than that of the release, and shares or copies other than the requested ones."""
         self.check_sensitivity(CELL_RANGE)
         require(schema == self.schema, "the rows must have the schema of the release", "another schema")
         weights = {name: (kind.shares or {}).get(name, 1.0) for name in self.columns}
@@ -239,21 +240,26 @@ class RowsContribution(Contribution):
         return read_scaled(self)
 
     def fingerprint(self) -> bytes:
+        """The SHA-256 digest that the file states for its rows; the rows are not read."""
         return bytes.fromhex(self.file.sha256)
 
     def count(self) -> int:
+        """The number of noisy cells, with all copies."""
         return self.table_rows * len(self.columns)
 
     def contents(self) -> dict[str, object]:
+        """The noise of each column, and the name, size and digest of the file of rows."""
         return {"columns": {name: asdict(noise) for name, noise in self.columns.items()}, "rows_file": asdict(self.file)}
 
     @classmethod
     def from_contents(cls, contents: RecordFields, kind: Rows, schema: Schema, columns: Sequence[BasisColumn],
                       **head: Unpack[StoredHead]) -> Self:
+        """Build the contribution without its rows. ``folder`` is None until `placed_at` sets it."""
         return cls(schema=schema, copies=kind.copies, file=RowsFile(**known_part(contents.rows_file)),
                    columns={name: _noise_of(name, fields) for name, fields in contents.columns.items()}, **head)
 
     def lines(self, kind: Rows, schema: Schema) -> list[tuple[str, str]]:
+        """Describe the noise of each column, numbers in their own units, and the file of rows."""
         numbers = [f"{name}, standard deviation {self.sd_in_units(name):.4g}" for name in self.numbers]
         levels = [f"{name}, kept with probability " + (f"{noise.keep:.4g}" if noise.keep < 0.9999 else "above 0.9999")
                   for name, noise in self.levels.items()]
@@ -265,6 +271,7 @@ class RowsContribution(Contribution):
         ]
 
     def own_facts(self) -> dict[str, object]:
+        """The number of copies, the noise of each column in scaled units, and the file of rows."""
         return {"copies": self.copies, **self.contents()}
 
     def sd_in_units(self, name: str) -> float:

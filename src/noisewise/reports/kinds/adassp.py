@@ -12,7 +12,7 @@ from noisewise.reports.numbers import number
 from noisewise.results.point_estimate import PointEstimate
 
 
-class AdasspView(SumsView):
+class _AdasspView(SumsView):
     papers: ClassVar[tuple[str, ...]] = (papers.WANG, papers.ALPARSLAN)
     results: ClassVar[tuple[type, ...]] = (PointEstimate,)
 
@@ -27,4 +27,4 @@ class AdasspView(SumsView):
         return [("fit", str(release.formula))]
 
 
-VIEW = AdasspView()
+VIEW = _AdasspView()

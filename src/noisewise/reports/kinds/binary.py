@@ -10,7 +10,7 @@ from noisewise.reports.kinds.view import KindView
 from noisewise.reports.numbers import Table, count, plural
 
 
-class BinaryView(KindView):
+class _BinaryView(KindView):
     results: ClassVar[tuple[type, ...]] = ()
 
     def what(self, release: Release) -> str:
@@ -35,4 +35,4 @@ class BinaryView(KindView):
         return [("estimate",)]
 
 
-VIEW = BinaryView()
+VIEW = _BinaryView()

@@ -10,7 +10,7 @@ from noisewise.reports.kinds.view import KindView
 from noisewise.reports.numbers import Table, count, listed, number, plural
 
 
-class BoundsView(KindView):
+class _BoundsView(KindView):
     results: ClassVar[tuple[type, ...]] = ()
 
     def what(self, release: Release) -> str:
@@ -31,4 +31,4 @@ class BoundsView(KindView):
                         words=(0, 3))
 
 
-VIEW = BoundsView()
+VIEW = _BoundsView()

@@ -13,7 +13,7 @@ from noisewise.schema.columns import Numeric
 from noisewise.schema.schema import Schema
 
 
-class GramView(SumsView):
+class _GramView(SumsView):
     results: ClassVar[tuple[type, ...]] = (Posterior, Comparison)
 
     def what(self, release: Release) -> str:
@@ -39,4 +39,4 @@ def _in_formula(name: str) -> str:
     return name if name.isidentifier() else f"`{name}`"
 
 
-VIEW = GramView()
+VIEW = _GramView()

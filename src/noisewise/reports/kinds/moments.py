@@ -16,7 +16,7 @@ from noisewise.schema.columns import Numeric
 from noisewise.schema.moment_blocks import MomentBlock
 
 
-class MomentsView(SumsView):
+class _MomentsView(SumsView):
     papers: ClassVar[tuple[str, ...]] = (papers.KULKARNI,)
     shortened: ClassVar[str] = "predictors"
 
@@ -37,4 +37,4 @@ class MomentsView(SumsView):
         return [("fit", str(release.formula), "--family", "poisson" if is_count else "logistic")]
 
 
-VIEW = MomentsView()
+VIEW = _MomentsView()

@@ -27,7 +27,7 @@ class AnswersView(NamedTuple):
     flags: tuple[str, ...]
 
 
-class PartitionView(KindView):
+class _PartitionView(KindView):
     heading: ClassVar[str] = "The answers and the tests"
     papers: ClassVar[tuple[str, ...]] = (papers.NISSIM, papers.AMITAI, papers.PENA)
     results: ClassVar[tuple[type, ...]] = ()
@@ -91,4 +91,4 @@ def _tests(release: Release) -> tuple[Table | None, str]:
                     ["Hypothesis", "Statistic", "Value", "p", "Decision"], rows, words=(0, 1, 4)), ""
 
 
-VIEW = PartitionView()
+VIEW = _PartitionView()

@@ -16,7 +16,7 @@ LOOK: Final = ("The look of the rows", "Published rows look like people but are 
                "known to have a noisy row here, though not which one.")
 
 
-class RowsView(KindView):
+class _RowsView(KindView):
     def what(self, release: Release) -> str:
         copies = release.contents.copies
         return (f"Every row of the table{f' {count(copies)} times' if copies > 1 else ''}, with independent noise in each cell "
@@ -54,4 +54,4 @@ class RowsView(KindView):
         return {file.name: (file.bytes, file.sha256)}
 
 
-VIEW = RowsView()
+VIEW = _RowsView()

@@ -30,15 +30,19 @@ class SumsView(KindView):
     """The columns whose norm is limited in each row."""
 
     def noisy_rows(self, contribution: MatrixContribution) -> tuple[float, float]:
+        """The corner of the matrix and the standard deviation of its noise."""
         return float(contribution.matrix[0, 0]), contribution.noise.corner
 
     def noise_size(self, contribution: MatrixContribution) -> float:
+        """The standard deviation off the diagonal, in scaled units."""
         return contribution.noise.off_diagonal
 
     def noise_words(self, release: Release, holders: Sequence[str]) -> list[str]:
+        """Explain scaled units, then state the noise of each contribution."""
         return [SCALED, *super().noise_words(release, holders)]
 
     def words_of(self, release: Release, contribution: Any) -> str:
+        """The noise in scaled units. Unless rows were averaged, it is also compared with the weight of a row."""
         noise = contribution.noise
         words = (f"{DISTRIBUTIONS[noise.distribution]} noise with a standard deviation of {number(noise.off_diagonal)} in each "
                  f"sum of products of two different columns, and of {number(noise.diagonal)} in each sum of squares")
@@ -49,6 +53,7 @@ class SumsView(KindView):
         return words[0].upper() + words[1:]
 
     def noise_table(self, release: Release) -> Table | None:
+        """The noise in the mean of each column or the share of each level; None if no mean was released."""
         rows = []
         for (name, level), moment in self.moments(release).items():
             column = release.schema.column(name)
@@ -63,14 +68,17 @@ class SumsView(KindView):
                         ["Column", "In its own units", "Of its range"], rows)
 
     def rules(self, release: Release) -> list[str]:
+        """The norm to which rows were clipped, if they were."""
         if release.clipped_norm is None:
             return []
         return [f"Rows were clipped where necessary, so that their scaled {self.shortened} have a norm of at most "
                 f"{number(release.clipped_norm)}."]
 
     def moments(self, release: Release) -> Moments:
+        """Means and mean squares from the released sums of all holders together."""
         return column_moments(release)
 
     def papers_of(self, release: Release) -> tuple[str, ...]:
+        """The papers on the kind, then those on each distribution of its noise."""
         laws = dict.fromkeys(one.noise.distribution for one in release.contributions)
         return (*self.papers, *(paper for law in laws for paper in papers.OF_NOISE.get(law, ())))
