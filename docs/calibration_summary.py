@@ -215,12 +215,12 @@ bad. Each line is one study with many settings, and its verdict says whether the
 *fails in places* or **fails**. The name of a method links to the details.
 
 - *coverage*: the lowest and the highest of the settings, in per cent. *pooled*: over all of them, weighted by replicates, with
-  the standard error. In this mean, settings that cover too much make up for others.
+  the standard error. In this mean, settings that cover too much offset those that cover too little.
 - *in / over / under*: how many settings are within 93–97 %, above (wider than necessary, mostly because the release says little
   and the interval is the prior's), and below. *settings × replicates*: how many settings there are, and how many repetitions of
   each.
-- *low*: how many settings are below 93 % and so low that a method of exactly 95 % would be so with a probability of at most 2.5 %
-  (binomial). *By chance*: how many would be low on average if all were at exactly 95 %.
+- *low*: how many settings are below 93 % and so low that a method with a coverage of exactly 95 % would be that low with a
+  probability of at most 2.5 % (binomial). *By chance*: how many would be low on average if all were at exactly 95 %.
 - *numbers of*: the day on which the numbers were entered or last changed.
 
 The verdicts:
@@ -231,8 +231,8 @@ The verdicts:
 - **mostly holds**: more settings are low than chance explains, but at most one in twenty.
 - **fails in places**: at most one in three. **fails**: more.
 
-The 5 % apply to each line: of forty lines of exact methods up to two would be misjudged. One bad setting among many good ones can
-go unnoticed, so look at the range and at the details.
+The 5 % apply to each line: of forty lines of exact methods, up to two would be misjudged on average. One bad setting among many
+good ones can go unnoticed, so look at the range and at the details.
 
 Coefficients of one fit are not independent. Where a study gives a standard error with fits as clusters, a setting counts as the
 number of independent intervals that would have this error. Where it gives none, a setting counts as its number of fits, as if

@@ -90,7 +90,7 @@ def headline(results: Path) -> list[str]:
         low = [cell for cell in clear if cell.coverage < LOW]
         wide = len(clear) - within - len(low)
         result.append(f"- With {words}: {len(chosen)} settings, {len(clear)} of which say something about the coefficients (the "
-                      f"others are marked †). Of these, {within} cover within 93–97 %, {wide} more and {len(low)} less"
+                      f"others are marked †). Of these, {within} cover within 93–97 %, {wide} cover more and {len(low)} less"
                       f"{'' if not low else ': ' + '; '.join(map(place, low))}.")
     return result
 

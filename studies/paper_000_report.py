@@ -51,7 +51,7 @@ def in_short(results: Path) -> list[str]:
         f"noise the median at b = β is {medians[0]:.2f} as printed, {medians[1]:.2f} [corrected](#the-prior-in-the-parts), and "
         f"{medians[2]:.2f} for the whole table.",
         f"- At ε = {claimed:g} and M = {most} the best private version has errors of {best}. Always saying 1/2 has "
-        f"{half[0]:.2f} to {half[1]:.2f}. Noise falls as 1/(Mε), so use more parts at small ε.",
+        f"errors of {half[0]:.2f} to {half[1]:.2f}. Noise falls as 1/(Mε), so use more parts at small ε.",
     ]
 
 
