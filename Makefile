@@ -20,7 +20,7 @@ help:
 	@echo "make test-all  the outer ring: studies, pages, databases, Spark, browsers, and a deeper search for counterexamples"
 	@echo "make slow    the long calibration and coverage tests; resumes where it stopped"
 	@echo "make oldest  the inner ring with the oldest versions that pyproject.toml allows, in $(OLDEST)"
-	@echo "make pythons  the inner ring with every supported Python that is found"
+	@echo "make pythons  the inner ring with every Python from 3.11 to 3.14 that is found"
 	@echo "make check   style, types, walls between the rooms, documentation"
 	@echo "make docs    build the documentation into site/"
 	@echo "make bench   speed and memory"

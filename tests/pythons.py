@@ -1,4 +1,4 @@
-"""The inner ring with every supported Python that this machine has, each in an environment of its own: `make pythons`.
+"""The inner ring with every Python from 3.11 on that this machine has, each in an environment of its own: `make pythons`.
 
     python tests/pythons.py [--workers 2] [3.12 3.13]
 """
@@ -7,28 +7,17 @@ from __future__ import annotations
 
 import argparse
 import os
-import re
 import shutil
 import subprocess
 import sys
-import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
+VERSIONS = ("3.11", "3.12", "3.13", "3.14")
+"""The classifiers in pyproject.toml list those that have passed."""
 VERSION = "import sys; print('%d.%d' % sys.version_info[:2])"
 EVERY_NAME = "import noisewise; [getattr(noisewise, name) for name in noisewise.__all__]"
-
-
-NOT_YET = ["3.14"]
-"""Versions that pyproject.toml does not list because no run has passed with them; tested where they are found."""
-
-
-def versions() -> list[str]:
-    """The versions of Python that pyproject.toml lists as supported."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    listed = (re.fullmatch(r"Programming Language :: Python :: (3\.\d+)", one) for one in project["classifiers"])
-    return [match[1] for match in listed if match]
 
 
 def candidates(version: str) -> Iterator[Path]:
@@ -67,7 +56,7 @@ def tested(version: str, program: Path, workers: int) -> str:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("versions", nargs="*", default=versions() + NOT_YET)
+    parser.add_argument("versions", nargs="*", default=VERSIONS)
     parser.add_argument("--workers", type=int, default=2)
     asked = parser.parse_args()
     outcomes = {}

@@ -175,8 +175,9 @@ def test_a_newer_package_is_not_the_oldest(monkeypatch: pytest.MonkeyPatch) -> N
     assert [line.split(":")[0] for line in oldest.differences()] == ["numpy"]
 
 
-def test_supported_pythons_are_those_that_may_install_it() -> None:
-    assert PROJECT["requires-python"] == f">={pythons.versions()[0]}"
+def test_supported_pythons_are_tested() -> None:
+    listed = re.findall(r":: Python :: (3\.\d+)", "\n".join(PROJECT["classifiers"]))
+    assert set(listed) <= set(pythons.VERSIONS) and PROJECT["requires-python"] == f">={pythons.VERSIONS[0]}"
     assert pythons.interpreter("2.0") is None
 
 
