@@ -39,7 +39,7 @@ MISTAKES: dict[str, tuple[tuple[object, ...], tuple[str, ...]]] = {
     "misspelt mechanism": ((*RELEASE, "--mechanism", "gausian"), ("did you mean gaussian?",)),
     "no delta": ((*RELEASE, "--mechanism", "gaussian"), ("found:   no --delta", "give a --delta well below")),
     "misspelt coefficient": ((*PARTITION, "--ask", "posterior-probability of=agee at=0"), ("did you mean age?",)),
-    "a database without a query": (("release", "x.duckdb", *RELEASE[2:]), ("give --query",)),
+    "a database without a query": (("release", "x.duckdb", *RELEASE[2:]), ("use --query",)),
     "no ledger": ((*RELEASE, "--ledger", "nosuch.db"),
                   ("the ledger does not exist", "noisewise ledger open nosuch.db --epsilon")),
     "no ledger to show": (("ledger", "show", "nosuch.db"), ("noisewise ledger open nosuch.db",)),

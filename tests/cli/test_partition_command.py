@@ -129,8 +129,8 @@ def test_the_alternative_decides_which_side_rejects(nw: Any, made: Path) -> None
     ("answer", ("--plot", "x.gif"), ".png, .svg or .pdf"),
     ("hypothesis-test", ("--level", "0.7"), "levels of a test"),
     ("hypothesis-test", ("--alternative", "sideways"), "the alternative is not known"),
-    ("hypothesis-test", ("--rows", "nan"), "a positive number"),
-    ("hypothesis-test", ("--rows", "-5"), "a positive number"),
+    ("hypothesis-test", ("--rows", "nan"), "must be positive"),
+    ("hypothesis-test", ("--rows", "-5"), "must be positive"),
 ])
 def test_wrong_options_of_the_analyst_are_refused(nw: Any, made: Path, command: str, options: Any, words: str) -> None:
     assert words in " ".join(one_error(nw(command, made, *options)).split())

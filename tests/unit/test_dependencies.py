@@ -20,6 +20,8 @@ EXTRAS = PROJECT["optional-dependencies"]
 USERS_EXTRAS = ("polars", "postgres", "duckdb", "spark", "sklearn", "arviz")
 """Extras that src imports. The others are for working on the library."""
 
+TYPES = {"_typeshed"}
+"""Known to type checkers alone: no package has it."""
 OURS = {"noisewise", "studies", "tests", "docs", "benchmarks", "fuzz", "tiny_kind"}
 DISTRIBUTIONS = {"sklearn": "scikit-learn", "PIL": "pillow", "_pytest": "pytest"}
 """The distribution of a module where the names differ."""
@@ -97,7 +99,7 @@ def at_import(source: str) -> set[str]:
 
 def others(names: Iterable[str]) -> set[str]:
     """The distributions of third-party modules."""
-    return {distribution(name) for name in set(names) - sys.stdlib_module_names - OURS}
+    return {distribution(name) for name in set(names) - sys.stdlib_module_names - OURS - TYPES}
 
 
 def imported(folder: str) -> set[str]:

@@ -37,7 +37,7 @@ LARGEST_GROUP: Final = 20_000
 
 @dataclass(frozen=True)
 class Pair:
-    """A row that leaves and the one that replaces it, or None if it is only removed; ``size`` is the size of the change."""
+    """An old row and the new one that replaces it, or None if it is only removed; ``size`` is the size of the change."""
 
     leaves: Rows
     comes: Rows | None
@@ -144,7 +144,7 @@ def spectral(leaves: Array, comes: Array) -> Array:
 
 
 def along_row(leaves: Array, comes: Array) -> Array:
-    """The decrease of xᵀGx along the row that leaves: x = a/‖a‖."""
+    """The decrease of xᵀGx along the old row: x = a/‖a‖."""
     gone, _, both = _products(leaves, comes)
     return np.asarray(gone - both**2 / np.maximum(gone, 1e-300))
 
@@ -155,7 +155,7 @@ def along_row_without_corner(leaves: Array, comes: Array) -> Array:
 
 
 def averaged(group: int) -> Change:
-    """‖·‖_F of the change of a group whose other rows all equal the one that leaves."""
+    """‖·‖_F of the change of a group whose other rows all equal the old one."""
     def change(leaves: Array, comes: Array) -> Array:
         gone, new, both = _products(leaves, comes)
         k = group
@@ -170,8 +170,8 @@ def averaged(group: int) -> Change:
 def regression_sums(sums_sd: float, eigenvalue_sd: float) -> Change:
     """The change of an adassp release: of (S, z), and of the smallest eigenvalue of S, each in units of its noise.
 
-    For the eigenvalue, all other rows equal the row that comes or, if none does, are orthogonal to the one that leaves. The
-    response is the last column.
+    For the eigenvalue, all other rows equal the new row or, if there is none, are orthogonal to the old one. The response is the
+    last column.
     """
     def change(leaves: Array, comes: Array) -> Array:
         response = leaves[:, -1:] ** 2 - (comes[:, -1:] ** 2).T

@@ -190,9 +190,9 @@ def _check_room(target: Path, rows: int | None, chosen: RowsMechanism) -> None:
     needed = 17 * (rows or 0) * chosen.copies * (len(chosen.shares) + 1) + 2**20
     free = shutil.disk_usage(target.parent).free
     if free < needed:
-            raise ReleaseWriteError("there must be disk space for the noisy rows, twice; nothing was released",
-                                    found=f"{free} bytes free in {target.parent}, {needed} needed",
-                                    remedy="free some space, or choose another folder")
+        raise ReleaseWriteError("there must be disk space for the noisy rows, twice; nothing was released",
+                                found=f"{free} bytes free in {target.parent}, {needed} needed",
+                                remedy="free some space, or choose another folder")
 
 
 def _written(blank: RowsContribution, source: Source, expected: int | None, chosen: RowsMechanism, target: Path,

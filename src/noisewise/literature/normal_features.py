@@ -7,8 +7,8 @@ Alparslan, Yıldırım and Birbil (2023), section 4.1 and appendix B.2. The rele
   C_j ~ Wishart(Σ, n_j − 1), and S_j = [[n_j, n_j b_jᵀ], [n_j b_j, C_j + n_j b_j b_jᵀ]].
 
 Then ẑ_j ~ N(S_j θ, σ² S_j + v_j I). Σ y² is not used. Priors: Σ ~ inverse Wishart(Λ, κ) and μ given Σ ~ N(0, Σ/k), so that both
-can be integrated out. Below, "scatter" is C_j with a constant and S_j without. A number of rows released with noise is used as
-it is, except for a floor that the Wishart density needs.
+can be integrated out. Below, "scatter" is C_j with a constant and S_j without. A number of rows released with noise is used
+unchanged, except for a floor that the Wishart density needs.
 
 The default prior uses only that columns are scaled to [−1, 1]: κ = d + 2 and Λ = identity/3 give Σ the mean identity/3 (the
 variance of a uniform column) with the heaviest tails for which the mean exists, and k = 1/3 then gives μ a standard deviation

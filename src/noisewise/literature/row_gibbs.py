@@ -143,8 +143,9 @@ def standardised(law: Law, known: list[jax.Array], numbers: list[jax.Array], var
             continue
         dtype = numbers[k].dtype
         effects, slopes, scale = law.effects[k].astype(dtype), law.slopes[k].astype(dtype), law.scales[k].astype(dtype)
-        parts = [effects[c] * column for c, column in enumerate(known)] + [slopes[j] * numbers[j] for j in range(k)]
-        expected = sum(parts, jnp.zeros_like(numbers[k]))
+        zero = jnp.zeros_like(numbers[k])
+        expected = sum((effects[c] * column for c, column in enumerate(known)), zero)
+        expected = expected + sum((slopes[j] * numbers[j] for j in range(k)), zero)
         found.append((numbers[k] - expected) / scale)
     return found
 

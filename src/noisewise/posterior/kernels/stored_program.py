@@ -2,9 +2,9 @@
 
 JAX's own cache spares a second process the compilation, but finding a program there takes tracing it first, and for NUTS tracing
 takes longer than everything after it. So the traced program is stored too, in the portable form of ``jax.export``. Its file name
-is a digest of all it depends on: the sources of its modules and of the modules they import, the versions of JAX and BlackJAX, the
-kind of device, and the shapes of the arguments. A file that does not match its checksum is ignored, and so is a folder that
-cannot be written.
+is a digest of all it depends on: the sources of its modules and of the modules they import, the versions of noisewise, JAX and
+BlackJAX, the kind of device, and the shapes of the arguments. A file that does not match its checksum is ignored, and so is a
+folder that cannot be written.
 
 Imports are followed within the rooms that hold traced code, ``posterior`` and ``literature``. What those import from elsewhere
 (schemas, errors, progress) takes no part in a trace.
@@ -35,7 +35,7 @@ CHECKSUM_BYTES = 32
 PACKAGE = Path(__file__).parents[2]
 ROOMS = ("posterior", "literature")
 IMPORTED = time.time()
-"""Sources modified later may differ from the code that this process runs."""
+"""Sources changed later may differ from the code that this process runs."""
 
 Build: TypeAlias = "Callable[[], Wrapped]"
 Arguments: TypeAlias = tuple[object, ...]
@@ -56,7 +56,7 @@ def stored_program(name: str, build: Build, arguments: Arguments, module: str | 
 
     modules = {build.__module__, module or build.__module__}
     sources = source_digest(frozenset(each for each in modules if _in_rooms(each)))
-    if sources is None:
+    if sources is None:  # what runs may not be what the files say
         return build()
     shapes = [(leaf.shape, str(leaf.dtype)) for leaf in jax.tree.leaves(arguments)]
     origin = name, jax.default_backend(), str(jax.tree.structure(arguments)), str(shapes), sources, *_versions()
@@ -81,18 +81,18 @@ def _versions() -> tuple[str, ...]:
 
 @cache
 def source_digest(modules: frozenset[str]) -> str | None:
-    """Digest the sources of these modules and of all they import; None if one was modified after this process started."""
-    found: set[str] = set()
+    """Digest the sources of these modules and of all they import; None if one is missing or was changed after the import."""
+    found: dict[str, _Source] = {}
     waiting = list(modules)
     while waiting:
         module = waiting.pop()
         if module not in found:
-            found.add(module)
-            waiting += _source(module).imports
-    sources = [_source(module) for module in sorted(found)]
-    if any(source.modified > IMPORTED for source in sources):
-        return None
-    return hashlib.sha256("\n".join(source.digest for source in sources).encode()).hexdigest()
+            source = _source(module)
+            if source is None or source.changed > IMPORTED:
+                return None
+            found[module] = source
+            waiting += source.imports
+    return hashlib.sha256("\n".join(f"{module} {found[module].digest}" for module in sorted(found)).encode()).hexdigest()
 
 
 class _Source:
@@ -100,16 +100,16 @@ class _Source:
 
     def __init__(self, path: Path) -> None:
         content = path.read_bytes()
-        self.modified = path.stat().st_mtime
+        status = path.stat()
+        self.changed = max(status.st_mtime, status.st_ctime)  # a copy may keep the time of modification
         self.digest = hashlib.sha256(content).hexdigest()
         self.imports = sorted({name for name in _imported(ast.parse(content)) if _in_rooms(name) and _path(name) is not None})
 
 
 @cache
-def _source(module: str) -> _Source:
+def _source(module: str) -> _Source | None:
     path = _path(module)
-    assert path is not None, module
-    return _Source(path)
+    return None if path is None else _Source(path)
 
 
 def _imported(tree: ast.AST) -> Iterator[str]:
@@ -120,8 +120,8 @@ def _imported(tree: ast.AST) -> Iterator[str]:
         elif isinstance(node, ast.ImportFrom) and node.module:
             yield node.module
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
-        elif isinstance(node, ast.stmt | ast.ExceptHandler) and not _only_for_types(node):  # expressions import nothing
-            yield from _imported(node)
+        elif isinstance(node, ast.stmt | ast.ExceptHandler | ast.match_case) and not _only_for_types(node):
+            yield from _imported(node)  # expressions import nothing
 
 
 def _only_for_types(node: ast.AST) -> bool:

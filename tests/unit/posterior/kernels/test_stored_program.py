@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -112,19 +113,21 @@ def test_a_folder_that_cannot_be_written_is_done_without(tmp_path: Path, monkeyp
 
 @pytest.fixture
 def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A small package in place of noisewise, older than this process."""
+    """A small package in place of noisewise, as if it were older than this process."""
     files = {
         "posterior/density.py": "from noisewise.posterior.helper import f\nfrom noisewise.errors import NoisewiseError\n",
         "posterior/helper.py": "def f():\n    try:\n        from noisewise.literature import late\n    except OSError: pass\n",
-        "literature/late.py": "import noisewise.posterior.density\nif TYPE_CHECKING:\n    import noisewise.posterior.typed\n",
-        "posterior/typed.py": "", "posterior/unrelated.py": "import noisewise.posterior.density\n", "errors.py": "",
+        "literature/late.py": "import noisewise.posterior.density\nif TYPE_CHECKING:\n    import noisewise.posterior.typed\n"
+                              "match f:\n    case 1:\n        import noisewise.posterior.chosen\n",
+        "posterior/typed.py": "", "posterior/chosen.py": "", "errors.py": "",
+        "posterior/unrelated.py": "import noisewise.posterior.density\n",
     }
     root = tmp_path / "package"
     for name, text in files.items():
         root.joinpath(name).parent.mkdir(parents=True, exist_ok=True)
         root.joinpath(name).write_text(text)
-        os.utime(root / name, (0, 0))
     monkeypatch.setattr(stored_program, "PACKAGE", root)
+    monkeypatch.setattr(stored_program, "IMPORTED", time.time() + 3600)
     forget_sources()
     yield root
     forget_sources()
@@ -141,12 +144,11 @@ def digest(*modules: str) -> str | None:
 
 @pytest.mark.parametrize(("edited", "changes"), [
     ("posterior/density.py", True), ("posterior/helper.py", True), ("literature/late.py", True),
-    ("posterior/unrelated.py", False), ("posterior/typed.py", False), ("errors.py", False),
+    ("posterior/chosen.py", True), ("posterior/unrelated.py", False), ("posterior/typed.py", False), ("errors.py", False),
 ])
 def test_an_edit_changes_the_key_only_where_the_module_is_imported(edited: str, changes: bool, package: Path) -> None:
     before = digest("posterior.density")
     package.joinpath(edited).write_text(package.joinpath(edited).read_text() + "# edited\n")
-    os.utime(package / edited, (0, 0))
     assert digest("posterior.density") == before  # each file is read once
     forget_sources()
     after = digest("posterior.density")
@@ -174,6 +176,8 @@ def _was_read(path: Path) -> bool:
 
 def test_the_digest_covers_the_sources_of_a_likelihood_and_of_its_sampler() -> None:
     assert {"collapsed", "clt_density", "diagonal_nuts", "nuts"} <= modules_behind("posterior.linear.collapsed")
+    assert {"families", "expectations", "columns", "prior", "small_linear"} <= modules_behind("posterior.glm.densities")
+    assert {"normal_x", "fixed_moments", "normal_features", "metropolis"} <= modules_behind("literature.normal_x")
     assert {"clt_gibbs", "clt_gibbs_chain", "clt_conditional"} <= modules_behind("literature.clt_gibbs")
     densities = modules_behind("posterior.linear.densities", "posterior.kernels.nuts")
     assert {"densities", "nuts", "mode"} <= densities
@@ -216,6 +220,24 @@ def test_a_failed_write_leaves_nothing_behind(folder: Path, monkeypatch: pytest.
 def test_sources_that_are_edited_after_import_do_not_lend_their_name_to_old_programs(package: Path, folder: Path) -> None:
     """The running code may not be what the file says now: nothing is stored under its digest."""
     os.utime(package / "posterior/helper.py", (stored_program.IMPORTED + 1, stored_program.IMPORTED + 1))
+    check_nothing_is_stored(folder)
+
+
+def test_without_its_source_a_program_is_built_and_not_stored(package: Path, folder: Path) -> None:
+    package.joinpath("posterior/density.py").unlink()
+    check_nothing_is_stored(folder)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no time of change")
+def test_a_copy_that_keeps_the_time_of_modification_counts_as_an_edit(
+        package: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stored_program, "IMPORTED", time.time() - 3600)
+    for path in package.rglob("*.py"):
+        os.utime(path, (0, 0))
+    check_nothing_is_stored(folder)
+
+
+def check_nothing_is_stored(folder: Path) -> None:
     assert digest("posterior.density") is None
     program = stored_program.stored_program("sums", Built(), ARGUMENTS, "noisewise.posterior.density")
     assert list(map(float, program(*ARGUMENTS))) == [1.5, 2.5, 4.5]
