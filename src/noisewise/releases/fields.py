@@ -66,7 +66,7 @@ class ColumnFields(Fields):
 
 
 class UnitFields(Fields):
-    """A unit with several rows: the column that identifies it, and the most rows used of each."""
+    """A unit other than a row: the column that identifies it, and the most rows used of each."""
 
     column: str
     max_rows: int
