@@ -48,6 +48,7 @@ class Asked:
 
     @property
     def parts(self) -> int:
+        """The number of random parts."""
         return self.kind.parts
 
     @property
@@ -75,10 +76,12 @@ class MeanNoise:
 
     @classmethod
     def of(cls, asked: Asked, number: Number) -> MeanNoise:
+        """The noise on the parts' mean of this number, in the number's own units."""
         return cls(asked.contents.mechanism, number.width * asked.contents.noise / asked.parts, len(asked.contents.numbers))
 
     @property
     def sd(self) -> float:
+        """The standard deviation of the noise."""
         if self.mechanism == "gaussian":
             return self.scale
         return self.scale * float(np.sqrt((self.numbers + 1) * (self.numbers + 2) / 3.0))
@@ -102,6 +105,7 @@ class MeanNoise:
         return np.where(blur > SHARP * self.scale, np.mean(inside / (2.0 * sizes), axis=-1), sharp)
 
     def draws(self, size: int, random: np.random.Generator) -> Array:
+        """Independent draws of the noise on one number; several numbers of one release have dependent noise."""
         if self.mechanism == "gaussian":
             return random.normal(0.0, self.scale, size)
         return random.gamma(self.numbers + 1, self.scale, size) * random.uniform(-1.0, 1.0, size)

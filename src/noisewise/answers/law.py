@@ -56,6 +56,7 @@ class GridLaw:
         return self.quantile(np.array([tail, 0.5, 1.0 - tail]))
 
     def draws(self, size: int, random: np.random.Generator) -> Array:
+        """Independent draws, spread evenly within the cells."""
         return self.quantile(random.uniform(size=size))
 
 

@@ -59,6 +59,7 @@ class CoefficientLaw:
 
 
 def coefficient_law(asked: Asked, question: PosteriorQuantile) -> CoefficientLaw:
+    """The posterior of (m, s) given the parts' mean median and mean scale; the question says if its limits were searched for."""
     location, scale = asked.of(question)
     loss = information_loss(asked.coefficients + 1, asked.part_rows)
     noises = MeanNoise.of(asked, location), MeanNoise.of(asked, scale)

@@ -18,6 +18,7 @@ from noisewise.schema.basis import STATISTIC_GRID
 
 
 def subject(request: Request, end_to_end: bool) -> Subject:
+    """Build the audit from the pair that moves the sums and the eigenvalue most; ``end_to_end`` draws complete releases."""
     plan = request.plan()
     basis, mechanism = plan.blank.basis, plan.mechanism
     pair = worst_neighbours(basis, search.regression_sums(mechanism.sums.sd, mechanism.eigenvalue.sd))

@@ -277,6 +277,7 @@ def two_tables(basis: Basis, pair: Pair, group: int, others: Rows | None = None)
 
 
 def grid_of(schema: Schema, basis: Basis, rows: Rows, average: int = 1) -> npt.NDArray[np.int64]:
+    """The Gram matrix in steps of the statistic's grid, as the data pass computes it; ``average``: rows in each group."""
     from noisewise.data import averaged_gram_sum, gram_sum
 
     if average > 1:  # any groups will do, the same for both tables

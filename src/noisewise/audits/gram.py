@@ -23,6 +23,7 @@ from noisewise.schema.basis import STATISTIC_GRID
 
 
 def subject(request: Request, end_to_end: bool) -> Subject:
+    """Build the audit from the pair that moves the matrix most; ``end_to_end`` draws complete releases."""
     plan = request.plan()
     basis, mechanism, average = plan.blank.basis, plan.mechanism, plan.blank.contents.average
     pair = worst_neighbours(basis, search.averaged(average) if average > 1 else _direction(mechanism))

@@ -36,11 +36,13 @@ class Gaussian(Law):
     """The unit is the standard deviation, so distances are the μ of Gaussian differential privacy."""
 
     def isf(self, probability: float) -> float:
+        """The upper quantile of a standard normal variable."""
         from scipy.special import ndtri
 
         return -float(ndtri(probability))
 
     def epsilon(self, distance: float, delta: float) -> float:
+        """The epsilon of the Gaussian mechanism, rounded up; 0 at distance 0."""
         return gaussian_epsilon(1 / distance, delta) if distance > 0 else 0.0
 
 
@@ -49,9 +51,11 @@ class Laplace(Law):
     """The unit is the scale, so distances in the L1 norm are epsilons. Delta is not used."""
 
     def isf(self, probability: float) -> float:
+        """The upper quantile of a Laplace variable of scale 1."""
         return -math.log(2 * probability) if probability < 0.5 else math.log(2 * (1 - probability))
 
     def epsilon(self, distance: float, delta: float) -> float:
+        """The distance itself, whatever delta."""
         return distance
 
 
@@ -101,17 +105,20 @@ class Wishart(Law):
     share: float = 1.0
 
     def ppf(self, probability: float) -> float:
+        """The lower quantile of a centred chi-square variable."""
         from scipy.special import gammaincinv
 
         return float(2 * gammaincinv(self.degrees / 2, probability)) - self.degrees
 
     def isf(self, probability: float) -> float:
+        """The upper quantile of a centred chi-square variable."""
         from scipy.special import gammainccinv
 
         return float(2 * gammainccinv(self.degrees / 2, probability)) - self.degrees
 
     @property
     def clearest(self) -> float:
+        """Three standard deviations of the noise, in units of its scale."""
         return 3.0 * math.sqrt(2 * self.degrees)
 
     def epsilon(self, distance: float, delta: float) -> float:

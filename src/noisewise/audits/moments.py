@@ -20,6 +20,7 @@ from noisewise.schema.moment_blocks import MomentBlock
 
 
 def subject(request: Request, end_to_end: bool) -> Subject:
+    """Build the audit from the pair that moves the weighted sums most; ``end_to_end`` draws complete releases."""
     plan = request.plan()
     basis, mechanism = plan.blank.basis, plan.mechanism
     weights_of = mechanism.sensitivity.weights

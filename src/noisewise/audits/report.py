@@ -47,6 +47,7 @@ class Finding:
     notices_less: bool
 
     def as_dict(self) -> dict[str, Any]:
+        """The finding as plain data, with the fields of the claim at the same level."""
         return {**asdict(self.released), "epsilon_any": self.epsilon_any, "epsilon_law": self.epsilon_law,
                 "noise_at_most": self.noise_at_most, "flagged": self.flagged, "notices_0.7": self.notices_less,
                 "draws": self.draws, "group": self.group}
@@ -83,7 +84,7 @@ class AuditReport:
         return [finding.as_dict() for finding in self.findings]
 
     def __str__(self) -> str:
-        return "\n".join(aligned([HEADINGS, *(finding.cells() for finding in self.findings)]))
+        return "\n".join(_aligned([HEADINGS, *(finding.cells() for finding in self.findings)]))
 
     def __repr__(self) -> str:
         return f"<AuditReport: {len(self.findings)} releases, {len(self.flagged)} with less noise than they promise>"
@@ -115,6 +116,6 @@ def share(value: float) -> str:
     return f"{math.ceil(100 * value) / 100:.2f}" if math.isfinite(value) else "–"
 
 
-def aligned(lines: Sequence[Sequence[str]]) -> list[str]:
+def _aligned(lines: Sequence[Sequence[str]]) -> list[str]:
     widths = [max(len(line[place]) for line in lines) for place in range(len(lines[0]))]
     return ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines]

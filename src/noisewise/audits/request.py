@@ -42,6 +42,7 @@ class Request:
         return release(rows, self.schema, self.kind, epsilon=self.epsilon, delta=self.delta, to=to, run=ALONE)
 
     def claim(self, mechanism: str, delta: float) -> Released:
+        """What the release claims, with the epsilon requested; ``delta`` is that of the mechanism."""
         unit = self.schema.unit
         of = "one row" if unit.is_row else f"at most {unit.max_rows} rows"
         return Released(self.kind.variant, mechanism, self.schema.adjacency, of, float(self.epsilon), delta)

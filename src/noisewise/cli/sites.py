@@ -51,6 +51,7 @@ class Sites:
 
     @classmethod
     def load(cls, files: Sequence[Path], run: Run) -> Sites:
+        """Read the files, in the order given; an error names the first bad file."""
         from noisewise.releases.many import read_in_order
 
         return cls(tuple(files), tuple(read_in_order([str(file) for file in files], run=run)))

@@ -23,6 +23,7 @@ class AdasspPlan(Plan[AdasspMechanism]):
     """Noisy sums for one regression, and a noisy eigenvalue."""
 
     def read(self, data: object, to: Path | None, run: Run) -> Callable[[], AdasspContribution]:
+        """Compute the exact sums and their smallest eigenvalue."""
         from noisewise.data import gram_sum
 
         schema, mechanism = self.blank.schema, self.mechanism

@@ -20,6 +20,7 @@ class BinaryPlan(Plan[BetaBinomial]):
     """Beta-binomial synthesis."""
 
     def read(self, data: object, to: Path | None, run: Run) -> Callable[[], BinaryContribution]:
+        """Count the rows with each level of the column; no other column is read."""
         import noisewise.data as table
         from noisewise.schema.basis import STATISTIC_GRID
 

@@ -33,9 +33,11 @@ class BoundsPlan(Plan[Selection]):
     searches: Mapping[str, tuple[BoundSearch, ...]]
 
     def cost(self) -> Cost:
+        """The cost of all searches together."""
         return mechanisms.cost_of(self.mechanism.epsilon, (search for found in self.searches.values() for search in found))
 
     def read(self, data: object, to: Path | None, run: Run) -> Callable[[], BoundsContribution]:
+        """Count the values between candidates; refuse too few rows if their number is public."""
         from noisewise.data.statistics.bounds import grid_counts
 
         schema, one = self.blank.schema, self.blank.contents

@@ -30,6 +30,7 @@ class GramPlan(Plan[SymmetricMechanism]):
     """A noisy Gram matrix."""
 
     def read(self, data: object, to: Path | None, run: Run) -> Callable[[], GramContribution]:
+        """Compute the exact Gram matrix."""
         basis = self.blank.basis
         one: GramContribution = self.blank.contents
         perturb = _noisy_statistic(data, basis, self.mechanism, one.average, run)

@@ -24,6 +24,7 @@ class MomentsPlan(Plan[MomentsMechanism]):
     """Noisy sums of monomials."""
 
     def read(self, data: object, to: Path | None, run: Run) -> Callable[[], MomentsContribution]:
+        """Compute the exact sums of every block."""
         import noisewise.data as rows
 
         schema = self.blank.schema

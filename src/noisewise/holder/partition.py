@@ -38,6 +38,7 @@ class PartitionPlan(Plan[PartitionMechanism]):
         return self.blank.kind
 
     def read(self, data: object, to: Path | None, run: Run) -> Callable[[], PartitionContribution]:
+        """Split the rows at random and compute each part's moments."""
         from noisewise.data.parts.answers import PartAnswers
         from noisewise.data.statistics.partition import part_moments
 

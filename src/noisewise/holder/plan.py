@@ -28,13 +28,22 @@ class Mechanism(Protocol):
     """The guarantee, as every mechanism states it."""
 
     @property
-    def epsilon(self) -> float: ...
+    def epsilon(self) -> float:
+        """The epsilon of the guarantee."""
+
     @property
-    def delta(self) -> float: ...
+    def delta(self) -> float:
+        """The delta of the guarantee; 0 for pure epsilon."""
+
     @property
-    def name(self) -> str: ...
-    def cost(self) -> Cost: ...
-    def statement(self, unit: str | None = None) -> str: ...
+    def name(self) -> str:
+        """The name that releases state, such as ``gaussian``."""
+
+    def cost(self) -> Cost:
+        """The cost, in a form that composes."""
+
+    def statement(self, unit: str | None = None) -> str:
+        """The guarantee in words; ``unit`` names the unit column, if any."""
 
 
 Noise = TypeVar("Noise", bound=Mechanism, covariant=True)

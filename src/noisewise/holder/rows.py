@@ -50,6 +50,7 @@ class RowsPlan(Plan[RowsMechanism]):
     """Noisy rows, written as they are made."""
 
     def check_target(self, to: str | os.PathLike[str] | None) -> Path:
+        """The path to write the release to: required, and it must end in ``.nwr``."""
         target = super().check_target(to)
         if target is None:
             raise DeclarationError("a rows release is as long as the table and is written as it is made; it needs a file",
@@ -61,6 +62,7 @@ class RowsPlan(Plan[RowsMechanism]):
         return target
 
     def read(self, data: object, to: Path | None, run: Run) -> Callable[[], RowsContribution]:
+        """Refuse existing files and a full disk; check that all rows can be read, but read a stream only to draw the noise."""
         from noisewise.data.statistics.rows import open_rows
 
         assert to is not None

@@ -28,6 +28,7 @@ class PlannedMechanism:
 
     @property
     def degrees(self) -> int | None:
+        """Degrees of freedom of Wishart noise; None for other noise, or if the mechanism was refused."""
         return getattr(self.mechanism, "degrees", None)
 
     def to_dict(self, gaussian: SymmetricMechanism, rows: int | None) -> dict[str, Any]:

@@ -45,6 +45,7 @@ class PartitionPlan:
 
     @property
     def best(self) -> PlanLine:
+        """The line with the least loss."""
         return min(self.lines, key=lambda line: line.loss)
 
     @property

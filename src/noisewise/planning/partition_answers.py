@@ -84,10 +84,12 @@ class PlannedParts(NamedTuple):
 
     @property
     def part_rows(self) -> float:
+        """The average number of rows in a part."""
         return self.rows / self.parts
 
     @property
     def loss(self) -> float:
+        """The share of the whole table's information that its parts together lose."""
         return information_loss(self.coefficients, self.part_rows)
 
 

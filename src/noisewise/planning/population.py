@@ -36,18 +36,23 @@ class NormalResponse(NamedTuple):
     upper: float
 
     def moments(self, eta: Array) -> tuple[Array, Array]:
+        """Mean and mean square after clipping."""
         return clipped_moments(eta, self.sigma, self.lower, self.upper)
 
     def draw(self, eta: Array, random: np.random.Generator) -> Array:
+        """Draw a clipped response for each η."""
         return np.clip(eta + self.sigma * random.normal(size=eta.shape), self.lower, self.upper)
 
     def information(self, eta: Array) -> Array:
+        """1/σ², whatever η."""
         return np.full_like(eta, self.sigma**-2)
 
     def mean(self, eta: Array) -> Array:
+        """The mean before clipping: η itself."""
         return eta
 
     def clipped(self, eta: Array) -> Array:
+        """The probability that a response lies beyond either bound."""
         from scipy.special import ndtr
 
         return np.asarray(ndtr((self.lower - eta) / self.sigma) + ndtr((eta - self.upper) / self.sigma))
@@ -59,22 +64,27 @@ class TwoLevels(NamedTuple):
     link: str
 
     def mean(self, eta: Array) -> Array:
+        """The probability of the second level."""
         from scipy.special import expit, ndtr
 
         return np.asarray(expit(eta) if self.link == "logistic" else ndtr(eta))
 
     def moments(self, eta: Array) -> tuple[Array, Array]:
+        """Mean and mean square of the −1/+1 code; the mean square is 1."""
         return 2 * self.mean(eta) - 1, np.ones_like(eta)
 
     def draw(self, eta: Array, random: np.random.Generator) -> Array:
+        """Draw −1 or +1 for each η."""
         return np.where(random.random(eta.shape) < self.mean(eta), 1.0, -1.0)
 
     def information(self, eta: Array) -> Array:
+        """Squared slope of the link over the variance p(1 − p)."""
         p = self.mean(eta)
         slope = p * (1 - p) if self.link == "logistic" else np.exp(-0.5 * eta**2) / np.sqrt(2 * np.pi)
         return np.asarray(slope**2 / (p * (1 - p)))
 
     def clipped(self, eta: Array) -> Array:
+        """Zeros: a level cannot lie beyond bounds."""
         return np.zeros_like(eta)
 
 
@@ -84,6 +94,7 @@ class Count(NamedTuple):
     largest: float
 
     def mean(self, eta: Array) -> Array:
+        """The mean before the cut-off: exp(η)."""
         return np.exp(eta)
 
     def moments(self, eta: Array) -> tuple[Array, Array]:
@@ -96,12 +107,15 @@ class Count(NamedTuple):
         return first + most * beyond, first + rate**2 * poisson.cdf(most - 3, rate) + most**2 * beyond
 
     def draw(self, eta: Array, random: np.random.Generator) -> Array:
+        """Draw a count for each η, cut off at the largest."""
         return np.minimum(random.poisson(np.exp(eta)), self.largest).astype(float)
 
     def information(self, eta: Array) -> Array:
+        """The Poisson rate exp(η), before the cut-off."""
         return np.exp(eta)
 
     def clipped(self, eta: Array) -> Array:
+        """The probability of a count above the largest."""
         from scipy.stats import poisson
 
         return np.asarray(poisson.sf(self.largest, np.exp(eta)))
@@ -158,6 +172,7 @@ class Population:
     @classmethod
     def of(cls, formula: str, basis: Basis, terms: str | None, family: str, effects: Mapping[str, float], sigma: float | None,
            declared: Declared, correlations: Mapping[tuple[str, str], float]) -> Population:
+        """Build the pool and the response's law; refuse a schema with norm_bound, and effects of terms not in the formula."""
         design = Design.of(formula, basis, terms)
         if basis.norm_clipped:
             raise DeclarationError("a plan cannot simulate a bound on the norm of a row",

@@ -60,6 +60,7 @@ class PowerCell:
     hidden: float
 
     def line(self, term: str) -> PowerLine:
+        """The line of a term; StopIteration if the formula has no such term."""
         return next(line for line in self.lines if line.term == term)
 
 
@@ -82,6 +83,7 @@ class PowerPlan:
 
     @property
     def terms(self) -> tuple[str, ...]:
+        """The terms of the formula, in the order of the lines."""
         return tuple(line.term for line in self.cells[0].lines)
 
     def cell(self, rows: int, epsilon: float) -> PowerCell:

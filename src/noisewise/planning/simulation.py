@@ -38,10 +38,12 @@ class Fits:
     done: int = 0
 
     def expect(self, more: int) -> None:
+        """Raise the total, if there is one."""
         if self.expected is not None:
             self.expected += more
 
     def count(self, more: int) -> None:
+        """Count finished fits and report progress."""
         self.done += more
         self.tick(self.done, self.expected)
 
@@ -95,6 +97,7 @@ class Simulation:
 
     @cached_property
     def fast(self) -> FastFit:
+        """The fast method for this regression, shared by all cells."""
         return FastFit(self.population.design, self.family, self.prior, self.interval)
 
     def found(self, rows: int, epsilon: float, fits: Fits, near: Near | None = None) -> Found:
@@ -105,14 +108,14 @@ class Simulation:
         releases = [self.release(rows, epsilon, number) for number in range(self.repeats)]
         if self.method == "conditional":
             hidden = [self.fast.hides(release) for release in releases]
-            return Found(stacked(self._sampled_by_kind(releases, hidden, fits)), float(np.mean(hidden)), sampled=True)
+            return Found(_stacked(self._sampled_by_kind(releases, hidden, fits)), float(np.mean(hidden)), sampled=True)
         ends, hidden = [], []
         for number, release in enumerate(releases):
             one, hides = self.fast(release, number)
             ends.append(one)
             hidden.append(hides)
             fits.count(1)
-        fast = Found(stacked(ends), float(np.mean(hidden)), sampled=False)
+        fast = Found(_stacked(ends), float(np.mean(hidden)), sampled=False)
         if self.method == "fast" or fast.hidden <= HIDDEN_SHARE or not (near is None or near(fast.ends)):
             return fast
         places = [number for number, hides in enumerate(hidden) if hides]
@@ -121,7 +124,7 @@ class Simulation:
         fits.expect(len(places))
         for number, one in zip(places, self._sampled([releases[number] for number in places], fits), strict=True):
             ends[number] = one
-        return Found(stacked(ends[:kept]), fast.hidden, sampled=True)
+        return Found(_stacked(ends[:kept]), fast.hidden, sampled=True)
 
     def _sampled_by_kind(self, releases: Sequence[Release], hidden: Sequence[bool], fits: Fits) -> list[Ends]:
         """Sample releases with hidden moments apart from the others: releases sampled side by side need the same model."""
@@ -154,5 +157,5 @@ class Simulation:
         return {term: reach * float(value) for term, value in zip(self.population.effects, sd, strict=True)}
 
 
-def stacked(found: Sequence[Ends]) -> Ends:
+def _stacked(found: Sequence[Ends]) -> Ends:
     return Ends(*map(np.array, zip(*found, strict=True)))

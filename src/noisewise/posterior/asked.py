@@ -45,16 +45,19 @@ class Asked:
         return method
 
     def check_no_sites(self) -> None:
+        """Refuse random effects by site, for kinds other than gram."""
         if self.site is not None:
             raise FitError("random effects by site need releases of kind gram", found=f"site {self.site!r}",
                            remedy="leave site out")
 
     def result(self, method: str, design: Design, prior: PriorSummary | None, sampled: Sampled, started: float) -> Posterior:
+        """Turn draws into a `Posterior`; ``started`` is the `time.perf_counter` reading at the start of the fit."""
         return assemble(self.formula, method, self.release, design, prior, sampled, family=self.family, seed=self.seed,
                         seconds=time.perf_counter() - started)
 
 
 def check_family(family: str) -> None:
+    """Refuse an unknown family."""
     if family not in FAMILIES:
         raise FitError("the family is not known", argument="family", found=repr(family), known=FAMILIES)
 

@@ -161,6 +161,7 @@ class Regression:
 
     @cached_property
     def design(self) -> Design:
+        """The formula read once, for all releases."""
         return Design.of(self.formula, self.first.basis, self.first.terms)
 
     @cached_property
@@ -169,6 +170,7 @@ class Regression:
         return Coordinates.of(self.design), resolved, resolved.summary(self.design.terms)
 
     def job(self, release: Release, method: str) -> Job:
+        """Set up the fit of one release; linear regressions need kind gram."""
         if self.family != GAUSSIAN:
             model = GlmModel.of(release, self.design, GLM_FAMILIES[self.family], self.prior)
             return Job(self.formula, release, self.design, model.prior_summary(self.design), model)

@@ -44,6 +44,7 @@ class Method:
 
 
 def by_name(methods: Iterable[Method]) -> dict[str, Method]:
+    """Index methods by name, in the order given."""
     return {method.name: method for method in methods}
 
 

@@ -97,6 +97,7 @@ class ResolvedPrior:
 
     @classmethod
     def of(cls, design: Design, prior: Prior | None) -> ResolvedPrior:
+        """Fill in the defaults; refuse unknown terms, and options that only generalised linear models have."""
         given = given_prior(design, prior)
         for name in ("largest_norm", "correlation"):
             if getattr(given, name) is not None:

@@ -96,6 +96,7 @@ class Task:
 
     @classmethod
     def of(cls, formula: str, release: Release, prior: str, model_prior: str, keep: str | Sequence[str]) -> Task:
+        """Parse and check the question; refuse tables with too few rows for the formula."""
         design = Design.of(formula, release.basis, release.terms)
         terms = TermGroups.of(design, keep)
         log_prior = log_prior_by_size(model_prior, len(terms.optional))
@@ -113,6 +114,7 @@ class Task:
                      seeds, tick)
 
     def solve(self, method: str, draws: int, seed: int, run: Run) -> Comparison:
+        """Answer by one method. The same ``seed`` gives the same answer."""
         started = time.perf_counter()
         seeds = [int(value) for value in np.random.SeedSequence(seed).generate_state(3, np.uint32)]
         with run.bar("Comparing", "%") as tick:

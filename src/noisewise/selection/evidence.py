@@ -107,6 +107,7 @@ class Evidence:
 
     @cached_property
     def nodes(self) -> Mixture:
+        """The prior of g as values and weights; not used by criteria."""
         return mixture(self.prior, self.moments.rows, self.columns)
 
     def all_models(self) -> Array:

@@ -57,6 +57,7 @@ class Moments:
 
     @property
     def exact(self) -> bool:
+        """True if there is no noise."""
         return not self.variances.any()
 
     def noise_covariance(self, c: Array) -> Array:

@@ -85,6 +85,7 @@ def probabilities(log_bayes_factors: Array, members: Flags, log_prior: Array) ->
 
 
 def log_probabilities(log_bayes_factors: Array, members: Flags, log_prior: Array) -> Array:
+    """Logarithms of `probabilities`, which do not underflow."""
     logs = log_bayes_factors + log_prior[members.sum(axis=1)]
     highest = logs.max()
     return np.asarray(logs - highest - np.log(np.sum(np.exp(logs - highest))))

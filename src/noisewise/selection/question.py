@@ -44,6 +44,7 @@ class TermGroups:
 
     @classmethod
     def of(cls, design: Design, keep: Sequence[str]) -> TermGroups:
+        """Divide a formula's terms; refuse a ``keep`` that names no term, or leaves none in question."""
         terms = list(dict.fromkeys(design.written))
         kept = _kept_terms(design, terms, keep)
         optional = tuple(term for term in terms if term not in kept)

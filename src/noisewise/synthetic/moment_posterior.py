@@ -52,6 +52,7 @@ class NoisyMoments:
 
     @classmethod
     def of(cls, parts: Sequence[GramContribution], structure: Structure) -> NoisyMoments:
+        """Add up the holders' matrices in the columns of a structure."""
         block = np.ix_(structure.released, structure.released)
         matrices = [part.matrix[block] for part in parts]
         variances = [part.noise.variances(part.matrix.shape[0])[block] for part in parts]

@@ -37,6 +37,7 @@ class Direction:
     corner: bool = False
 
     def matrix(self, size: int) -> Array:
+        """The symmetric (size, size) matrix with 1 in its entries and 0 elsewhere."""
         result = np.zeros((size, size))
         for i, j in self.entries:
             result[i, j] = result[j, i] = 1.0
@@ -68,6 +69,7 @@ class Structure:
 
     @property
     def size(self) -> int:
+        """The number of columns of W, including the constant."""
         return len(self.released)
 
     @cached_property

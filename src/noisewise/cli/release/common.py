@@ -51,6 +51,7 @@ class ReleaseCommands(KindCommands):
     """One command per kind of release."""
 
     def command_of(self, kind: type[Kind]) -> Work:
+        """Return the release command of a kind, with the options of that kind."""
         from noisewise.kinds.registry import module_of
 
         module = module_of(kind, "command")

@@ -49,13 +49,16 @@ class Layout:
 
     @property
     def kinds(self) -> int:
+        """The number of columns that belong to categories."""
         return int(self.cells.shape[1])
 
     @property
     def numbers(self) -> int:
+        """The number of columns treated as normal, without the constant."""
         return len(self.order) - 1 - self.kinds
 
     def data(self) -> dict[str, Array]:
+        """The arrays that `distribution` needs from the layout."""
         return {"cells": self.cells, "cell_basis": self.basis}
 
 

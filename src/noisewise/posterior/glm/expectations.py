@@ -53,6 +53,7 @@ class Expectations:
 
     @classmethod
     def of(cls, theta: Traced, probabilities: Traced, means: Traced, covariance: Traced, xp: Namespace) -> Expectations:
+        """Build the law of η = θᵀa from the cells' probabilities, their means of a, and the common covariance."""
         spread = covariance @ theta
         tau = xp.sqrt(theta @ spread + LEAST**2)
         eta = (means @ theta)[:, None] + tau * NODES

@@ -42,6 +42,7 @@ class GlmModel:
 
     @classmethod
     def of(cls, release: Release, design: Design, family: Family, prior: Prior | None) -> GlmModel:
+        """Build the model; refuse a response that the family cannot have, and a release without the sums it needs."""
         response = read_response(release, design, family)
         used = [0, *(int(index) for index in np.flatnonzero(np.any(design.features != 0.0, axis=1)) if index != 0)]
         latent = len(used) - 1 <= MOST_LATENT
@@ -56,6 +57,7 @@ class GlmModel:
 
     @property
     def log_density(self) -> LogDensity:
+        """The log density: of the columns' distribution too if ``latent``, otherwise of the effects alone."""
         return latent_density(self.family) if self.latent else flat_density(self.family)
 
     def start(self) -> tuple[Array, Array]:

@@ -40,6 +40,7 @@ class HolderLaw:
 
     @classmethod
     def of(cls, family: Family, layout: Layout, data: Mapping[str, Array], latent: bool) -> HolderLaw:
+        """Find ψ from the holder's noisy moments alone; ``latent`` as in `GlmModel`."""
         if not latent:
             moments = possible_moments(data["gram"] / data["rows"]) * data["rows"]
             upper = np.triu_indices(len(moments))

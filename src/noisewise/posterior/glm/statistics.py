@@ -44,6 +44,7 @@ class Statistics:
     @classmethod
     def of(cls, contributions: Contributions, order: Sequence[int], response: Response, family: Family
            ) -> Statistics:
+        """Add up the holders' sums for the columns in ``order``. For two levels, Σ y² refines a noisy number of rows."""
         w, used = pooling_weights(contributions), np.array(order)
         matrix = sum(weight * one.matrix for weight, one in zip(w, contributions, strict=True))
         variances = sum(weight**2 * entry_variances(one) for weight, one in zip(w, contributions, strict=True))
@@ -67,6 +68,7 @@ class Statistics:
 
     @property
     def exact_rows(self) -> bool:
+        """True if the number of rows has no noise."""
         return self.count_variance == 0
 
     def check_released(self) -> None:

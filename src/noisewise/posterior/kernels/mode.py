@@ -57,6 +57,7 @@ class Mode:
 
     @property
     def doubts(self) -> tuple[str, ...]:
+        """The caveats of a fit around this mode; empty if the search converged."""
         return doubts_about(self.converged)
 
 

@@ -160,6 +160,7 @@ class CollapsedModel(LinearModel):
 
     @classmethod
     def of(cls, contributions: Contributions, coordinates: Coordinates, prior: ResolvedPrior) -> CollapsedModel:
+        """Build the model; refuse holders who averaged their rows in groups of different sizes."""
         basis = RowBasis.of(coordinates)
         exact = contributions[0].rows is not None
         rotated = all(rotation_invariant(one.noise) for one in contributions)
@@ -197,6 +198,7 @@ class CollapsedModel(LinearModel):
 
     @property
     def log_density(self) -> LogDensity:
+        """The fast density if all noise is rotation invariant, otherwise the dense one."""
         return log_density_rotated if self.rotated else log_density_dense
 
     def sample(self, *, seed: int, chains: int, draws: int, warmup: int = 300, tick: Tick = nobody) -> NutsDraws:

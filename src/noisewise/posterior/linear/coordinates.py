@@ -38,11 +38,13 @@ class Coordinates:
 
     @classmethod
     def of(cls, design: Design) -> Coordinates:
+        """The working units of a design."""
         lower, upper = design.response_bounds
         return cls.from_arrays(design.features, design.target, (upper - lower) / 2)
 
     @classmethod
     def from_arrays(cls, features: Array, target: Array, half_width: float) -> Coordinates:
+        """The same from predictors and response as combinations of released columns; predictors must be independent."""
         lengths = np.linalg.norm(features, axis=0)
         directions, triangle = np.linalg.qr(features / lengths)
         along = directions.T @ target
@@ -101,6 +103,7 @@ class RowBasis:
 
     @classmethod
     def of(cls, coordinates: Coordinates) -> RowBasis:
+        """Build the orthonormal basis: the constant, the directions x, and last v."""
         constant = np.eye(len(coordinates.residual))[:, :1]
         others = np.column_stack([constant, _orthonormal(coordinates.directions - constant @ coordinates.directions[:1])])
         response = coordinates.residual - others @ (others.T @ coordinates.residual)

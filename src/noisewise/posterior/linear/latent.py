@@ -192,6 +192,7 @@ class LatentModel(LinearModel):
 
     @property
     def log_density(self) -> LogDensity:
+        """The fast density if all noise is rotation invariant, otherwise the dense one."""
         return log_density_rotated if self.rotated else log_density_dense
 
     def start(self, sigma: float = 0.3) -> tuple[Array, Array]:

@@ -157,6 +157,7 @@ class Rows(NamedTuple):
 
     @classmethod
     def of(cls, state: State, variant: Variant, data: Data) -> Rows:
+        """Compute the law of the hidden numbers at a chain's state."""
         law, dtype = state.law, state.precision.dtype
         free = variant.free
         scales = jnp.abs(law.scales)
@@ -191,10 +192,11 @@ class Rows(NamedTuple):
         solved = solve_rows(self.lower, weighted)
         return mean, solved, weight + 0.5 * reduce(add, [value * value for value in solved])
 
-    def own_shift(self) -> jax.Array:
+    def _own_shift(self) -> jax.Array:
         return self.shifts[:, 0] if self.variant.cells == 1 else self.shifts[:, self.cell]
 
     def draw_cells(self, key: jax.Array) -> jax.Array:
+        """Draw the cell of every row, with the hidden numbers integrated out."""
         cells, dtype = self.variant.cells, self.precision.dtype
         gumbel = jax.random.gumbel(key, (cells, *self.cell.shape), dtype=dtype)
         logs = jnp.log(self.law.cells).astype(dtype)
@@ -202,7 +204,8 @@ class Rows(NamedTuple):
         return jnp.argmax(jnp.stack(scores), axis=0).astype(self.cell.dtype)
 
     def draw_numbers(self, key: jax.Array) -> jax.Array:
-        mean, solved, _ = self.pull(self.own_shift())
+        """Draw the hidden numbers given the cells: (free, rows)."""
+        mean, solved, _ = self.pull(self._own_shift())
         normal = jax.random.normal(key, self.precision.shape[1:], dtype=self.precision.dtype)
         away = solve_rows_transposed(self.lower, [value + normal[i] for i, value in enumerate(solved)])
         return jnp.stack([mean[i] + away[i] for i in range(self.variant.free)])
@@ -219,7 +222,7 @@ class Rows(NamedTuple):
             return self.precision
         shape = self.precision.shape
         normal, uniform = normal_and_uniform(key, shape, self.precision.dtype)
-        prior, solved, _ = self.pull(self.own_shift())
+        prior, solved, _ = self.pull(self._own_shift())
         mean = [prior[i] + away for i, away in enumerate(solve_rows_transposed(self.lower, solved))]
         covariance = covariance_of_rows(self.lower)
         moved = [[self.precision[c, k] for k in range(variant.free)] for c in range(shape[0])]

@@ -69,6 +69,7 @@ class Answers:
 
     @property
     def levels(self) -> int:
+        """The number of levels."""
         return len(self.coding)
 
     def evidence(self) -> Array:
@@ -114,10 +115,12 @@ class RowProblem:
 
     @property
     def rows(self) -> int:
+        """The number of rows, each counted once however many copies it has."""
         return int(self.observed.shape[1])
 
     @property
     def exact_response(self) -> bool:
+        """True if the response has no noise."""
         return bool(self.noise[-1] == 0)
 
     @property
@@ -127,6 +130,7 @@ class RowProblem:
 
     @property
     def cells(self) -> int:
+        """The number of combinations of the categories' levels; 1 without categories."""
         return int(np.prod([category.levels for category in self.categories], dtype=int))
 
     @property

@@ -78,10 +78,12 @@ class Reference:
 
     @classmethod
     def prior(cls, centre: Array) -> Reference:
+        """The prior of y, standard normal. ``centre`` is only where sampling starts."""
         return cls(np.eye(len(centre)), np.zeros(len(centre)), centre)
 
     @classmethod
     def around(cls, mean: Array, covariance: Array) -> Reference:
+        """The normal density with this mean and covariance."""
         root = np.linalg.cholesky(np.linalg.inv(covariance)).T
         return cls(root, root @ mean, mean)
 
@@ -117,6 +119,7 @@ class SiteModels:
 
     @classmethod
     def of(cls, contributions: Contributions, coordinates: Coordinates, prior: ResolvedPrior) -> SiteModels:
+        """Prepare the likelihoods of two or more sites, one per contribution."""
         moments = SiteMoments.of(contributions, coordinates)
         gram = moments.matrix[:, :-1, :-1]
         values, vectors = np.linalg.eigh(gram)

@@ -36,6 +36,7 @@ class SiteMoments:
 
     @classmethod
     def of(cls, contributions: Contributions, coordinates: Coordinates) -> SiteMoments:
+        """Estimate the common moments of two or more sites, and take the known part of the noise out of each matrix."""
         basis = np.column_stack([coordinates.directions, coordinates.residual])
         matrices = np.stack([basis.T @ one.matrix @ basis for one in contributions])
         covariances = np.stack([_noise_covariance(one, basis) for one in contributions])

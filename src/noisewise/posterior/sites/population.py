@@ -106,6 +106,7 @@ class Population:
     mixing: Array
 
     def data(self) -> dict[str, Array]:
+        """The arrays of `log_density_population`."""
         precision, shift, m = self.information.precision, self.information.shift, self.mixing
         return {
             "total_precision": precision.sum(axis=0),
@@ -118,6 +119,7 @@ class Population:
 
     @property
     def size(self) -> int:
+        """The number of parameters of a site: its coefficients and log σ."""
         return len(self.mixing)
 
     def start(self) -> tuple[Array, Array]:

@@ -130,6 +130,7 @@ class GridPosterior:
 
     @classmethod
     def of(cls, z: Array, log_density: Array) -> GridPosterior:
+        """Normalise a density given by its logarithm up to a constant."""
         density = np.exp(log_density - np.max(log_density))
         return cls(z, density / np.trapezoid(density, z))
 

@@ -38,10 +38,12 @@ class Family(ABC):
 
     @property
     def steps(self) -> int:
+        """The number of steps from the lower to the upper bound."""
         return STEPS
 
     @property
     def step(self) -> float:
+        """The length of a step, in the units of the bounds."""
         return (self.upper - self.lower) / self.steps
 
     @property
@@ -84,19 +86,24 @@ class Bernoulli(Family):
 
     @property
     def steps(self) -> int:
+        """One step: a row is 0 or 1."""
         return 1
 
     def theta(self, z: Array) -> Array:
+        """The proportion with log odds z."""
         return np.asarray(1.0 / (1.0 + np.exp(-z)))
 
     def reach(self) -> tuple[float, float]:
+        """Log odds from −30 to 30."""
         return -30.0, 30.0
 
     def log_prior(self, z: Array) -> Array:
+        """The log density of the log odds of a Beta variable."""
         a, b = self.prior
         return np.asarray(-a * np.logaddexp(0.0, -z) - b * np.logaddexp(0.0, z))
 
     def below(self, theta: Array, ends: Array) -> Array:
+        """The probability of 0; ends must lie between 0 and 1."""
         return np.asarray(1.0 - theta[:, None] + 0.0 * ends)
 
 
@@ -110,15 +117,19 @@ class Poisson(Family):
 
     @property
     def steps(self) -> int:
+        """The largest count: rows are 0, 1, 2 and so on."""
         return int(self.upper)
 
     def reach(self) -> tuple[float, float]:
+        """Log rates, as far up as the prior allows."""
         return float(np.log(self.upper) - 30.0), float(np.log((self.prior[0] + 50.0) / self.prior[1]))
 
     def log_prior(self, z: Array) -> Array:
+        """The log density of the logarithm of a Gamma variable."""
         return np.asarray(self.prior[0] * z - self.prior[1] * np.exp(z))
 
     def below(self, theta: Array, ends: Array) -> Array:
+        """The Poisson distribution function; ends are rounded down."""
         from scipy.special import gammaincc
 
         return np.asarray(gammaincc(np.floor(ends) + 1.0, theta[:, None]))
@@ -132,13 +143,16 @@ class Exponential(Family):
     prior_words = "shape and rate of a Gamma prior of one over the mean, for example (0.5, 0.1)"
 
     def reach(self) -> tuple[float, float]:
+        """Log means within 20 of the logarithm of the upper bound."""
         middle = float(np.log(self.upper))
         return middle - 20.0, middle + 20.0
 
     def log_prior(self, z: Array) -> Array:
+        """The log density of the logarithm of an inverse Gamma variable."""
         return np.asarray(-self.prior[0] * z - self.prior[1] * np.exp(-z))
 
     def below(self, theta: Array, ends: Array) -> Array:
+        """The exponential distribution function at ends that are not negative."""
         return np.asarray(-np.expm1(-ends / theta[:, None]))
 
 
@@ -152,15 +166,19 @@ class Normal(Family):
     sigma: float
 
     def theta(self, z: Array) -> Array:
+        """The mean: z itself."""
         return np.asarray(z)
 
     def reach(self) -> tuple[float, float]:
+        """The prior's mean, give or take 12 of its standard deviations."""
         return self.prior[0] - 12.0 * self.prior[1], self.prior[0] + 12.0 * self.prior[1]
 
     def log_prior(self, z: Array) -> Array:
+        """The log density of the normal prior."""
         return np.asarray(-0.5 * ((z - self.prior[0]) / self.prior[1]) ** 2)
 
     def below(self, theta: Array, ends: Array) -> Array:
+        """The normal distribution function with standard deviation ``sigma``."""
         from scipy.special import ndtr
 
         return np.asarray(ndtr((ends - theta[:, None]) / self.sigma))

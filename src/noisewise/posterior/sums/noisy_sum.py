@@ -29,9 +29,11 @@ class Noise:
         return float(self.sd / np.sqrt(2.0))
 
     def times(self, factor: float) -> Noise:
+        """The noise of a number multiplied by a positive factor."""
         return Noise(self.distribution, self.sd * factor)
 
     def log_density(self, x: Array) -> Array:
+        """The normalised log density at x."""
         if self.distribution == LAPLACE:
             return np.asarray(-np.abs(x) / self.scale - np.log(2.0 * self.scale))
         return np.asarray(-0.5 * (x / self.sd) ** 2 - np.log(self.sd * np.sqrt(2.0 * np.pi)))
@@ -53,6 +55,7 @@ class NoisySum:
 
     @property
     def exact_rows(self) -> bool:
+        """True if the number of rows is public."""
         return len(self.rows) == 1
 
     def total(self, rows: float) -> float:
@@ -61,6 +64,7 @@ class NoisySum:
 
     @property
     def user_noise(self) -> Noise:
+        """The noise of ``total``, in the user's units."""
         return self.noise.times(self.half_width)
 
 

@@ -48,6 +48,7 @@ class Grid:
     log_sigma: Array
 
     def mu(self, beside: Array, log_sigma: Array) -> Array:
+        """μ at points beside the line."""
         return np.asarray(self.mode[0] + self.slope * (log_sigma - self.mode[1]) + beside)
 
     def log_posterior(self, sums: Sequence[NoisySum]) -> Array:

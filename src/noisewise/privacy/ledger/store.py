@@ -48,17 +48,26 @@ class Cursor(Protocol):
     """The result of a statement, by either driver."""
 
     @property
-    def description(self) -> Any: ...
-    def fetchone(self) -> Any: ...
-    def fetchall(self) -> list[Any]: ...
+    def description(self) -> Any:
+        """A sequence for each column of the result, its name first."""
+
+    def fetchone(self) -> Any:
+        """The next row; None if none is left."""
+
+    def fetchall(self) -> list[Any]:
+        """All remaining rows."""
+
     def __iter__(self) -> Iterator[Any]: ...
 
 
 class Connection(Protocol):
     """A connection of either driver."""
 
-    def execute(self, statement: str, values: Sequence[object] = ..., /) -> Cursor: ...
-    def close(self) -> None: ...
+    def execute(self, statement: str, values: Sequence[object] = ..., /) -> Cursor:
+        """Run one statement. Values go where it has ``?`` (SQLite) or ``%s`` (PostgreSQL)."""
+
+    def close(self) -> None:
+        """Close the connection; an open transaction is rolled back."""
 
 
 class Store:
