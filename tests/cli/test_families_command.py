@@ -77,6 +77,7 @@ def test_a_poisson_regression_is_written_loaded_and_checked(nw) -> None:
     assert Path("c.png").read_bytes().startswith(b"\x89PNG") and "dispersion" in Path("c.csv").read_text()
 
 
+@pytest.mark.outer
 def test_the_site_with_another_level_is_named(nw) -> None:
     files = ("site-1.nwr", "site-2.nwr", "site-3.nwr")
     nw("fit", *files, *LOGISTIC, "--save", "b.npz")

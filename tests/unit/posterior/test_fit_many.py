@@ -96,6 +96,7 @@ def test_each_of_several_formulas_has_its_own_answer(monkeypatch: pytest.MonkeyP
     assert slopes == pytest.approx([0.3, -0.2, 0.0], abs=0.1)
 
 
+@pytest.mark.outer
 def test_formulas_and_releases_are_paired_and_a_seed_repeats_the_draws() -> None:
     a, b = made(1, 2.0), made(2, 2.0)
     paired, again = (nw.fit_many(["y ~ x", "y ~ w"], [a, [a, b]], draws=100, seed=1, run=QUIET) for _ in range(2))

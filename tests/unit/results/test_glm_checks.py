@@ -80,6 +80,7 @@ def test_the_holder_with_another_model_is_named_first(family: str, odd: dict[str
     assert problems and problems[0].startswith("holder 5 does not fit the others") and words in problems[0]
 
 
+@pytest.mark.outer
 def test_a_holder_with_other_predictors_is_not_named() -> None:
     """Its patients are older; the coefficients are the same."""
     for family in ("logistic", "poisson"):

@@ -145,7 +145,7 @@ def test_the_guessed_scales_are_those_of_the_posterior() -> None:
     assert 0.2 < values[0] and values[-1] < 2.0
 
 
-@pytest.mark.outer(but=["intercept, noisy rows"])
+@pytest.mark.outer
 @pytest.mark.parametrize(("intercept", "corner"), CASES)
 def test_the_dense_form_equals_the_rotated_form(intercept: bool, corner: bool) -> None:
     noises = [made.gaussian(9.0, corner), made.gaussian(15.0, corner)]
