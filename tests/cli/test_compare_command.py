@@ -89,8 +89,8 @@ def test_hidden_moments_are_told(nw, schema, tmp_path) -> None:
 @pytest.mark.parametrize(("arguments", "words"), [
     (("stay ~ 1",), "can be left out"),
     ((FORMULA, "--prior", "flat"), "unknown prior of the coefficients"),
-    ((FORMULA, "--model-prior", "flat"), "prior of models is not known"),
-    ((FORMULA, "--method", "magic"), "method is not known"),
+    ((FORMULA, "--model-prior", "flat"), "unknown prior of models"),
+    ((FORMULA, "--method", "magic"), "unknown method"),
     ((FORMULA, "--keep", "ward[T.B]"), "keep 'ward'"),
     ((FORMULA, "--interval", "2"), "between 0 and 1"),
     ((FORMULA, "--plot", "p.txt"), ".png, .svg or .pdf"),

@@ -128,7 +128,7 @@ def test_the_alternative_decides_which_side_rejects(nw: Any, made: Path) -> None
     ("answer", ("--prior-probability", "0"), "strictly between 0 and 1"),
     ("answer", ("--plot", "x.gif"), ".png, .svg or .pdf"),
     ("hypothesis-test", ("--level", "0.7"), "levels of a test"),
-    ("hypothesis-test", ("--alternative", "sideways"), "the alternative is not known"),
+    ("hypothesis-test", ("--alternative", "sideways"), "unknown alternative"),
     ("hypothesis-test", ("--rows", "nan"), "must be positive"),
     ("hypothesis-test", ("--rows", "-5"), "must be positive"),
 ])

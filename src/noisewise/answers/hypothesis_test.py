@@ -46,7 +46,7 @@ def hypothesis_test(release: object, *, levels: Sequence[float] = (0.05, 0.01), 
     """
     asked = Asked.of_release(release)
     if alternative not in ALTERNATIVES:
-        raise FitError("the alternative is not known", argument="alternative", found=repr(alternative), known=ALTERNATIVES)
+        raise FitError("unknown alternative", argument="alternative", found=repr(alternative), known=ALTERNATIVES)
     if not levels or not all(is_finite_number(level) and 0.0 < level < 0.5 for level in levels):
         raise FitError("levels of a test must lie strictly between 0 and 0.5", found=", ".join(map(repr, levels)) or "none",
                        remedy="for example 0.05, or several")

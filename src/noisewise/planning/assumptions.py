@@ -139,7 +139,7 @@ def _shape(column: Numeric, given: Mapping[str, object], count: bool) -> Shape:
     if not 0 < sd <= column.half_width:
         raise DeclarationError(f"{where}: sd must be positive and at most half the range", found=f"{sd:g}")
     if not isinstance(shape, str) or shape not in SHAPES:
-        raise DeclarationError(f"{where}: its shape is not known", found=repr(shape), known=SHAPES)
+        raise DeclarationError(f"{where}: unknown shape", found=repr(shape), known=SHAPES)
     return Shape(column, mean, sd, shape, bool(given))
 
 

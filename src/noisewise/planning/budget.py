@@ -37,7 +37,7 @@ class Intended:
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
-            raise PrivacyError("the kind of a planned release is not known", argument="kind", found=repr(self.kind),
+            raise PrivacyError("unknown kind of a planned release", argument="kind", found=repr(self.kind),
                                known=KINDS)
         if not 1 <= self.count <= MOST:
             raise PrivacyError(f"a plan may have 1 to {MOST} equal releases", found=str(self.count))

@@ -60,8 +60,12 @@ class PowerCell:
     hidden: float
 
     def line(self, term: str) -> PowerLine:
-        """The line of a term; StopIteration if the formula has no such term."""
-        return next(line for line in self.lines if line.term == term)
+        """The line of a term."""
+        for line in self.lines:
+            if line.term == term:
+                return line
+        raise DeclarationError("unknown term of the plan", argument="term", found=repr(term),
+                               known=[line.term for line in self.lines])
 
 
 @dataclass(frozen=True)
@@ -88,7 +92,11 @@ class PowerPlan:
 
     def cell(self, rows: int, epsilon: float) -> PowerCell:
         """The cell for this number of rows and this epsilon."""
-        return next(cell for cell in self.cells if (cell.rows, cell.epsilon) == (rows, epsilon))
+        for cell in self.cells:
+            if (cell.rows, cell.epsilon) == (rows, epsilon):
+                return cell
+        raise DeclarationError("the plan has no such cell", found=f"{rows} rows, epsilon {epsilon:g}",
+                               remedy="use a number of rows and an epsilon from the plan")
 
     def table(self) -> pd.DataFrame:
         """One row for each number of rows, epsilon and term.
@@ -167,7 +175,7 @@ def plan_power(schema: Schema, formula: str, *, rows: int | Sequence[int] | None
         raise DeclarationError("a plan needs a Schema", found=type(schema).__name__, remedy="use Schema.load(path)")
     check_family(family)
     if method not in METHODS:
-        raise DeclarationError("the method is not known", argument="method", found=repr(method), known=METHODS)
+        raise DeclarationError("unknown method", argument="method", found=repr(method), known=METHODS)
     sizes = [int(size) for size in _numbers("rows", rows, LARGEST_COUNT, whole=True)]
     budgets = _numbers("epsilon", epsilon, math.inf, whole=False)
     named = dict(effects or {})

@@ -59,7 +59,7 @@ class Asked:
 def check_family(family: str) -> None:
     """Refuse an unknown family."""
     if family not in FAMILIES:
-        raise FitError("the family is not known", argument="family", found=repr(family), known=FAMILIES)
+        raise FitError("unknown family", argument="family", found=repr(family), known=FAMILIES)
 
 
 def check_glm(family: str, method: str, site: str | None = None) -> None:

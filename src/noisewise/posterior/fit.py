@@ -88,7 +88,7 @@ def compare_methods(formula: str, release: Releases, methods: Sequence[str] | No
     names = tuple(dict.fromkeys(able if methods is None else [methods] if isinstance(methods, str) else methods))
     unknown = [name for name in names if name not in able]
     if unknown or not names:
-        raise FitError("the method is not known", argument="methods", found=", ".join(map(repr, unknown)) or "no method",
+        raise FitError("unknown method", argument="methods", found=", ".join(map(repr, unknown)) or "no method",
                        known=able, remedy=from_the_literature(able))
     together = combine(release)
     method_for(DEFAULT_METHOD, together.kind.name)

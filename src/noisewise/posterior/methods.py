@@ -99,7 +99,7 @@ def methods_for(kind: str) -> dict[str, Method]:
 def known_method(name: str) -> Method:
     """Return the method of this name."""
     if name not in METHODS:
-        raise FitError("the method is not known", argument="method", found=repr(name), known=METHODS,
+        raise FitError("unknown method", argument="method", found=repr(name), known=METHODS,
                        remedy=from_the_literature(METHODS))
     return METHODS[name]
 

@@ -76,7 +76,7 @@ def _methods(method: str | Sequence[str]) -> list[str]:
     names = names_of("method", method)
     unknown = [name for name in names if name not in METHODS]
     if unknown or not names:
-        raise FitError("the method is not known", argument="method", found=", ".join(map(repr, unknown)) or "no method",
+        raise FitError("unknown method", argument="method", found=", ".join(map(repr, unknown)) or "no method",
                        known=METHODS, remedy=from_the_literature(METHODS))
     return names
 

@@ -45,7 +45,7 @@ def _bernoulli(name: str) -> float:
         if 0.0 < share < 1.0:
             return share
         raise FitError("a term's prior probability must lie between 0 and 1", found=name, remedy='for example "bernoulli(0.2)"')
-    raise FitError("the prior of models is not known", argument="model_prior", found=repr(name), known=MODEL_PRIORS)
+    raise FitError("unknown prior of models", argument="model_prior", found=repr(name), known=MODEL_PRIORS)
 
 
 @dataclass(frozen=True)

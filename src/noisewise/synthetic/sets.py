@@ -216,7 +216,7 @@ def combine_synthetic(estimates: npt.ArrayLike, variances: npt.ArrayLike, *, nam
     """
     q, u = _checked(estimates, variances, rows_ratio)
     if rule not in RULES:
-        raise ResultError("the rule is not known", argument="rule", found=repr(rule), known=RULES)
+        raise ResultError("unknown rule", argument="rule", found=repr(rule), known=RULES)
     chosen = tuple(f"q{k + 1}" for k in range(q.shape[1])) if names is None else tuple(names)
     if len(chosen) != q.shape[1]:
         raise ResultError("names must have one name for each estimate", found=f"{len(chosen)} names, {q.shape[1]} estimates")

@@ -76,6 +76,14 @@ def test_the_result_for_people_and_machines(plan: Any, tmp_path: Path) -> None:
         plan.plot(terms=["weight"])
 
 
+def test_what_was_not_planned_is_refused(plan: Any) -> None:
+    with pytest.raises(DeclarationError) as term:
+        plan.cell(2_000, 1.0).line("agee")
+    with pytest.raises(DeclarationError):
+        plan.cell(2_000, 2.0)
+    assert term.value.argument == "term" and "age" in term.value.known
+
+
 def test_the_same_seed_gives_the_same_plan_and_another_one_a_similar_one(plan: Any) -> None:
     again = nw.plan_power(SCHEMA, "stay ~ age", rows=2_000, epsilon=3.0, **GIVEN).cells[0].line("age")
     other = nw.plan_power(SCHEMA, "stay ~ age", rows=2_000, epsilon=3.0, seed=5, **GIVEN).cells[0].line("age")

@@ -221,9 +221,9 @@ def test_a_seed_makes_it_reproducible() -> None:
 @pytest.mark.parametrize(("settings", "words"), [
     ({"prior": "flat"}, "unknown prior of the coefficients.*'flat'.*zellner-siow"),
     ({"prior": "zellner-siow-laplace"}, "treat the moments as exact.*noise-aware"),
-    ({"model_prior": "flat"}, "prior of models is not known.*'flat'.*beta-binomial"),
+    ({"model_prior": "flat"}, "unknown prior of models.*'flat'.*beta-binomial"),
     ({"model_prior": "bernoulli(2)"}, "between 0 and 1"),
-    ({"method": "magic"}, "method is not known.*'magic'.*noise-aware"),
+    ({"method": "magic"}, "unknown method.*'magic'.*noise-aware"),
     ({"method": ()}, "no method"),
     ({"keep": ["age"]}, "keep must name terms.*'age'.*x1"),
     ({"keep": ["ward[T.B]"]}, "enter together: keep 'ward'"),

@@ -63,7 +63,7 @@ def fit_sum(column: str, release: Releases, *, family: str, sigma: float | None 
     True
     """
     if method not in METHODS:
-        raise FitError("the method is not known", argument="method", found=repr(method), known=METHODS,
+        raise FitError("unknown method", argument="method", found=repr(method), known=METHODS,
                        remedy=from_the_literature(METHODS))
     draws, chains, seed = sampling(draws, chains, seed)
     together = combine(release)

@@ -282,7 +282,7 @@ def test_hidden_predictors_raise_a_doubt() -> None:
 @pytest.mark.parametrize(("kind", "holders", "terms", "site", "message"), [
     (nw.Gram(), 2, TERMS, "random", "at least 3"),
     (nw.AdaSSP("a ~ b"), 5, TERMS, "random", "kind gram"),
-    (nw.Gram(), 5, TERMS, "fixed", "not known"),
+    (nw.Gram(), 5, TERMS, "fixed", "unknown kind of differences"),
     (nw.Gram(), 5, ("a", "b", "c"), "random-intercept", "no intercept"),
 ])
 def test_what_cannot_be_fitted_is_refused(kind: nw.Gram | nw.AdaSSP, holders: int, terms: tuple[str, ...], site: str,

@@ -152,7 +152,7 @@ def test_the_same_seed_gives_the_same_draws() -> None:
     ({"column": "nothing", "family": "poisson"}, "not in the release"),
     ({"column": "visits", "family": "bernoulli"}, "bounds 0 and 1"),
     ({"column": "smoker", "family": "poisson"}, "family bernoulli"),
-    ({"column": "visits", "family": "poisson", "method": "magic"}, "method is not known"),
+    ({"column": "visits", "family": "poisson", "method": "magic"}, "unknown method"),
     ({"column": "weight", "family": "normal", "method": "gibbs"}, "default method"),
     ({"column": "visits", "family": "poisson", "draws": 0}, "draws"),
 ])
