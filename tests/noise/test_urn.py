@@ -1,4 +1,4 @@
-"""The urn draws beta-binomial numbers. There is no seed: limits are such that a right urn fails once in a million runs."""
+"""The urn draws beta-binomial numbers. There is no seed: a test fails by chance less than once in 1e9 runs."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ def test_warnings_are_told(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(("words", "code", "message"), [
-    (("stay.npz",), 2, "give the release files"),
+    (("stay.npz",), 2, "requires release files"),
     (("patients.nwr", "-o", "patients.nwr"), 1, "a report must end in .html"),
     (("patients.nwr", "-o", "report.txt"), 1, "for example -o report.html"),
     (("nothing.nwr",), 1, "does not exist"),
