@@ -83,6 +83,7 @@ pythons: | browser
 check: $(VENV)/.installed-dev
 	$(BIN)/ruff check
 	$(BIN)/mypy
+	$(BIN)/mypy --config-file studies/mypy.ini
 	$(BIN)/lint-imports
 	PYTHONPATH=. $(BIN)/zensical build --strict
 

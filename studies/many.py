@@ -146,7 +146,7 @@ def _coefficients() -> Any:
 
     def run(seed: Any, points: Any, data: Any) -> Any:
         keys = jax.random.split(jax.random.key(seed), points.shape[0])
-        return jax.lax.map(lambda both: one(*both, data), (keys, points))
+        return jax.lax.map(lambda both: one(both[0], both[1], data), (keys, points))
 
     return jax.jit(run)
 

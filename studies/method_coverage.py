@@ -124,8 +124,9 @@ def coverage_of(draws: Array, errors: Array, truth: Array) -> dict[str, float]:
 
 def cells(replicates: int, methods: list[str], rows: list[int] = GRID["rows"]) -> list[Cell]:
     """The long ones first; where a method is expensive, fewer replicates."""
-    grid = itertools.product(*(GRID | {"rows": rows}).values())
-    settings = [Setting(*values, "replace-one", "gaussian") for values in grid]
+    grid = GRID | {"rows": rows}
+    settings = [Setting(**dict(zip(grid, values, strict=True)), adjacency="replace-one", mechanism="gaussian")
+                for values in itertools.product(*grid.values())]
     chosen = [Cell(setting, method, _affordable(setting, method, replicates)) for setting in settings for method in methods]
     chosen = [cell for cell in chosen if cell.replicates]
     return sorted(chosen, key=lambda cell: -_cost(cell.setting, cell.method) * cell.replicates)

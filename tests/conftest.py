@@ -25,7 +25,7 @@ pytest_plugins = ["tests.rings", "tests.resume"]
 
 # The profile alone sets the number of examples. No deadline: a busy machine is slow now and then. `make test-all` runs every
 # property again with `deep`; `thorough` is for a long search by hand: pytest --hypothesis-profile=thorough
-settings.register_profile("noisewise", deadline=None, max_examples=40,
+settings.register_profile("noisewise", deadline=None, max_examples=25,
                           suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 settings.register_profile("deep", parent=settings.get_profile("noisewise"), max_examples=200)
 settings.register_profile("thorough", parent=settings.get_profile("noisewise"), max_examples=5000)

@@ -64,6 +64,7 @@ def test_each_missing_file_has_a_line_of_its_own() -> None:
     assert starts == ["power_plant_energy.csv.gz", "bike_sharing.csv.gz", "air_quality.csv.gz"]
 
 
+@pytest.mark.outer
 def test_names_that_are_wrong_or_do_not_go_together_are_told(tmp_path: Path) -> None:
     said = {("005",): "004 (model-uncertainty), or all", ("002", "table-9"): "table-1 (table 1, table 2)",
             ("all", "table-1"): "name the paper", ("000", "--stored", "--quick"): "leave one of them out"}
@@ -89,6 +90,7 @@ def test_help_has_an_example() -> None:
     assert "Example: noisewise reproduce 000 --quick" in reproduce("--help").stdout
 
 
+@pytest.mark.outer
 def test_stored_verdicts_need_no_run() -> None:
     (found,) = json.loads(reproduce("000", "--stored", "--json").stdout)["papers"]
     assert found["name"] == "summaries" and sum(found["verdicts"].values()) == len(found["targets"]) > 20

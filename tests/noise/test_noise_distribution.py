@@ -74,6 +74,7 @@ def test_noise_is_symmetric_and_on_the_grid(distribution: Distribution, adjacenc
     assert np.array_equal(noise * 2.0**16, np.round(noise * 2.0**16))
 
 
+@pytest.mark.outer(but=["gaussian-replace-one", "laplace-add-remove"])
 @CASES
 def test_entries_have_the_stated_scales(distribution: Distribution, adjacency: str) -> None:
     mechanism, noise = mechanism_for(distribution, adjacency), noise_of(distribution, adjacency)

@@ -138,6 +138,7 @@ def test_a_number_without_noise_that_differs_is_flagged(monkeypatch: pytest.Monk
     assert finding.flagged and finding.epsilon_any == np.inf == finding.epsilon_law and finding.noise_at_most == 0.0
 
 
+@pytest.mark.outer(but=["gram-gaussian-replace-one0", "gram-pure-add-remove", "partition-pure-replace-one"])
 @pytest.mark.parametrize("request_", [SHORT[0], SHORT[3], *SHORT[7:10], SHORT[11], partition_request("add-remove", 20.0, 1e-6)],
                          ids=named)
 def test_releases_from_beginning_to_end_are_like_those_of_the_mechanism(request_: Request) -> None:
@@ -161,6 +162,7 @@ def test_a_partition_release_with_less_noise_is_flagged(monkeypatch: pytest.Monk
         assert finding.flagged and finding.epsilon_law > 1.0
 
 
+@pytest.mark.outer
 def test_laplace_noise_of_one_number_on_several_is_flagged(monkeypatch: pytest.MonkeyPatch) -> None:
     """Independent noise of scale 1/ε on each of three numbers, all of which one row changes."""
     def perturb(self: Any, sums: Any) -> Any:

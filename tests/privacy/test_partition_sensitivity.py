@@ -71,6 +71,7 @@ def neighbours(schema: Schema, rng: np.random.Generator) -> tuple[tuple[Rows, Pa
     return tables[0], tables[1]
 
 
+@pytest.mark.outer(but=["replace-one-row", "add-remove-person"])
 @pytest.mark.parametrize(("adjacency", "unit"), SCHEMAS)
 def test_no_neighbours_are_further_apart_than_one_in_every_sum(adjacency: str, unit: str) -> None:
     schema = SCHEMAS[adjacency, unit]

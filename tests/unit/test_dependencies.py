@@ -8,6 +8,7 @@ import re
 import sys
 import tomllib
 from collections.abc import Iterable, Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -102,6 +103,7 @@ def others(names: Iterable[str]) -> set[str]:
     return {distribution(name) for name in set(names) - sys.stdlib_module_names - OURS - TYPES}
 
 
+@cache
 def imported(folder: str) -> set[str]:
     """What a folder imports from others. Modules beside a script (`import boxes`) are ours."""
     files = list((ROOT / folder).rglob("*.py"))

@@ -121,6 +121,7 @@ def test_where_rows_are_not_public_intervals_are_hardly_wider(plan: Any) -> None
     assert made.width < 1.5 * plan.cell(8_000, 3.0).line("age").width
 
 
+@pytest.mark.outer
 def test_a_logistic_regression() -> None:
     given = {**GIVEN, "effects": {"age": 0.04}, "sigma": None, "family": "logistic", "repeats": 20}
     line = nw.plan_power(SCHEMA, "again ~ age", rows=5_000, epsilon=10.0, **given).cells[0].line("age")

@@ -134,6 +134,7 @@ def test_the_same_for_laplace_noise(method: str) -> None:
     assert_as_without_noise(posterior, least_squares(STAY, ONE, AGE, DOSE))
 
 
+@pytest.mark.outer(but=["laplace"])
 @pytest.mark.parametrize("method", ["conditional", "laplace"])
 def test_the_same_where_the_number_of_rows_is_private(method: str) -> None:
     posterior = fitted(FORMULA, released(schema=schema_with("add-remove")), method=method, seed=7)
@@ -288,6 +289,7 @@ def test_a_normal_approximation_with_sigma_near_0_raises_a_doubt(sd: float, hidd
     assert any('use method="conditional"' in str(warning.message) for warning in caught) == hidden
 
 
+@pytest.mark.outer
 def test_laplace_needs_no_jax() -> None:
     finished = subprocess.run([sys.executable, "-c", WITHOUT_JAX], capture_output=True, text=True, check=True, timeout=600)
     assert finished.stdout.strip() == "(4, 1000, 3)"

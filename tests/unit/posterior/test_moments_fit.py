@@ -43,7 +43,7 @@ def fitted(formula: str, release: Any, family: str) -> dict[str, tuple[float, fl
     return {term: (float(row["mean"]), float(row["sd"])) for term, row in posterior.summary().iterrows()}
 
 
-@pytest.mark.outer(but=["poisson-replace-one-options0"])
+@pytest.mark.outer
 # The two that are not slow have every family, adjacency and kind of blocks once.
 @pytest.mark.parametrize(("family", "adjacency", "options"), [
     ("poisson", "replace-one", {}), ("logistic", "add-remove", {"blocks": HIGHER}),

@@ -55,6 +55,7 @@ def optimistic_epsilon(costs: list[Cost], delta: float, grid: float) -> float:
     return float(total.get_epsilon_for_delta(delta))
 
 
+@pytest.mark.outer
 def test_a_hundred_mixed_releases_cost_at_most_a_hundredth_more_than_the_optimum_and_never_less() -> None:
     costs = mixed(100, seed=1)
     found = compose(costs, DELTA)

@@ -62,6 +62,7 @@ def test_it_is_the_combination_of_all_files_whatever_the_number_of_processes(fol
     assert len(started) == (processes if processes > 1 else 0)
 
 
+@pytest.mark.outer
 @every_example(["adassp", "moments, persons"])
 def test_other_kinds_pass_between_processes(make: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reading, "BATCH", 1)

@@ -143,6 +143,7 @@ def test_names_interval_words_and_picture() -> None:
     assert {"mean response", "dispersion", "overall"} <= {text.get_text() for text in check.plot().axes[0].texts}
 
 
+@pytest.mark.outer
 def test_formulas_without_an_intercept_and_without_predictors() -> None:
     release = made.consortium(8, 3)
     assert checked("logistic", release, "back ~ 1").table.loc[("1", MEAN_RESPONSE), "p"] > 1e-4

@@ -38,6 +38,7 @@ def standardised(found: Array) -> float:
     return float(by_release.mean() / (by_release.std(ddof=1) / np.sqrt(len(by_release))))
 
 
+@pytest.mark.outer(but=["10.0"])
 @pytest.mark.parametrize("sd", [10.0, 40.0])
 def test_inclusion_probabilities_without_noise_average_to_those_given_the_release(
         sd: float, monkeypatch: pytest.MonkeyPatch) -> None:

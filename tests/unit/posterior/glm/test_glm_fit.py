@@ -110,6 +110,7 @@ def test_powers_and_products_with_numbers_are_doubted_by_their_names(formula: st
     assert len(doubts) == bool(doubtful) and all(f"({', '.join(doubtful)})" in doubt for doubt in doubts)
 
 
+@pytest.mark.outer
 def test_a_column_that_does_not_vary_has_its_prior() -> None:
     columns = {"y": {"levels": ["no", "yes"]}, "x": {"bounds": [-4, 4]}, "k": {"bounds": [0, 1]}}
     rows = {**{name: table(41, 5000)[name] for name in ("y", "x")}, "k": np.full(5000, 0.5)}

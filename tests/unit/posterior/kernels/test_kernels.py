@@ -130,6 +130,7 @@ def test_progress_is_told(mode: Mode) -> None:
     assert told == [(100 * done, 500) for done in range(1, 6)]  # 300 steps of warm-up, 101 draws, by the hundred
 
 
+@pytest.mark.outer
 def test_divergences_of_many_parameters_belong_to_the_draws_that_are_kept() -> None:
     mode = Mode(np.zeros(MANY), np.eye(MANY), True)
     found = sample_nuts(walled_normals, {"wall": np.array(1e9)}, mode, seed=5, chains=2, draws=101)

@@ -84,7 +84,7 @@ def plain_density(model: CollapsedModel, g: Array, sigma: float, m: Array, c: Ar
     return float(total)
 
 
-@pytest.mark.outer(but=["intercept, noisy rows"])
+@pytest.mark.outer
 @pytest.mark.parametrize(("intercept", "corner"), CASES)
 def test_the_density_is_that_of_coefficients_and_moments_times_the_jacobian(intercept: bool, corner: bool) -> None:
     import jax

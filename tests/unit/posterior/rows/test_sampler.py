@@ -59,10 +59,12 @@ def numbers() -> tuple[SmallRows, Reference]:
     return rows, reference(rows)
 
 
+@pytest.mark.outer
 def test_the_reference_is_precise_enough_to_judge(numbers: tuple[SmallRows, Reference]) -> None:
     assert numbers[1].effective > 1500
 
 
+@pytest.mark.outer
 def test_the_default_sampler_agrees_with_quadrature(numbers: tuple[SmallRows, Reference]) -> None:
     rows, right = numbers
     assert distances(sampled(rows), right).max() < LARGEST

@@ -37,6 +37,7 @@ def test_the_closed_form_against_a_sum_over_all_values(sigma: float) -> None:
     assert (found[0] >= 0).all() and (found[0] <= 7).all()
 
 
+@pytest.mark.outer(but=["2"])
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_the_mean_of_an_exponential_column_is_that_of_its_rows(seed: int) -> None:
     """Its values pile up at 0, and a normal column that does so goes on below: its mean before clipping is another one."""
