@@ -12,13 +12,14 @@ OLDEST_PYTHON ?= python3.11
 # process: what it has compiled or started (a Spark cluster) is there once.
 TEST_ENV := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 MPLBACKEND=Agg
 
-.PHONY: help demo browser test test-all slow oldest pythons check docs bench fuzz clean
+.PHONY: help demo browser test test-all slow hunt oldest pythons check docs bench fuzz clean
 
 help:
 	@echo "make demo    install into $(VENV) and run the demonstration"
 	@echo "make test    install with the development tools and run the inner ring of tests, in under five minutes"
 	@echo "make test-all  the outer ring: studies, pages, databases, Spark, browsers, and a deeper search for counterexamples"
 	@echo "make slow    the long calibration and coverage tests; resumes where it stopped"
+	@echo "make hunt    new counterexamples to every property; takes hours, end it when you like"
 	@echo "make oldest  the inner ring with the oldest versions that pyproject.toml allows, in $(OLDEST)"
 	@echo "make pythons  the inner ring with every Python from 3.11 to 3.14 that is found"
 	@echo "make check   style, types, walls between the rooms, documentation"
@@ -66,6 +67,9 @@ test-all: $(VENV)/.installed-dev | browser
 
 slow: $(VENV)/.installed-dev | browser
 	$(TEST_ENV) $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile -m slow --resume .slow-log.jsonl
+
+hunt: $(VENV)/.installed-dev
+	$(TEST_ENV) $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile -m "hypothesis and not slow" --hypothesis-profile=thorough
 
 $(OLDEST)/.installed: pyproject.toml tests/oldest.py
 	$(OLDEST_PYTHON) -m venv --clear $(OLDEST)

@@ -39,6 +39,7 @@ def test_the_whole_story(nw, tmp_path) -> None:
     assert nw("schema", "check", folder / "schema.toml", folder / "patients.parquet").exit_code == 0
 
 
+@pytest.mark.outer
 def test_it_runs_again_in_its_own_folder_but_replaces_nobody_elses_files(nw, tmp_path, schema) -> None:
     before = schema.read_text()
     assert "schema.toml" in one_error(nw("demo", "--output", tmp_path, "--rows", 100))

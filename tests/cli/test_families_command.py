@@ -111,6 +111,7 @@ def test_a_command_that_is_written_wrongly(nw, words, said) -> None:
     assert result.exit_code == 2 and said in " ".join(result.stderr.replace("│", " ").split())
 
 
+@pytest.mark.outer(but=["age=nan"])
 @pytest.mark.parametrize("per", ["Intercept=2", "size=1", "age=0", "age=nan"])
 def test_a_change_that_makes_no_sense_leaves_no_files(nw, per) -> None:
     one_error(nw("fit", "site-1.nwr", *LOGISTIC, "--per", per, "--csv", "never.csv"))

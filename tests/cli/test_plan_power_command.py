@@ -29,6 +29,7 @@ def test_widths_and_powers_for_every_reader(nw: Any, schema: Path, tmp_path: Pat
     assert written.loc[written["term"] == "age", "width"].is_monotonic_decreasing
 
 
+@pytest.mark.outer
 def test_the_document_and_the_least_epsilon(nw: Any, schema: Path) -> None:
     document = nw.json("plan", "power", FORMULA, "-s", schema, "-n", 3_000, "--power", 0.8, *GIVEN)
     assert [(one["term"], one["quantity"]) for one in document["needed"]] == [("age", "epsilon"), ("ward[T.B]", "epsilon")]

@@ -87,6 +87,7 @@ def test_binary_rows_with_a_ledger(nw: Any, people: tuple[Path, Path], tmp_path:
     assert not (tmp_path / "c.nwr").exists()
 
 
+@pytest.mark.outer
 def test_a_rate_and_a_mean(nw: Any, people: tuple[Path, Path], tmp_path: Path) -> None:
     path = tmp_path / "people.nwr"
     noisewise.release(str(people[0]), noisewise.Schema.load(people[1]), epsilon=10, run=QUIET).save(path)

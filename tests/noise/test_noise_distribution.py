@@ -66,7 +66,7 @@ def scales(mechanism: SymmetricMechanism) -> tuple[float, float]:
     return diagonal / unit, off_diagonal / unit
 
 
-@pytest.mark.outer(but=["gaussian-replace-one", "laplace-add-remove"])
+@pytest.mark.outer(but=["gaussian-replace-one"])
 @CASES
 def test_noise_is_symmetric_and_on_the_grid(distribution: Distribution, adjacency: str) -> None:
     noise = noise_of(distribution, adjacency)
@@ -90,6 +90,7 @@ def test_entries_have_the_stated_scales(distribution: Distribution, adjacency: s
         assert not has_scale(distribution, off_diagonal, diagonal_scale)
 
 
+@pytest.mark.outer(but=["laplace-replace-one"])
 @CASES
 def test_corner_is_exact_if_public_and_noisy_otherwise(distribution: Distribution, adjacency: str) -> None:
     mechanism, corner = mechanism_for(distribution, adjacency), noise_of(distribution, adjacency)[:, 0, 0]

@@ -6,6 +6,7 @@ import math
 from functools import cache
 
 import numpy as np
+import pytest
 from numpy.typing import NDArray
 from scipy import stats
 from tests.noise.scale_tests import LEVEL, has_scale
@@ -86,6 +87,7 @@ def test_draws_differ_in_their_last_bits_too() -> None:
     assert any(value % 2 for value in low)
 
 
+@pytest.mark.outer
 def test_a_release_has_mean_and_variances_as_stated() -> None:
     sensitivity = gram_sensitivity(scalars=3, blocks=0, size=SIZE, radius=2.0, norm_clipped=False, adjacency="add-remove")
     mechanism = SymmetricWishart(sensitivity=sensitivity, epsilon=1.0, delta=1e-6, degrees=DEGREES)

@@ -114,7 +114,8 @@ def _solve(location: Array, scale: Array, probability: float, deviate: float, st
     ends = location + deviate * scale
     low, high = ends.min(axis=1), ends.max(axis=1)
     point = np.clip(start, low, high)
-    # Convergence is cubic: after a last step of 0.05 component widths the rest is about 1e-4 of them.
+    # Convergence is cubic: after a last step of 0.05 component widths the rest is about 1e-4 of them. Between lumps far apart
+    # Halley's steps are short as well, but Newton's, excess / density, is long: only where both are short is the quantile near.
     near = 0.05 * float(scale.min())
     active = np.arange(len(point))
     for count in range(MAXIMUM_STEPS):
@@ -129,7 +130,8 @@ def _solve(location: Array, scale: Array, probability: float, deviate: float, st
         if count >= PATIENCE and count % 2:  # lumps far apart: halve the bracket every other time
             inside[:] = False
         point[active] = np.where(inside, proposal, 0.5 * (low[active] + high[active]))
-        done = (inside & (np.abs(proposal - here) <= near)) | (high[active] - low[active] <= 1e-9 * spread[active])
+        short = (np.abs(proposal - here) <= near) & (np.abs(excess) <= 2 * near * density)
+        done = (inside & short) | (high[active] - low[active] <= 1e-9 * spread[active])
         active = active[~done]
         if not len(active):
             break

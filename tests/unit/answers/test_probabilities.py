@@ -84,7 +84,7 @@ def test_what_small_parts_lose(combine: str) -> None:
         assert mean[place] == pytest.approx(np.mean(values), abs=0.15 * sd)
 
 
-@pytest.mark.outer(but=["k-norm-stouffer", "gaussian-fisher"])
+@pytest.mark.outer(but=["gaussian-fisher"])
 @pytest.mark.parametrize("combine", COMBINE)
 @pytest.mark.parametrize("mechanism", ["k-norm", "gaussian"])
 def test_intervals_cover_the_whole_tables_probability(combine: str, mechanism: str) -> None:

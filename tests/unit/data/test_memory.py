@@ -29,6 +29,7 @@ print(peak() - before)
 """
 
 
+@pytest.mark.outer
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs Linux to see the peak of a process")
 def test_memory_does_not_grow_with_rows(tmp_path: Path) -> None:
     """1.6 million rows of 4 doubles are 51 MB; the pass over them may add no more than noise to one over a quarter of them."""

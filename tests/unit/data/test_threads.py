@@ -171,6 +171,7 @@ def test_one_stream_feeds_several_threads(csv: Path, unit: str | None) -> None:
     assert one == three and (unit is not None or one.rows == ROWS)
 
 
+@pytest.mark.outer
 def test_passes_in_order_are_the_same_with_and_without_a_reader(csv: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Averaged rows, parts and counts: the groups and parts are given, so that nothing is random."""
     groups = np.arange(ROWS) // 2

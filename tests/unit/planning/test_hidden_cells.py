@@ -103,6 +103,7 @@ def made_simulation(method: str) -> Simulation:
                       prior=None, interval=0.95, repeats=20, seed=0, method=method)
 
 
+@pytest.mark.outer
 def test_a_search_that_ends_in_a_hidden_cell_samples_on_its_way(sampler: Sampler) -> None:
     given = {**GIVEN, "power": 0.8, "repeats": 20}
     fast = nw.plan_power(SCHEMA, "stay ~ age", method="fast", **given)

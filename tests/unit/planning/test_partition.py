@@ -52,6 +52,7 @@ def test_without_noise_and_loss_the_error_is_that_of_the_split(combine: str) -> 
     assert combine == "fisher" or noisy[-1.5] == pytest.approx(noisy[1.5], rel=0.02)
 
 
+@pytest.mark.outer
 def test_the_error_is_the_one_that_releases_have() -> None:
     """By quadrature here; by releasing and answering 240 times there."""
     rows, parts, epsilon = 3000, 30, 2.0
@@ -83,6 +84,7 @@ def test_the_power_of_one_part_of_many_rows_is_the_textbooks() -> None:
         assert power == pytest.approx(ncx2.sf(chi2.isf(0.05, 2), 2, effect**2), abs=0.02)
 
 
+@pytest.mark.outer
 def test_more_budget_is_better_and_bigger_tables_want_more_parts() -> None:
     small, large = (suggest_parts(rows=rows, predictors=2, epsilon=1.0, parts=(5, 20, 100)) for rows in (4000, 1_000_000))
     assert small.parts <= large.parts == 100

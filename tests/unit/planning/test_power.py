@@ -160,6 +160,7 @@ def test_what_a_release_would_refuse_is_refused() -> None:
         nw.plan_power({}, "stay ~ age", rows=100, epsilon=1.0)  # type: ignore[arg-type]
 
 
+@pytest.mark.outer
 def test_an_interval_that_is_the_priors_says_nothing_about_effects_that_would_be_found() -> None:
     made = nw.plan_power(SCHEMA, "stay ~ age", rows=200, epsilon=0.01, delta=1e-6, repeats=20, run=QUIET, method="fast")
     [cell] = made.cells

@@ -33,6 +33,7 @@ def normal_density(x: np.ndarray, data: dict[str, np.ndarray], xp: object) -> ob
     return -0.5 * shifted @ shifted
 
 
+@pytest.mark.outer
 def test_the_batch_sampler_gets_normal_distributions_right() -> None:
     generator = np.random.default_rng(1)
     roots = generator.normal(size=(6, 3, 3)) + 2 * np.eye(3)

@@ -100,6 +100,7 @@ def test_holders_of_one_size_and_noise_give_the_same_model_added_up(adjacency: s
         np.testing.assert_allclose(other.data[name], value, rtol=1e-9, atol=1e-9 * np.max(np.abs(value)), err_msg=name)
 
 
+@pytest.mark.outer(but=["replace-one"])
 @pytest.mark.filterwarnings("ignore::noisewise.errors.ConvergenceWarning")
 @pytest.mark.parametrize("adjacency", ["replace-one", "add-remove"])
 def test_holders_of_many_sizes_have_nearly_their_own_weights(adjacency: str) -> None:

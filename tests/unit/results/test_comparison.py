@@ -157,6 +157,7 @@ def test_the_image_of_the_model_space_shows_widths_and_members() -> None:
         small().plot_models(top=0)
 
 
+@pytest.mark.outer(but=["9-2-5"])
 @pytest.mark.parametrize(("count", "others", "length"), [(1, 0, 0), (3, 1, 3), (9, 2, 5), (20, 3, 5)])
 def test_nothing_overlaps_and_nothing_is_cut_off(count: int, others: int, length: int) -> None:
     found = wide(count, others, length)

@@ -87,6 +87,7 @@ def test_a_holder_with_other_predictors_is_not_named() -> None:
         assert checked(family, made.consortium(3, 4, odd={"age": 70.0})).problems() == []
 
 
+@pytest.mark.outer
 def test_overdispersed_counts_are_told_once_and_not_of_each_holder() -> None:
     check = checked("poisson", made.consortium(5, 4, overdispersion=0.7))
     (problem,) = check.problems()

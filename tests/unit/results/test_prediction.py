@@ -9,7 +9,7 @@ import pandas
 import polars
 import pyarrow
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy.special import ndtr
 from tests.unit.results import draws_with_known_answers as known
@@ -71,6 +71,7 @@ def test_students_t_as_a_mixture() -> None:
     st.floats(1e-3, 1e3),
     st.booleans(),
 )
+@example(200, 88, 0.025, 297.0, True)  # a step of Halley's that was short far from the quantile
 def test_mixture_quantile_solves_its_equation(
     seed: int, count: int, probability: float, apart: float, two_lumps: bool
 ) -> None:

@@ -56,6 +56,7 @@ def test_zellner_with_g_equal_n(rows: int, columns: int, unexplained: float) -> 
     assert bayes_factor("zellner", rows, columns, unexplained) == pytest.approx(expected, rel=1e-12)
 
 
+@pytest.mark.outer
 @pytest.mark.parametrize(("rows", "columns", "unexplained"), CASES)
 def test_laplace_is_near_the_integral_and_not_equal_to_it(rows: int, columns: int, unexplained: float) -> None:
     gap = bayes_factor("zellner-siow-laplace", rows, columns, unexplained) - log_integral(rows, columns, unexplained)

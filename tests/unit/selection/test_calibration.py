@@ -29,6 +29,7 @@ class Released:
         return from_matrix(noisy, self.noise.variances(len(matrix)), noisy[0, 0])
 
 
+@pytest.mark.outer(but=["10.0"])
 @pytest.mark.parametrize("sd", [10.0, 40.0])
 def test_noise_aware_probabilities_come_true_and_plug_in_ones_do_not(sd: float) -> None:
     release = Released(gaussian(sd, corner=False))

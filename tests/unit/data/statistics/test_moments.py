@@ -84,7 +84,7 @@ def test_higher_orders_are_within_the_rounding_that_the_sensitivity_allows(name:
     assert not np.allclose(sums, shifted, rtol=0, atol=1e-3)
 
 
-@pytest.mark.outer(but=["yx", "xxx", "yxxxxx"])
+@pytest.mark.outer(but=["yx"])
 @pytest.mark.parametrize("name", NAMES)
 def test_one_row_is_off_by_less_than_the_allowance(name: str) -> None:
     """Row by row, before the grid: the error of a monomial is at most 2**-19, and none for orders one and two."""

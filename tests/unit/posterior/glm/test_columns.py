@@ -71,6 +71,7 @@ def found(layout: Layout, x: np.ndarray, lkj: float = 1.0) -> Any:
     return distribution(jnp.asarray(x), data, jnp)
 
 
+@pytest.mark.outer
 def test_the_distribution_is_one() -> None:
     made = basis()
     layout = Layout.of(made, range(made.size))

@@ -45,6 +45,7 @@ def test_gradients_are_those_of_finite_differences(family: str, adjacency: str) 
             assert difference == pytest.approx(2 * gradient @ step, rel=1e-4, abs=1e-7 * abs(value))
 
 
+@pytest.mark.outer(but=["0.5-False"])
 @pytest.mark.parametrize("rows_are_noisy", [False, True])
 @pytest.mark.parametrize("norm", [0.5, 3.0])
 def test_noise_is_passed_on(norm: float, rows_are_noisy: bool) -> None:

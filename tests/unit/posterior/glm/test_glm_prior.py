@@ -98,6 +98,7 @@ def test_the_ball_prior_is_a_normal_law_within_a_ball(radius: float) -> None:
     np.testing.assert_allclose(gaps, gaps[0], atol=1e-6)
 
 
+@pytest.mark.outer
 def test_the_ball_prior_in_two_dimensions() -> None:
     gaps = []
     for effects in np.random.default_rng(2).normal(size=(6, 3)) * 2:

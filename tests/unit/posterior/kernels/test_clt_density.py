@@ -162,6 +162,7 @@ def test_the_gradient_rule_agrees_with_differences(case: str) -> None:
     assert float(by_rows) == pytest.approx(expected, rel=1e-6)
 
 
+@pytest.mark.outer
 def test_differentiating_the_eigendecomposition_would_fail_where_eigenvalues_are_equal() -> None:
     import jax
     import jax.numpy as jnp

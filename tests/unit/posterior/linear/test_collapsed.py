@@ -41,6 +41,7 @@ def points(model: CollapsedModel, seed: int, count: int) -> Array:
     return np.asarray(start + 0.1 * generator.normal(size=(count, len(start))))
 
 
+@pytest.mark.outer(but=["True"])
 @pytest.mark.parametrize("intercept", [True, False])
 def test_parameters_mean_what_they_say(intercept: bool) -> None:
     """In the moments A, the residual has no correlation with any predictor, and its mean square is sigma²."""

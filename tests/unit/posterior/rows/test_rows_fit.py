@@ -62,6 +62,7 @@ def test_the_coefficients_are_found_in_the_users_units(noisy: Release) -> None:
     assert max(distances(nw.fit(FORMULA, noisy, method="naive", seed=1)).values()) > 6
 
 
+@pytest.mark.outer
 def test_predictions_and_files(noisy: Release, tmp_path: Path) -> None:
     posterior = nw.fit("stay ~ age", noisy, seed=1, draws=500, chains=2)
     predicted = posterior.predict({"age": [40.0, 70.0]}, kind="mean")["mean"]

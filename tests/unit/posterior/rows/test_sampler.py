@@ -70,6 +70,7 @@ def test_the_default_sampler_agrees_with_quadrature(numbers: tuple[SmallRows, Re
     assert distances(sampled(rows), right).max() < LARGEST
 
 
+@pytest.mark.outer
 def test_a_wrong_noise_scale_would_be_seen(numbers: tuple[SmallRows, Reference]) -> None:
     rows, right = numbers
     wrong = dataclasses.replace(rows, scales=(0.06, 0.1))

@@ -60,6 +60,7 @@ def test_with_a_known_sigma_the_mean_is_that_of_the_rows_too() -> None:
     assert naive.terms == ("mean",) and abs(naive.mean - rows.mean()) < 0.05
 
 
+@pytest.mark.outer
 def test_the_grid_holds_the_posterior() -> None:
     """Nothing beyond it is more probable, and at its edges the posterior is low: a grid beside the mode would show neither."""
     sums = noisy_sums(exponential(1)[1], "x")

@@ -64,6 +64,7 @@ def test_mean_and_sigma_of_a_normal_column_without_noise() -> None:
     np.testing.assert_allclose(found.interval(term="sd"), spread, atol=0.1)
 
 
+@pytest.mark.outer
 @pytest.mark.parametrize("delta", [None, 1e-6])
 def test_the_sampler_of_the_literature_agrees_where_rows_are_not_clipped(delta: float | None) -> None:
     release = released(2.0, delta)
