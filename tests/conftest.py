@@ -24,9 +24,9 @@ from hypothesis import HealthCheck, settings  # noqa: E402
 
 pytest_plugins = ["tests.rings", "tests.resume"]
 
-# The profile alone sets the number of examples. No deadline: a busy machine is slow now and then. Before a commit and before a merge
-# the examples are always the same, so that a failure is about the change. `make test-all` runs every property again with `deep`;
-# `make hunt` looks for new examples with `thorough`.
+# The profile alone sets the number of examples. No deadline: a busy machine is slow now and then. `make test` and
+# `make test-all`, which runs every property again with `deep`, always try the same examples: a failure is about the change.
+# `make hunt` looks for new ones with `thorough`.
 settings.register_profile("noisewise", deadline=None, max_examples=25, derandomize=True,
                           suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 settings.register_profile("deep", parent=settings.get_profile("noisewise"), max_examples=200)
