@@ -141,7 +141,7 @@ def check_folder(target: Path, kind: type[NoisewiseError], room: int = 1) -> Non
             trial.flush()
             os.fsync(trial.fileno())
     except OSError as error:
-        raise kind("the output folder must exist, be writable and have enough space; nothing has been done yet",
+        raise kind("the output folder must exist, be writable and have enough free space; nothing has been done yet",
                    found=f"{target.parent}: {error.strerror or type(error).__name__}",
                    remedy="create the folder, or choose another one") from error
 

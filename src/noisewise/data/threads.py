@@ -65,7 +65,7 @@ def ahead(items: Generator[Item, None, None]) -> Generator[Item, None, None]:
 
 
 def ordered_map(function: Callable[[Item], Made], items: Iterable[Item], threads: int) -> Generator[Made, None, None]:
-    """``map(function, items)`` in this many threads. At most one item more than there are threads is in progress."""
+    """``map(function, items)`` in this many threads, at most ``threads + 1`` items at a time."""
     if threads == 1:
         yield from map(function, items)
         return

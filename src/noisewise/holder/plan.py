@@ -135,7 +135,7 @@ def head(mechanism: Mechanism, schema: Schema, sensitivity: float) -> Head:
 
 
 class Protected(TypedDict):
-    """Who or what a guarantee protects, as the sensitivities take it."""
+    """Who or what a guarantee protects, as arguments of the sensitivities."""
 
     adjacency: Adjacency
     max_rows: int
@@ -143,7 +143,7 @@ class Protected(TypedDict):
 
 
 def protected(schema: Schema) -> Protected:
-    """Who or what a guarantee protects, as the sensitivities take it."""
+    """Who or what a guarantee protects, as arguments of the sensitivities."""
     return {"adjacency": schema.adjacency, "max_rows": schema.unit.max_rows, "unit_is_row": schema.unit.is_row}
 
 
