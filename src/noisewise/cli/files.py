@@ -77,8 +77,8 @@ def files_before_formula(files: list[Path] | None, formula: str) -> list[Path]:
 def check_release_target(target: Path, *, force: bool, room: int) -> None:
     """Refuse an unusable output file before the budget is spent. ``room`` is the size needed, in bytes."""
     if target.name.lower().endswith(INPUT_ENDINGS):
-        raise ReleaseWriteError("the name of a release file must end in .nwr, not like that of a table or schema",
-                                found=str(target), remedy=f"for example -o {target.with_suffix('.nwr').name}")
+        raise ReleaseWriteError("a release file must not be named like a table or schema", found=str(target),
+                                remedy=f"for example -o {target.with_suffix('.nwr').name}")
     if target.is_dir():
         raise ReleaseWriteError("the output must be a file, not a folder", found=str(target),
                                 remedy=f"for example -o {target / 'release.nwr'}")

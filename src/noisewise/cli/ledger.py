@@ -194,7 +194,7 @@ def opened_ledger(place: str) -> Ledger:
 
 def _check_target(output: Path, place: str, force: bool) -> None:
     if output.is_dir() or (output.exists() and (not force or output.resolve() == Path(place).resolve())):
-        raise ResultError("the output file already exists", found=str(output),
+        raise ResultError("the output must not replace a file or folder", found=str(output),
                           remedy="choose another name, or replace a file with --force")
     check_folder(output, ResultError)
 

@@ -46,7 +46,7 @@ class Request:
         return f"{self.kind.name} release of {self.kind.title(self.schema)}{edition}"
 
     def neighbours(self) -> str:
-        """The pairs of tables that the release cannot tell apart, however many rows of a person are used."""
+        """Which tables count as neighbours, however many rows of a person are used."""
         unit = self.schema.unit
         return f"{self.schema.adjacency}, {'row' if unit.is_row else f'all rows of one {unit.column}'}"
 
