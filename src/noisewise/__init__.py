@@ -8,8 +8,7 @@
     post = nw.fit("stay ~ age + ward", nw.load("patients.nwr"))             # anywhere else
     post.summary()
 
-Names are imported on first use. So ``import noisewise`` takes no time, and the command handles Ctrl-C before it imports anything
-slow.
+Names are imported on first use, so ``import noisewise`` is fast and the command handles Ctrl-C before it imports anything slow.
 """
 
 from noisewise.version import __version__
@@ -95,7 +94,7 @@ _ROOMS = {
     "selection.compare": ("compare",),
     "synthetic.sets": ("combine_synthetic", "synthesize"),
 }
-"""The module of each name: the imports above, at run time."""
+"""The names in each module: the imports above, at run time."""
 
 _EXTRA = {"estimators": ("PrivateLinearRegression", "PrivateLogisticRegression", "PrivatePoissonRegressor")}
 """Names that need scikit-learn, an optional dependency."""

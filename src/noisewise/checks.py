@@ -13,5 +13,5 @@ def is_number(value: object) -> TypeGuard[float]:
 
 
 def is_whole(value: object, least: int, most: float = float("inf")) -> TypeGuard[int]:
-    """True for a Python int within these limits, which a file can hold; booleans do not count."""
+    """True for a Python int within these limits. Booleans do not count, nor do NumPy integers, which JSON cannot hold."""
     return isinstance(value, int) and not isinstance(value, bool) and least <= value <= most

@@ -44,8 +44,8 @@ def query(address: object, sql: str, *, trust: bool = False) -> Query:
 
     The guarantee protects rows of the *table*. So a query must treat each row separately: columns of one table, with a ``WHERE``
     that looks at one row at a time. ``JOIN``, ``GROUP BY``, ``LIMIT`` and the like are refused, because they let one person
-    change many rows of the result. ``trust=True`` turns these checks off. You then vouch that each person has as many rows in
-    the result as the schema says, and that the cells and presence of these rows depend on nobody else.
+    change many rows of the result. ``trust=True`` turns these checks off. You then vouch that each person has no more rows
+    in the result than the schema says, and that the cells and presence of these rows depend on nobody else.
 
     >>> query("postgresql://ann:secret@server/hospital", "SELECT age, stay FROM patients")
     <Query of PostgreSQL server/hospital>
@@ -84,7 +84,7 @@ def is_database(address: str) -> bool:
 
 
 def shown_address(address: str) -> str:
-    """An address or path that is safe to show: without user, password and options, however they are written.
+    """An address or path that is safe to show: without user, password or options, however they are written.
 
     >>> shown_address("postgresql://ann:se/cr@t@server/hospital?password=x"), shown_address("duckdb:wards.duckdb")
     ('PostgreSQL server/hospital', 'DuckDB wards.duckdb')

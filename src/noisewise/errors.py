@@ -6,7 +6,7 @@ columns and types but never values, so anyone may see them.
     NoisewiseError
     ├── DeclarationError            the public schema is incomplete or contradicts itself
     ├── FormulaError                a formula cannot be read, or needs what was not released
-    ├── DataError                   a data set lacks a declared column, or its type is unusable
+    ├── DataError                   a table lacks a declared column, or a column has an unusable type
     ├── PrivacyError                the requested privacy guarantee cannot be given
     │   └── BudgetError             the budget does not cover the request
     ├── ReleaseError                a problem with a release or a release file
@@ -45,7 +45,7 @@ class NoisewiseError(Exception):
     >>> raise NoisewiseError("unknown method", argument="method", found="'laplce'", known=["exact", "laplace"])
     Traceback (most recent call last):
         ...
-    noisewise.errors.NoisewiseError: unknown method (found: 'laplce'); did you mean laplace? Known are exact, laplace
+    noisewise.errors.NoisewiseError: unknown method (found: 'laplce'); did you mean laplace? Known: exact, laplace
     """
 
     def __init__(self, rule: str, *, argument: str | None = None, found: str | None = None, known: Iterable[str] | None = None,
@@ -72,7 +72,7 @@ class NoisewiseError(Exception):
         """What to do: the name probably meant, the known names and the remedy."""
         advice = self.remedy
         if self.known:
-            suggested = "known are" if self.meant is None else f"did you mean {self.meant}? Known are"
+            suggested = "known:" if self.meant is None else f"did you mean {self.meant}? Known:"
             names = f"{suggested} {', '.join(self.known)}"
             advice = names if advice is None else f"{names}; " + advice
         return advice
@@ -101,7 +101,7 @@ class FormulaError(NoisewiseError):
 
 
 class DataError(NoisewiseError):
-    """A data set lacks a declared column, or its type is unusable."""
+    """A table lacks a declared column, or a column has an unusable type."""
 
 
 class PrivacyError(NoisewiseError):

@@ -1,7 +1,7 @@
 """A progress bar for long work: only on a terminal, and only if the work takes more than a second.
 
 It shows how much is done, the speed, the time taken and, if the total is known, the time left. Until the first step is done, for
-example during compilation, it says that the work is being prepared and for how long.
+example during compilation, it shows "preparing" and the time taken.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class Bar:
 
 
 def in_words(speed: float | None) -> str:
-    """A speed with one or two digits.
+    """A speed in words.
 
     >>> in_words(1_234_567.0), in_words(45_600.0), in_words(12.3), in_words(None)
     ('1.2 million per second', '46 thousand per second', '12 per second', '')

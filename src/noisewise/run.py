@@ -15,7 +15,7 @@ from noisewise.progress import Bar, Tick
 
 @dataclass(frozen=True)
 class Run:
-    """How to run: every function that reads rows or samples takes one.
+    """How to run long work: an argument of every function that reads rows or draws samples.
 
     ``threads``: the most threads for reading rows; None for one per processor. ``progress``: True or False, None for a bar only
     on a terminal, or a function that is called with the amount done and the total.
@@ -43,7 +43,7 @@ class Run:
 
     @contextmanager
     def bar(self, description: str, unit: str) -> Iterator[Tick]:
-        """What to call with progress: a function; a bar (True, or None if standard error is a terminal); or nothing (False).
+        """What to call with progress: the given function; a bar (True, or None if standard error is a terminal); else `nobody`.
 
         Work that cannot measure its progress has the unit "": then only the description and the time are shown.
         """

@@ -1,7 +1,7 @@
-"""Advice in the words of Python or of the command line.
+"""Advice worded for Python or for the command line.
 
-An error advises both people who write Python and people who type commands. Whatever the two call differently comes from one of
-the functions below instead of being written out, and is joined with ``+``:
+An error advises people who write Python as well as people who type commands. Whatever has different names in the two is not
+written out but made by one of the functions below, and joined with ``+``:
 
     "use " + option("method", "conditional") + ", or compare models: " + function("compare")
 
@@ -43,7 +43,7 @@ class Function:
 
 @dataclass(frozen=True)
 class Either:
-    """Different words for each."""
+    """Different words for Python and for the command line."""
 
     python: str
     command: str
@@ -51,11 +51,11 @@ class Either:
 
 Piece: TypeAlias = str | Option | Function | Either
 Language: TypeAlias = Callable[[Option | Function | Either], str]
-"""Puts what the two call differently into words."""
+"""Words a piece that Python and the command line name differently."""
 
 
 class Words(str):
-    """A string in the words of Python that can be said in another language.
+    """A string worded for Python that can be said in another language.
 
     >>> "leave " + option("method") + " out"
     'leave method out'
@@ -87,7 +87,7 @@ def pieces_of(text: str) -> tuple[Piece, ...]:
 
 
 def in_python(piece: Option | Function | Either) -> str:
-    """A piece in the words of Python.
+    """A piece, worded for Python.
 
     >>> in_python(Option("method", "conditional")), in_python(Option("site", None)), in_python(Function("fit"))
     ('method="conditional"', 'site=None', 'noisewise.fit')

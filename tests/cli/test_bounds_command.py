@@ -100,7 +100,7 @@ def test_refusals(nw: Any, table: Path, tmp_path: Path, monkeypatch: pytest.Monk
 
 def test_refusals_with_a_schema(nw: Any, table: Path, schema: Path, template: Path) -> None:
     assert "nothing to estimate" in one_error(nw("bounds", table, "-e", 1, "--schema", schema))
-    assert "known are stay, age" in one_error(nw("bounds", table, "-e", 1, "--schema", template, "-c", "ward"))
+    assert "known: stay, age" in one_error(nw("bounds", table, "-e", 1, "--schema", template, "-c", "ward"))
     assert nw("bounds", table, "-e", 1, "--schema", template, "--lower", 0).exit_code == 2
 
 

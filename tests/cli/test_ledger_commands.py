@@ -106,7 +106,7 @@ def test_files_and_entries_are_written_and_nothing_is_replaced(nw, table, schema
     assert json.loads(entries.read_text())["entries"][1]["what"] == "charged"
     for command in (["file", ledger, 2, "-o", back], ["export", ledger, "-o", entries],
                     ["export", ledger, "-o", ledger, "--force"]):
-        assert "already" in one_error(nw("ledger", *command))
+        assert "must not replace" in one_error(nw("ledger", *command))
     assert nw("ledger", "export", ledger, "-o", entries, "--force", "-q").output == ""
 
 

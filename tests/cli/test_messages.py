@@ -25,10 +25,10 @@ PYTHON = re.compile(r"""\b[a-z_]+=["'\w\[]|noisewise\.[a-z]|\bNone\b|\bTrue\b"""
 """Words that only someone who writes Python knows."""
 
 MISTAKES: dict[str, tuple[tuple[object, ...], tuple[str, ...]]] = {
-    "misspelt column": (("fit", "FILE", "stay ~ agee"), ("agee", "did you mean age? Known are stay, age, ward")),
-    "misspelt method": (("fit", "FILE", "stay ~ age", "-m", "laplce"), ("did you mean laplace? Known are conditional",)),
+    "misspelt column": (("fit", "FILE", "stay ~ agee"), ("agee", "did you mean age? Known: stay, age, ward")),
+    "misspelt method": (("fit", "FILE", "stay ~ age", "-m", "laplce"), ("did you mean laplace? Known: conditional",)),
     "misspelt method of a paper": (("fit", "FILE", "stay ~ age", "-m", "normal-xx"), ("did you mean normal-x?",)),
-    "nothing like it": (("fit", "FILE", "stay ~ age", "-m", "quick"), ("remedy:  known are conditional",)),
+    "nothing like it": (("fit", "FILE", "stay ~ age", "-m", "quick"), ("remedy:  known: conditional",)),
     "one site": (("fit", "FILE", "stay ~ age", "--site", "random"), ("fit with no --site",)),
     "method of another family": (("fit", "FILE", "stay ~ age", "-m", "rows"), ("leave --method out",)),
     "a schema for a release": (("show", "SCHEMA"), ("not a table or schema", "noisewise release")),

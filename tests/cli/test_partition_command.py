@@ -201,11 +201,11 @@ def test_json_of_a_release_is_one_document(nw: Any, incomes: Path, open_schema: 
 
 @pytest.mark.parametrize(("options", "words"), [
     (("--formula", FORMULA, "--parts", 1, "--ask", "aic of=age"), "a whole number from 2"),
-    (("--formula", FORMULA, "--parts", 40, "--ask", "aic of=height"), "known are Intercept, age, years"),
+    (("--formula", FORMULA, "--parts", 40, "--ask", "aic of=height"), "known: Intercept, age, years"),
     (("--formula", FORMULA, "--parts", 40, "--ask", "aic of=age", "--ask", "aic of=age"), "asked only once"),
     (("--formula", FORMULA, "--parts", 40, "--ask", "aic of=age", "--prior", "zellner"), "the prior zellner takes g"),
     (("--formula", FORMULA, "--parts", 40, "--ask", "aic of=age", "--prior", "flat g=1"), "leave g out"),
-    (("--formula", FORMULA, "--parts", 40, "--ask", "aic of=age", "--mechanism", "wishart"), "known are k-norm, gaussian"),
+    (("--formula", FORMULA, "--parts", 40, "--ask", "aic of=age", "--mechanism", "wishart"), "known: k-norm, gaussian"),
     (("--formula", FORMULA, "--parts", 40, "--ask", "why of=age"), "must begin with the name of its kind"),
     (("--formula", FORMULA, "--parts", 40, "--ask", "no-such.toml"), "the file of questions cannot be read"),
 ])

@@ -80,7 +80,7 @@ def test_the_plan_of_a_share_by_simulation(nw: Any, declared: Path) -> None:
 def test_the_ledger_answers_a_repetition(nw: Any, table: Path, declared: Path, tmp_path: Path) -> None:
     ledger = ("--ledger", tmp_path / "budget.db")
     first = release(nw, table, declared, tmp_path / "p.nwr", *ledger, "--total-epsilon", 10)
-    assert first.exit_code == 0 and "A ledger stores the first file only" in " ".join(first.stdout.split())
+    assert first.exit_code == 0 and "A ledger stores the release file only" in " ".join(first.stdout.split())
     again = release(nw, table, declared, tmp_path / "q.nwr", *ledger)
     assert again.exit_code == 0, again.output
     assert noisewise.load(tmp_path / "p.nwr") == noisewise.load(tmp_path / "q.nwr")
@@ -94,7 +94,7 @@ def test_the_ledger_answers_a_repetition(nw: Any, table: Path, declared: Path, t
     (("--share", "age=2", "--share", "age=3"), "a share must have the form COLUMN=WEIGHT and be given once"),
     (("--share", "age=2_0"), "a share must have the form COLUMN=WEIGHT and be given once"),
     (("--share", "height=2"), "height"),
-    (("--mechanism", "wishart", "-d", "1e-6"), "known are gaussian, laplace"),
+    (("--mechanism", "wishart", "-d", "1e-6"), "known: gaussian, laplace"),
 ])
 def test_refusals(more: tuple[Any, ...], words: str, nw: Any, table: Path, declared: Path, tmp_path: Path) -> None:
     assert words in one_error(release(nw, table, declared, tmp_path / "p.nwr", *more))

@@ -68,11 +68,11 @@ def test_a_message_says_the_rule_what_was_found_and_what_to_do(found: str | None
 
 
 @pytest.mark.parametrize(("found", "known", "remedy", "advice"), [
-    ("'agee'", ("age", "stay"), None, "did you mean age? Known are age, stay"),
-    ("agee", ["age", "stay"], "look", "did you mean age? Known are age, stay; look"),
-    ("age", ("age", "stay"), None, "known are age, stay"),
-    ("something else", ("age", "stay"), None, "known are age, stay"),
-    (None, ("age", "stay"), None, "known are age, stay"),
+    ("'agee'", ("age", "stay"), None, "did you mean age? Known: age, stay"),
+    ("agee", ["age", "stay"], "look", "did you mean age? Known: age, stay; look"),
+    ("age", ("age", "stay"), None, "known: age, stay"),
+    ("something else", ("age", "stay"), None, "known: age, stay"),
+    (None, ("age", "stay"), None, "known: age, stay"),
     ("12", None, "for example 0.95", "for example 0.95"),
     ("agee", (), "look", "look"),
 ])

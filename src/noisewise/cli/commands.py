@@ -48,7 +48,7 @@ WANTED: Final = {
 }
 """Our messages for Typer's validation errors."""
 LONGEST: Final = 40
-"""Characters of an invalid value that a message shows at most."""
+"""The most characters of an invalid value that a message shows."""
 
 
 class _PlainFlags:
@@ -149,7 +149,7 @@ class KindCommands(Group):
         if not (args[:1] and args[0] in (*HELP, *names)) and (args or not self.no_args_is_help):
             near = closest(args[0], names) if args and not Path(args[0]).exists() else None
             if near is not None:  # close to the name of a kind, and no such table exists: a typo
-                raise typer.BadParameter(f"unknown kind of release {args[0]!r}; did you mean {near}? Known are "
+                raise typer.BadParameter(f"unknown kind of release {args[0]!r}; did you mean {near}? Known: "
                                          + ", ".join(names))
             args = [DEFAULT, *args]
         return list(super().parse_args(ctx, args))

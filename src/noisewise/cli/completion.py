@@ -53,7 +53,7 @@ _noisewise() {
 }
 
 if [[ $funcstack[1] == _noisewise ]]; then
-  _noisewise "$@"  # loaded by the first tab, which wants its answer
+  _noisewise "$@"  # loaded by the first tab, which needs an answer
 else
   compdef _noisewise noisewise
 fi

@@ -41,7 +41,7 @@ def estimate(
 
     The interval accounts for the privacy noise and for clipping to the bounds.
 
-    With normal, the mean is the mean of the clipped values. A line with "if the column is" holds for that family only.
+    With --family normal, the mean is that of the clipped values. A line with "if the column is" holds for that family only.
 
     Example: noisewise estimate patients.nwr --column visits --family poisson
 
@@ -56,7 +56,7 @@ def estimate(
     binary = binary_release(files)
     if binary is not None:
         if len(files) > 1 or column is not None or family is not None or sigma is not None:
-            raise typer.BadParameter("a release of kind binary has one column: give it alone, without --column, --family and "
+            raise typer.BadParameter("a release of kind binary has one column: give it alone, without --column, --family or "
                                      "--sigma")
         with out.working("Estimating"):
             found = noisewise.fit_binary(binary, rows=rows, method=method, draws=draws, seed=seed)

@@ -77,7 +77,7 @@ def files_before_formula(files: list[Path] | None, formula: str) -> list[Path]:
 def check_release_target(target: Path, *, force: bool, room: int) -> None:
     """Refuse an unusable output file before the budget is spent. ``room`` is the size needed, in bytes."""
     if target.name.lower().endswith(INPUT_ENDINGS):
-        raise ReleaseWriteError("a release file must end in .nwr, not like a table or schema", found=str(target),
+        raise ReleaseWriteError("a release file must not be named like a table or schema", found=str(target),
                                 remedy=f"for example -o {target.with_suffix('.nwr').name}")
     if target.is_dir():
         raise ReleaseWriteError("the output must be a file, not a folder", found=str(target),
@@ -130,7 +130,7 @@ def check_picture(formula: str, release: Release, family: str) -> None:
     terms = len(Design.of(formula, release.basis, release.terms).terms) + (family == "gaussian")  # plus sigma
     if terms > MOST_TERMS:
         raise ResultError(f"a plot shows at most {MOST_TERMS} terms", argument="plot", found=str(terms),
-                          remedy="leave --plot out; --csv writes all terms; in Python, plot(terms=...) draws some of a saved fit")
+                          remedy="leave --plot out; --csv writes all terms; in Python, plot(terms=...) draws a choice of them")
 
 
 def check_folder(target: Path, kind: type[NoisewiseError], room: int = 1) -> None:
@@ -141,7 +141,7 @@ def check_folder(target: Path, kind: type[NoisewiseError], room: int = 1) -> Non
             trial.flush()
             os.fsync(trial.fileno())
     except OSError as error:
-        raise kind("the output folder must exist, be writable and have enough space; nothing was done yet",
+        raise kind("the output folder must exist, be writable and have enough free space; nothing has been done yet",
                    found=f"{target.parent}: {error.strerror or type(error).__name__}",
                    remedy="create the folder, or choose another one") from error
 
@@ -164,7 +164,7 @@ def write_csv(target: Path | None, table: pandas.DataFrame) -> None:
 
 
 def csv_text(table: pandas.DataFrame) -> str:
-    """Return the table as CSV, with names defused: a spreadsheet would run a formula that a hostile release file has as a name.
+    """Return the table as CSV, with names defused: a hostile release file could have a spreadsheet formula as a name.
 
     >>> import pandas
     >>> csv_text(pandas.DataFrame({"mean": [1.0]}, index=pandas.Index(["=cmd()"], name="term")))

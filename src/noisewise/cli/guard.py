@@ -106,7 +106,7 @@ def _ctrl_c_behind(error: BaseException | None) -> KeyboardInterrupt | None:
 
 @contextmanager
 def _warnings_in_words(out: Output, context: typer.Context, holder: bool) -> Iterator[None]:
-    """Print our warnings as notes. Hide those of other libraries on the holder's side, since they could quote data."""
+    """Print our own warnings. Hide those of other libraries on the holder's side, since they could quote data."""
     with warnings.catch_warnings():
         usual = warnings.showwarning
 

@@ -27,8 +27,8 @@ ledger_app = typer.Typer(no_args_is_help=True, help="The privacy budget of a tab
 
 Place = Annotated[str, typer.Argument(metavar="LEDGER", help="The ledger: a file, or an address postgresql://…")]
 Rule = Annotated[str | None, typer.Option(autocompletion=one_of(RULES), help=(
-    "How costs add up: gaussian (default with a delta), basic (default without), or planned, if sizes never depend on earlier "
-    "results."))]
+    "How costs add up: gaussian (default with a delta), basic (default without), or planned, if the size of a release never "
+    "depends on earlier results."))]
 
 
 @ledger_app.command("open")
@@ -37,7 +37,7 @@ def open_(
     out: Output, place: Place,
     epsilon: Annotated[float, typer.Option("--epsilon", "-e", help="Total epsilon of the table.")],
     delta: Annotated[float | None, typer.Option("--delta", "-d", help=(
-        "Total delta; without it, all releases must be pure."))] = None,
+        "Total delta; without it, all releases must be pure epsilon."))] = None,
     rule: Rule = None,
     name: Annotated[str, typer.Option(help="Name of the table, shown with the ledger.")] = "",
 ) -> None:
@@ -194,7 +194,7 @@ def opened_ledger(place: str) -> Ledger:
 
 def _check_target(output: Path, place: str, force: bool) -> None:
     if output.is_dir() or (output.exists() and (not force or output.resolve() == Path(place).resolve())):
-        raise ResultError("the output file already exists", found=str(output),
+        raise ResultError("the output must not replace a file or folder", found=str(output),
                           remedy="choose another name, or replace a file with --force")
     check_folder(output, ResultError)
 

@@ -34,7 +34,7 @@ QueryText: TypeAlias = Annotated[str | None, about_rows("--query", help=(
     "The rows to read if DATA is a database (postgresql://server/name or a .duckdb file), for example \"SELECT age, stay "
     "FROM patients\"."))]
 TrustQuery: TypeAlias = Annotated[bool, about_rows("--trust-query", help=(
-    "Do not check the query. You vouch that its result has at most as many rows per person as the schema says, and that they "
+    "Do not check the query. You vouch that each person has no more rows in its result than the schema says, and that they "
     "depend on nobody else."))]
 SchemaFile: TypeAlias = Annotated[Path, typer.Option("--schema", "-s", help="The schema: public declarations (TOML).")]
 Epsilon: TypeAlias = Annotated[float, typer.Option("--epsilon", "-e", help="Epsilon to spend, for example 1.")]
@@ -50,7 +50,7 @@ _release_file: Final = typer.Option("--output", "-o", help="The release file to 
 OutputFile: TypeAlias = Annotated[Path, _release_file]
 NewFile: TypeAlias = Annotated[Path | None, _release_file]
 Append: TypeAlias = Annotated[Path | None, typer.Option("--append", help=(
-    "Instead of --output: a release file to add this batch to. It must have the same schema and kind, and other people."))]
+    "Instead of --output: a release file to add this batch to. It must have the same schema and kind, but other people's rows."))]
 Threads: TypeAlias = Annotated[int | None, typer.Option("--threads", min=1, rich_help_panel="Seldom needed", help=(
     "Maximum number of threads. Default: one per processor."))]
 LedgerPlace: TypeAlias = Annotated[str | None, about_budget("--ledger", help=(

@@ -56,7 +56,7 @@ class Output:
 
     @contextmanager
     def working(self, doing: str) -> Iterator[None]:
-        """Show a sign of life on a terminal during long work of unknown progress."""
+        """Show a sign of life on a terminal during long work whose progress is unknown."""
         with self.run().bar(doing, unit=""):
             yield
 

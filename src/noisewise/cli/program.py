@@ -39,7 +39,7 @@ def main() -> None:
 
 
 def watch() -> None:
-    """Until work begins, let Ctrl-C end the program with a one-line message. If it is ignored (in the background), keep that."""
+    """Until work begins, let Ctrl-C end the program with a one-line message; if ignored (in the background), leave it so."""
     global _watching
     if not _is_main_thread():
         return

@@ -107,7 +107,7 @@ def _refusal(rule: str, found: str, **more: Any) -> DeclarationError:
 
 
 def _words(text: str, what: str, example: str) -> tuple[str, dict[str, str]]:
-    """Split a text into its first word and the values of the others by key."""
+    """Split a text into its first word and the values that follow, by key."""
     try:
         words = shlex.split(text)
     except ValueError:

@@ -49,7 +49,7 @@ def reproduce(
     table: Annotated[str | None, typer.Argument(metavar="TABLE", help=(
         "A study, table or figure of the paper. Default: everything."))] = None,
     quick: Annotated[bool, typer.Option("--quick", metavar="", help=(
-        "Take minutes on two cores; results too noisy to judge are undecided."))] = False,
+        "Take minutes on two cores; results too noisy to judge are shown as undecided."))] = False,
     data: Annotated[Path | None, typer.Option("--data", help=(
         "Folder with the public files that some papers need. Without it, list them."))] = None,
     output: Annotated[Path, about_results("--output", "-o", help=(

@@ -186,7 +186,7 @@ def _partition(open_columns: list[str]) -> Iterator[tuple[str, str]]:
     """Yield lines on what a schema with unbounded columns can be used for."""
     names, kinds = ", ".join(open_columns), ", ".join(_served(without_bounds=True))
     yield "serves", f"releases of kind {kinds} only: the bounds of {names} are unknown"
-    yield "", "all other kinds need them; noisewise bounds estimates those declared as [\"?\", \"?\"]"
+    yield "", "all other kinds need these bounds; noisewise bounds estimates those declared as [\"?\", \"?\"]"
     yield "noise", "depends on questions, parts and epsilon, not on the columns: see noisewise plan partition"
 
 

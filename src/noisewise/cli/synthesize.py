@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from noisewise.releases.contents.binary import BinaryContribution
 
 NOTABLE: Final = 0.02
-"""Warn if a larger share of values was cut off."""
+"""Warn if a larger share of values was clipped."""
 
 
 @guarded(holder=False)

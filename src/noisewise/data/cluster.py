@@ -1,8 +1,8 @@
 """Exact sums over the rows of a cluster, added up on its machines. The engine itself is behind `ClusterSource.exchange`.
 
-Each piece of the table becomes one partial sum, which is cut into chunks. One machine adds up the chunks at one place of all
-pieces. So no machine ever holds more than its own sum and some chunks, and the driver receives one sum, however many pieces there
-are. All numbers are whole, so the result is the same as on a single machine, bit for bit.
+Each piece of the table becomes one partial sum, which is cut into chunks. For each place in the sum, one machine adds up the
+chunks of all pieces. So no machine ever holds more than its own sum and some chunks, and the driver receives one sum, however
+many pieces there are. All numbers are whole, so the result is the same as on a single machine, bit for bit.
 
 Partial sums are confidential. They go only between machines of the cluster and to the driver.
 """

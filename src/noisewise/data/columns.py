@@ -52,7 +52,7 @@ def require_columns(source: Source, wanted: Sequence[Wanted]) -> None:
             raise DataError(f"column '{column.name}' is declared as {needed} but has another type",
                             found=str(kind), remedy=f"convert '{column.name}' before the release, or change its declaration")
         if not _can_occur(column.declared, kind):
-            raise DataError(f"no declared level of '{column.name}' can occur in its type",
+            raise DataError(f"column '{column.name}' has a type that cannot hold any of its declared levels",
                             found=f"{kind}, levels {list(column.declared)}",
                             remedy=f"declare the levels of '{column.name}' as they appear in the table, or convert the column")
 

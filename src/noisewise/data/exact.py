@@ -32,7 +32,7 @@ _FOLD_EVERY: Final = 512  # blocks: 512 * 2**53 = 2**62 still fits into an int64
 
 Integers: TypeAlias = npt.NDArray[np.int64]
 BigIntegers: TypeAlias = npt.NDArray[np.object_]
-"""Python integers, which have no largest."""
+"""Python integers, which have no limits."""
 
 
 @dataclass(frozen=True, eq=False)

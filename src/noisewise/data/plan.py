@@ -1,8 +1,8 @@
 """From a basis to the rows of a block, and how to compute each.
 
 A block is laid out column by column: first numbers, so that one instruction scales them all, then categories, then Chebyshev
-polynomials and products. The latter are computed from the rounded values of their factors and rounded again, so every value in a
-block is a whole multiple of 2**-20 within [-1, 1].
+polynomials and products. These last two are computed from the rounded values of their factors and rounded again, so every value
+in a block is a whole multiple of 2**-20 within [-1, 1].
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ class NormBound:
 
         Squared norms are whole numbers below 2**53 (for at most `NORM_COLUMNS` columns), so the comparison is exact. The factor
         is reduced by more than its four roundings can have increased it (4 * 2**-53), so no shortened value exceeds its exact
-        one, and rounding towards zero makes it smaller still. So the norm cannot exceed the bound.
+        one, and rounding towards zero makes it smaller still: the norm cannot exceed the bound.
         """
         released = block[self.rows]
         squares = np.einsum("ij,ij->j", released, released)

@@ -44,7 +44,7 @@ def source_for(source: Source, run: Run) -> Source:
 
 
 def count_rows(source: Source, wanted: Sequence[Wanted], run: Run) -> int:
-    """The number of rows, found by reading one column. A callback is not called: it expects only the pass that follows.
+    """The number of rows, found by reading one column. A progress function is not called: it expects only the pass that follows.
 
     A cluster counts its rows where they are, reading all wanted columns.
     """

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from threadpoolctl import ThreadpoolController
 
 AHEAD: Final = 2
-"""The most finished items that wait; one more is being made."""
+"""The most finished items to keep waiting, while one more is being made."""
 
 Item = TypeVar("Item")
 Made = TypeVar("Made")
@@ -65,7 +65,7 @@ def ahead(items: Generator[Item, None, None]) -> Generator[Item, None, None]:
 
 
 def ordered_map(function: Callable[[Item], Made], items: Iterable[Item], threads: int) -> Generator[Made, None, None]:
-    """``map(function, items)`` in this many threads. Takes at most one more item ahead."""
+    """``map(function, items)`` in this many threads, at most ``threads + 1`` items at a time."""
     if threads == 1:
         yield from map(function, items)
         return

@@ -57,7 +57,7 @@ def plan_adassp(basis: Basis, epsilon: float, delta: float | None) -> AdasspMech
     ``basis`` has the constant first and the response last, as `regression_columns` returns them.
     """
     if basis.size - 1 > LARGEST_SIZE:
-        raise DeclarationError(f"an adassp release has at most {LARGEST_SIZE} predictor columns, including the intercept",
+        raise DeclarationError(f"an adassp release can have at most {LARGEST_SIZE} predictor columns, including the intercept",
                                found=str(basis.size - 1), remedy="shorten the formula, or make a gram release")
     sensitivity = adassp_sensitivity(
         scalars=basis.scalars - 1,  # without the response

@@ -1,4 +1,4 @@
-"""The plan of a `Binary` release: reads one column with two levels, makes synthetic rows of it."""
+"""The plan of a `Binary` release: reads one column with two levels, makes synthetic rows from it."""
 
 from __future__ import annotations
 

@@ -90,7 +90,7 @@ def plan(kind: Bounds, schema: Schema, epsilon: float, delta: float | None) -> B
 
 
 def _check_rows(blank: BoundsContribution, rows: int) -> None:
-    """Check B3. Only where the number of rows is public may anything depend on it."""
+    """Check B3 of privacy/sensitivity/bounds.md. Only for a public number of rows, because the error reveals it."""
     needed = max(column.rows_needed for column in blank.columns)
     if rows < needed:
         raise PrivacyError("too few rows to estimate bounds at this epsilon; nothing was spent",

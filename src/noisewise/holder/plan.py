@@ -86,13 +86,14 @@ class Plan(ABC, Generic[Noise]):
         if to is None:
             return None
         if not isinstance(to, (str, os.PathLike)):
-            raise ReleaseWriteError("a release is written to a path", found=repr(to)[:80], remedy='for example to="patients.nwr"')
+            raise ReleaseWriteError("a release can only be written to a path", found=repr(to)[:80],
+                                    remedy='for example to="patients.nwr"')
         target = Path(os.path.abspath(os.fsdecode(os.fspath(to))))
         if not os.access(target.parent, os.W_OK | os.X_OK):
             raise ReleaseWriteError("the folder of the output file must exist and be writable; nothing was released",
                                     found=str(target.parent), remedy="create the folder, or choose another")
         if target.is_dir():
-            raise ReleaseWriteError("a release is written to a file; nothing was released", found=f"{target} is a folder",
+            raise ReleaseWriteError("the output must be a file, not a folder; nothing was released", found=str(target),
                                     remedy="name a file in it")
         return target
 
@@ -112,7 +113,7 @@ class Plan(ABC, Generic[Noise]):
 
 
 def plan_of(kind: Kind, schema: Schema, epsilon: float, delta: float | None) -> Plan[Mechanism]:
-    """Plan a release, or raise what is wrong with it."""
+    """Plan a release, or raise an error that says what is wrong with it."""
     made: Plan[Mechanism] = module_of(kind, "holder").plan(kind, schema, epsilon, delta)
     return made
 
@@ -134,7 +135,7 @@ def head(mechanism: Mechanism, schema: Schema, sensitivity: float) -> Head:
 
 
 class Protected(TypedDict):
-    """Who or what a guarantee protects, as the sensitivities take it."""
+    """Who or what a guarantee protects, as arguments of the sensitivities."""
 
     adjacency: Adjacency
     max_rows: int
@@ -142,7 +143,7 @@ class Protected(TypedDict):
 
 
 def protected(schema: Schema) -> Protected:
-    """Who or what a guarantee protects, as the sensitivities take it."""
+    """Who or what a guarantee protects, as arguments of the sensitivities."""
     return {"adjacency": schema.adjacency, "max_rows": schema.unit.max_rows, "unit_is_row": schema.unit.is_row}
 
 

@@ -43,7 +43,7 @@ def release(
             serves logistic and Poisson regressions of one response; `Partition` answers questions and needs no bounds; `Rows`
             publishes noisy rows; `Bounds` estimates bounds; `Binary` makes yes-or-no rows; `AdaSSP` serves a point estimate.
         epsilon: The privacy budget of this release.
-        delta: With it the noise is Gaussian; without it the guarantee is pure epsilon.
+        delta: With a delta the noise is Gaussian; without one the guarantee is pure epsilon.
         ledger: A ledger (`Ledger.open`). Its budget is charged before any noise is drawn; a release it cannot cover is refused.
             Requesting the same release again returns the stored one at no cost.
         edition: A name for this state of the table. Change it when the rows have changed.
@@ -83,7 +83,7 @@ def _charged(ledger: BudgetLedger, request: Request, plan: Plan[Mechanism], data
     with finished_first(KEPT):
         entry = ledger.charge(plan.cost(), description=request.describe(), request=digest, stratum=dict(request.schema.stratum),
                               neighbours=request.neighbours())
-        before = ledger.earlier(digest)  # another process may have made it while we read the rows: then nothing was charged
+        before = ledger.earlier(digest)  # another process may have made it while we read the rows; if so, nothing was charged
         if before is None:
             made = plan.filled(draw())
             ledger.complete(entry, encode(made))

@@ -15,7 +15,7 @@ from noisewise.schema import Schema
 from noisewise.words import leave_out, option
 
 LARGEST_DELTA: Final = 0.01
-"""Catches typing errors. Below this, how small delta must be depends on the table and is for the holder to judge."""
+"""Catches typos. Below this, how small delta must be depends on the table and is for the holder to judge."""
 
 
 @dataclass(frozen=True)
@@ -46,13 +46,13 @@ class Request:
         return f"{self.kind.name} release of {self.kind.title(self.schema)}{edition}"
 
     def neighbours(self) -> str:
-        """The pairs of tables that the release cannot tell apart, however many rows of a person are used."""
+        """Which tables count as neighbours, however many rows of a person are used."""
         unit = self.schema.unit
         return f"{self.schema.adjacency}, {'row' if unit.is_row else f'all rows of one {unit.column}'}"
 
 
 def check_request(kind: object, schema: object, delta: object, edition: object) -> None:
-    """Refuse anything that is not a request, first of all."""
+    """Refuse arguments of the wrong type or form, before anything else."""
     if not isinstance(kind, Kind):
         meant = next((one.__name__ for one in kinds() if kind in (one, one.name)), "Gram")
         raise DeclarationError("kind must be an object that holds its options", argument="kind", found=repr(kind)[:80],
@@ -69,6 +69,6 @@ def check_request(kind: object, schema: object, delta: object, edition: object) 
 def check_delta_size(delta: object) -> None:
     """Refuse a large delta. The mechanisms check everything else about delta."""
     if isinstance(delta, Real) and LARGEST_DELTA < delta < 1:  # type: ignore[operator]
-        raise PrivacyError(f"delta must be at most {LARGEST_DELTA:g}; a release that publishes every row unchanged in "
-                           f"{float(delta):.3g} of all cases would satisfy this one", argument="delta", found=repr(delta),
+        raise PrivacyError(f"delta must be at most {LARGEST_DELTA:g}; this one would allow a release that publishes every row "
+                           f"unchanged in {100 * float(delta):.3g} % of all cases", argument="delta", found=repr(delta),
                            remedy=SMALL_DELTA)

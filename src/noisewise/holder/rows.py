@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 LARGEST_VALUE: Final = 1e290
 """Limit on noisy cells in the units of the table."""
 NOISE_REACH: Final = 2.0**43
-"""Scaled cells with their noise take 64 bits on a grid of 2**-20."""
+"""Limit on scaled cells with their noise, which must fit into 64 bits on a grid of 2**-20."""
 
 
 class RowsPlan(Plan[RowsMechanism]):
@@ -84,7 +84,7 @@ class RowsPlan(Plan[RowsMechanism]):
             from noisewise.releases.files import save
 
             save(made, rescue)
-            raise ReleaseWriteError("the release file could not be written to its place and was saved elsewhere, because its "
+            raise ReleaseWriteError("the release file could not be written to its target and was saved elsewhere, because its "
                                     "budget is spent", found=getattr(error, "found", None) or type(error).__name__,
                                     remedy=f"move it beside {made.contents.file.name}: {rescue}") from error
         return made
@@ -192,7 +192,7 @@ def _check_room(target: Path, rows: int | None, chosen: RowsMechanism) -> None:
     needed = 17 * (rows or 0) * chosen.copies * (len(chosen.shares) + 1) + 2**20
     free = shutil.disk_usage(target.parent).free
     if free < needed:
-        raise ReleaseWriteError("there must be disk space for the noisy rows, twice; nothing was released",
+        raise ReleaseWriteError("there must be enough disk space to hold the noisy rows twice; nothing was released",
                                 found=f"{free} bytes free in {target.parent}, {needed} needed",
                                 remedy="free some space, or choose another folder")
 

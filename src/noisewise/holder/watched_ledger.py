@@ -9,7 +9,7 @@ from noisewise.privacy.ledger import BudgetLedger as BudgetLedger
 
 
 class WatchedLedger:
-    """Behaves like the ledger it wraps; ``completed`` is True once a release was charged to it and recorded."""
+    """Behaves like the ledger it wraps; ``completed`` is True once a release has been charged to it and recorded."""
 
     def __init__(self, ledger: BudgetLedger) -> None:
         check_ledger(ledger)

@@ -214,7 +214,7 @@ def test_the_statement_does_not_round_what_was_spent(asked: Asked, tmp_path: Pat
 @every_kind()
 def test_a_folder_is_no_file_to_write_to_and_nothing_is_spent(asked: Asked, tmp_path: Path) -> None:
     events: list[str] = []
-    with pytest.raises(ReleaseWriteError, match="nothing was released.*is a folder"):
+    with pytest.raises(ReleaseWriteError, match="a file, not a folder; nothing was released"):
         asked.release(told(asked, events), ledger=Recorder(events), to=tmp_path)
     assert events == []
 

@@ -101,9 +101,9 @@ def test_a_kind_refuses_wrong_options_when_it_is_made(make: Any, options: dict[s
 
 
 @pytest.mark.parametrize(("plain", "words"), [
-    ({"name": "histogram"}, "unknown kind.*known are gram, moments"), ({}, "unknown kind"), ({"name": ["gram"]}, "unknown kind"),
+    ({"name": "histogram"}, "unknown kind.*known: gram, moments"), ({}, "unknown kind"), ({"name": ["gram"]}, "unknown kind"),
     *((given, "dictionary of its name and options") for given in ("gram", None, {1: 2})),
-    ({"name": "gram", "formula": "y ~ x"}, "unknown option.*known are terms, mechanism, average"),
+    ({"name": "gram", "formula": "y ~ x"}, "unknown option.*known: terms, mechanism, average"),
     ({"name": "moments"}, "lacks a required option"), ({"name": "binary", "column": "a"}, "lacks a required option"),
 ])
 def test_what_is_no_kind_is_refused(plain: Any, words: str) -> None:

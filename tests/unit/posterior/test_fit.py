@@ -296,12 +296,12 @@ def test_laplace_needs_no_jax() -> None:
 
 
 WRONG: dict[str, tuple[Mapping[str, Any], str]] = {
-    "family": ({"family": "gamma"}, "unknown family.*gamma.*known are gaussian, logistic, probit, poisson"),
+    "family": ({"family": "gamma"}, "unknown family.*gamma.*known: gaussian, logistic, probit, poisson"),
     "number for two levels": ({"family": "logistic"}, "a logistic regression must be a column with two levels.*stay"),
     "family with method": ({"family": "logistic", "method": "laplace"}, "one method.*laplace"),
     "family with sites": ({"family": "logistic", "site": "random"}, "random effects by site.*logistic"),
     "norm bound for a linear regression": ({"prior": nw.Prior(largest_norm=1.0)}, "largest_norm is a prior for generalised"),
-    "method": ({"method": "gibbs"}, "unknown method.*gibbs.*did you mean clt-gibbs. Known are"),
+    "method": ({"method": "gibbs"}, "unknown method.*gibbs.*did you mean clt-gibbs. Known:"),
     "no draws": ({"draws": 0}, "draws must be a whole number.*0"),
     "half a draw": ({"draws": 0.5}, "draws must be a whole number.*0.5"),
     "draws of truth": ({"draws": True}, "draws must be a whole number.*True"),

@@ -84,5 +84,5 @@ def test_many_models_are_interpolated_without_loss(prior: str, rows: int, least:
 
 
 def test_unknown_priors_are_refused() -> None:
-    with pytest.raises(FitError, match="known are"):
+    with pytest.raises(FitError, match="known:"):
         check_prior("ridge")

@@ -59,7 +59,7 @@ def power(
     interval: Annotated[float, typer.Option(help="Probability level of the intervals.")] = 0.95,
     plot: Picture = None, csv: Csv = None,
 ) -> None:
-    """Show how wide intervals would be and how likely effects would be detected, before any budget is spent. Reads no data.
+    """Show how wide intervals would be and how likely effects are to be detected, before any budget is spent. Reads no data.
 
     It simulates tables from the schema and from what you declare about the columns, adds the noise of a gram release, and fits
     them.

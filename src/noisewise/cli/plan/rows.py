@@ -26,7 +26,7 @@ def rows(
 ) -> None:
     """Show how much noise each cell of published rows would have. Reads no data and spends nothing.
 
-    Also compares the mean of a column from all published rows with that from a gram release.
+    Also compares the noise in the mean of a column with that from a gram release.
 
     Example: noisewise plan rows -s schema.toml --epsilon 8 --rows 10000
     """

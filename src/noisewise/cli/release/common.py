@@ -154,7 +154,7 @@ def tell_made(out: Output, headline: str, made: Release) -> None:
 
 
 def tell_fit(out: Output, target: Path, what: str, formula: str, more: str = "") -> None:
-    """Print how to fit to the file."""
+    """Print how to fit a model to the release."""
     out.explain("This file may be given to anyone. Releasing the same rows again costs privacy again: the epsilons add up.")
     out.explain(f"Anyone who has the file can now fit {what}:")
     out.suggest(f"noisewise fit {quote(str(target))} {quote(formula)}{more}")
@@ -184,7 +184,7 @@ def open_budget(out: Output, place: str | None, edition: str, epsilon: float | N
 
 
 def tell_spent(out: Output, budget: WatchedLedger | None,
-               repeated: str = "the same release was made before, so that one was written") -> None:
+               repeated: str = "the same release was made before, and was written again") -> None:
     """Print what has been spent. ``repeated`` is the message for an answer that came from the ledger."""
     if budget is None:
         return

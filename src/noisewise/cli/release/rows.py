@@ -28,4 +28,4 @@ def tell(out: Output, made: Release, target: Path) -> None:
     out.explain(f"The rows are in {made.contents.file.name} in the same folder. Both files may be given to anyone, together. "
                 "Every cell has noise: means and sums of many rows are usable, single rows are not. `noisewise plan rows` "
                 "compares the noise with that of a gram release.")
-    out.explain("A ledger stores the first file only. Keep the file of rows: it cannot be made again.")
+    out.explain("A ledger stores the release file only. Keep the file of rows: it cannot be made again.")

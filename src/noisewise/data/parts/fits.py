@@ -6,8 +6,8 @@ Q/σ² and σ² inverse gamma(a, r), the coefficients of a part have a t distrib
     P = w XᵀX + s Q,   location β = P⁻¹ w Xᵀy,   SSE = w yᵀy − βᵀPβ + 2 s r,   df = w n − p + s (k + 2a),
     scale² = SSE/df P⁻¹,
 
-with p coefficients, k of them with a proper prior, and a share s of the prior (s = 1 is all of it). A share is the prior relative
-to the uninformative 1/σ², to the power s. So a vanishing share of a proper prior is a flat prior, with df = n − p.
+with p coefficients, k of them with a proper prior, and a share s of the prior (s = 1 is all of it). A share is the ratio of the
+prior to the uninformative 1/σ², raised to the power s. So a vanishing share of a proper prior is a flat prior, with df = n − p.
 
 Columns that are collinear within a part, such as a rare level that none of its rows has, do not affect the other coefficients:
 the part answers what it can estimate. Anything else has no location (NaN). A part that cannot be fitted at all (too few rows,

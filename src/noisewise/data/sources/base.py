@@ -144,7 +144,7 @@ def slices(rows: int, size: int = TASK_ROWS) -> Iterator[tuple[int, int]]:
 
 
 def guarded(read: Task, description: str) -> Iterator[pa.RecordBatch]:
-    """The batches of a task. Replaces a reader's own error, which may quote the data, by one that does not."""
+    """The batches of a task. Replaces a reader's own error, which may quote the data, with one that does not."""
     try:
         yield from read()
         return

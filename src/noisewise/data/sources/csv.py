@@ -4,9 +4,9 @@ Every cell is text, and reading is a total function of the text: a cell that is 
 the wrong number of cells is a row in which everything is missing. (An exception would reveal that someone's row has such a cell,
 and leaving the line out would change a public number of rows.)
 
-A row is a physical line. Values may be quoted (``"a, b"``, with quotes inside doubled), but a quoted cell cannot span lines: each
-line is a row, and those with an opening or closing quote are malformed. So are lines with a stray quote or of more than 1 MiB.
-See `noisewise.data.sources.lines`. Parquet has none of these limits and is the better choice.
+A row is a physical line. Values may be quoted (``"a, b"``, with quotes inside doubled), but a quoted cell cannot span lines:
+each line is a row. Lines with an unmatched or stray quote, or of more than 1 MiB, are malformed (see
+`noisewise.data.sources.lines`). Parquet has none of these limits and is the better choice.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ class QueryColumn:
     kind: pa.DataType
     cell: str = "{}"
     unit: str = "{}"
-    """SQL for identifiers, as which they are equal if and only if they are the same."""
+    """SQL for identifiers, which gives equal results if and only if the identifiers are the same."""
     number_as_text: bool = False
     """True if numbers arrive as text, because Arrow has no equivalent type."""
 

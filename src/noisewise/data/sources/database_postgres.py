@@ -76,7 +76,7 @@ class PostgresEngine:
         return {name: CellType(FAMILIES.get(kind, "other"), kind) for name, kind, *_ in found}
 
     def try_constants(self, constants: Sequence[str]) -> None:
-        """Do nothing: PostgreSQL reads constants with the query."""
+        """Do nothing: PostgreSQL checks constants when it parses the query."""
 
     def columns(self, sql: str) -> list[tuple[str, QueryColumn]]:
         """The columns of a query's result, found without reading a row."""

@@ -28,7 +28,7 @@ if find_spec("sqlglot"):  # without it, `parse` refuses every query
     from sqlglot import exp
 
 Family = Literal["integer", "fraction", "text", "truth", "other"]
-"""The constants a column can be compared with: whole numbers, any numbers, texts, true and false, or only texts tried first."""
+"""The constants a column can be compared with: whole numbers, any numbers, text, true and false, or only text tried first."""
 
 LARGEST_INTEGER: Final = 2**63 - 1
 
@@ -39,8 +39,8 @@ CLAUSES: Final = {
     "when": "a version of the table (AT)", "ordinality": "WITH ORDINALITY",
 }
 REMEDY: Final = ("select columns of one table (with aliases, CASE or COALESCE) and filter with WHERE; or, if you vouch that each "
-                 "person has as many rows in the result as the schema says and that they depend on nobody else's, use trust=True "
-                 "(--trust-query)")
+                 "person has no more rows in the result than the schema says and that they depend on nobody else's, use "
+                 "trust=True (--trust-query)")
 
 
 @dataclass(frozen=True)
@@ -233,7 +233,7 @@ class _Checker:
         return kind
 
     def _drop_qualifier(self, node: exp.Expression) -> None:
-        """Keep only a of t.a. In DuckDB t could also be a column and a a field of its cells, of another type than column a."""
+        """Turn ``t.a`` into ``a``. In DuckDB, ``t`` could also be a column, and ``a`` a field of it with another type."""
         qualifier = node.text("table")
         same = qualifier.lower() == self.table.lower() if self.dialect == "duckdb" else qualifier == self.table
         if qualifier and not same:
@@ -273,7 +273,7 @@ class _Checker:
             if self.dialect == "duckdb":
                 _as_double(node, column)
         elif constant.family == "text" and column.family not in ("text", "truth", *numbers) and comparing and _is_constant(node):
-            if self.dialect == "duckdb":  # PostgreSQL reads such a constant with the query
+            if self.dialect == "duckdb":  # PostgreSQL checks it when it parses the query
                 self.constants.append(f"CAST({node.sql(dialect=self.dialect)} AS {column.name})")
         elif constant.family != column.family:
             words = {"text": "a text", "truth": "true or false", "other": "another type"}

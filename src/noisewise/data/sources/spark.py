@@ -50,7 +50,7 @@ class SparkSource(TypedSource):
 
         If hashes are equal, the cells themselves decide. Rows with equal cells are the same to us, so it does not matter which of
         them is kept. So the kept rows of a unit are a function of its own rows and the key, whatever the order, the partitions
-        and the other units' rows, and changing all rows of one unit changes at most ``max_rows`` kept rows. The key is new each
+        or the other units' rows, and changing all rows of one unit changes at most ``max_rows`` kept rows. The key is new each
         time, so that the choice favours no values. It is not secret.
 
         Texts are compared byte by byte, whatever their collation. Otherwise Spark could take "A" and "a" for one unit or for

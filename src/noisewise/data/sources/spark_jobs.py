@@ -36,7 +36,7 @@ def spark_session() -> SparkSession:
         from pyspark.sql import SparkSession
     except ImportError as error:
         raise DataError("reading from Spark requires its Python package, which is not installed", found=str(error),
-                        remedy='pip install "noisewise[spark]", or install the version of pyspark of your cluster') from None
+                        remedy='pip install "noisewise[spark]", or install the pyspark version of your cluster') from None
     session = SparkSession.getActiveSession()
     if session is not None:
         return session
@@ -56,7 +56,7 @@ def spark_session() -> SparkSession:
 
 
 def analysed(read: Callable[[], Found], description: str) -> Found:
-    """The answer of Spark's catalog about a table. Its error messages are replaced, because they may quote cells."""
+    """What Spark's catalog says about a table. Its error messages are replaced, because they may quote cells."""
     failure = None
     try:
         with _unlogged():
@@ -77,7 +77,7 @@ class Jobs:
     description: str
 
     def run(self, action: Callable[[], Found], run: Run) -> Found:
-        """Run it on the cluster. Interrupting this also cancels the work there."""
+        """Run an action on the cluster. Interrupting this call also cancels the work there."""
         from pyspark import InheritableThread
 
         tag = f"noisewise-{uuid4().hex}"
@@ -164,9 +164,9 @@ class Jobs:
                             remedy=f"install noisewise {__version__} there, or send an environment that contains it with the job "
                             "(spark.archives and PYSPARK_PYTHON; see docs/spark.md)")
         if "PYTHON_VERSION_MISMATCH" in message:
-            raise DataError("workers must have the same version of Python as the driver", found="another one on a worker",
+            raise DataError("workers must have the same version of Python as the driver", found="another version on a worker",
                             remedy="set PYSPARK_PYTHON to the interpreter for the workers")
-        raise DataError("the rows could not be read to the end by Spark", found=self.description,
+        raise DataError("Spark could not read the rows to the end", found=self.description,
                         remedy="Spark's own message is not shown because it may quote rows; to see it, evaluate all columns of "
                         "the table in Spark itself, for example with df.toArrow(); nothing was released")
 
@@ -195,7 +195,7 @@ def _condition(error: Exception) -> str:
 
 
 def _tell_group(tracker: StatusTracker, group: str, tick: Tick) -> None:
-    """Report the stages of the jobs of a group that Spark knows so far."""
+    """Report how many tasks of a group's jobs are done, in the stages that Spark knows so far."""
     jobs = [job for number in tracker.getJobIdsForGroup(group) if (job := tracker.getJobInfo(number)) is not None]
     stages = [tracker.getStageInfo(stage) for stage in {stage for job in jobs for stage in job.stageIds}]
     known = [stage for stage in stages if stage is not None]

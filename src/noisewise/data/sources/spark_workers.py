@@ -23,7 +23,7 @@ PACKED_ROWS: Final = BATCH_ROWS // 4
 
 
 class OtherVersionError(RuntimeError):
-    """The worker has another version of noisewise, which is the text of this error."""
+    """The worker has another version of noisewise. The text of this error is that version."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class PieceReader:
 
 
 def deal_piece(reader: PieceReader, deal: Deal, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The records that one piece of the table deals out."""
+    """The records dealt out from one piece of the table."""
     from pyspark import TaskContext
 
     task: Any = TaskContext.get()
@@ -61,7 +61,7 @@ def deal_piece(reader: PieceReader, deal: Deal, batches: Iterator[pa.RecordBatch
 
 
 def gather_buckets(reader: PieceReader, gather: Gather, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The records gathered from those of some buckets."""
+    """The results of gathering the records of some buckets."""
     reader.require_version()
     with blas().limit(limits=1, user_api="blas"):
         yield from _as_batches(gather(_records(batches)))
@@ -78,7 +78,7 @@ def pack_piece(reader: PieceReader, batches: Iterator[pa.RecordBatch]) -> Iterat
 
 
 def unpacked(content: bytes) -> Iterator[pa.RecordBatch]:
-    """The rows in such a cell."""
+    """The rows in a cell that `pack_piece` made."""
     with pa.ipc.open_stream(content) as reader:
         yield from reader
 

@@ -9,8 +9,8 @@ could end up in two parts. So a key is drawn once, on the machine that draws the
 cryptographic function. To anyone without the key they look like independent random draws. The key is discarded after the release.
 The label of a row is its piece of the table and its position there, the label of a unit its identifier. No two rows (units) have
 the same label, and the function sees only labels. So, whatever the table, each row (unit) gets its part independently of all
-others, and P1 holds. A number modulo the number of parts is not exactly uniform, but it has the same law for everyone, which is
-all that the coupling of P1 uses.
+others, and P1 holds. A number modulo the number of parts is not exactly uniform, but it has the same distribution for everyone,
+which is all that the coupling of P1 uses.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """At most k rows of each privacy unit (a person, a household), when rows are not units themselves.
 
-The first k rows of each unit in the order of the source are kept. That order may depend on values (a file may be sorted), which
+The first k rows of each unit in the order of the source are kept. That order may depend on values (a file may be sorted). This
 does no harm: which rows of a unit are kept depends only on that unit's rows and their relative order, never on another unit's
 rows. So adding, removing or replacing all rows of one unit changes the statistic by at most k rows, which is what the sensitivity
-counts. A random choice would protect no better, and would need a second pass or k stored rows per unit. It matters for the
-analysis, though: if a file is sorted by date, the first k visits of each person are analysed.
+counts. A random choice would protect no better, and would need a second pass or k stored rows per unit. The order matters for
+the analysis, though: if a file is sorted by date, the first k visits of each person are analysed.
 
 A database or a cluster has no such order: the order in which it returns the rows of one unit may depend on how many rows others
 have. Such a source chooses k rows of each unit itself, by a rule that uses only that unit's rows (`UnorderedSource`).

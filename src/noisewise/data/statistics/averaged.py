@@ -1,8 +1,8 @@
 """The Gram statistic of rows averaged in random groups (paper 002, Appendix B.1), from the literature.
 
-Groups must not depend on the values of rows, nor on the order of a file: files are sorted, and one changed value moves all rows
-behind it. So groups come from a uniformly random permutation (A3 of privacy/sensitivity/averaged.md), drawn from the operating
-system's randomness and never kept.
+Groups must not depend on the values of rows, nor on the order of a file: a file may be sorted, so that one changed value moves
+all rows after it. So groups come from a uniformly random permutation (A3 of privacy/sensitivity/averaged.md), drawn from the
+operating system's randomness and never kept.
 
 Grouping rows requires their number. Most sources know it (Parquet footers, tables in memory). The rows of a CSV file are counted
 in a separate pass, and a stream that can be read only once is held in memory.

@@ -9,9 +9,9 @@ On a cluster, each piece of the table deals out its rows by a secret key (`noise
 rows of some parts, and only sums come back. Two things could still break the promise, and are checked before the sums are used:
 
 - A machine is lost, its piece is read again, and the rows are different or come in a different order. Then some parts would have
-  rows of the first reading and some of the second, so a row could be in two parts. Each reading leaves a digest of everything it
-  dealt in every bucket, and all buckets must have seen the same digests. This does not detect rows that move to another piece
-  when they are read again: a table is assumed to be a function of its files, up to the order of rows within a piece.
+  rows of the first reading and some of the second, so a row could be in two parts. Each reading leaves, in every bucket, a
+  digest of everything it dealt, and all buckets must have seen the same digests. This does not detect rows that move to another
+  piece when they are read again: a table is assumed to be a function of its files, up to the order of rows within a piece.
 - Machines round differently, because other processors have other linear algebra kernels. Then the last bits of a sum would depend
   on the machine, and which machine has which part may depend on the sizes of parts. Each machine sums up the same made-up rows,
   and all must find the same bits.
@@ -152,7 +152,7 @@ def own_order(rows: Array) -> npt.NDArray[np.intp]:
     order = np.argsort(mixed, kind="stable")
     later, earlier = order[1:], order[:-1]
     tied = mixed[later] == mixed[earlier]
-    if (bits[later[tied]] != bits[earlier[tied]]).any():  # a rare accident, or somebody's intent
+    if (bits[later[tied]] != bits[earlier[tied]]).any():  # by a rare accident, or on purpose
         order = np.lexsort((*bits.T, mixed))
     return order
 

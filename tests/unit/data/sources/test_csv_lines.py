@@ -171,7 +171,7 @@ def test_columns_of_a_csv_are_text_and_its_names_are_not_shown(tmp_path: Path) -
 
 @pytest.mark.parametrize("data", [{"age": [1.0]}, {"age": [1.0], "name": ["a"]}])
 def test_names_of_other_sources_are_shown(data: Any) -> None:
-    with pytest.raises(DataError, match="known are age"):
+    with pytest.raises(DataError, match="known: age"):
         gram_sum(data, SCHEMA, Basis.of(SCHEMA))
 
 

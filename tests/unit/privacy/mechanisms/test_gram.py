@@ -44,7 +44,7 @@ def test_laplace_spends_no_delta_even_if_one_is_offered() -> None:
     ("epsilon", "delta", "name", "rule"),
     [
         (1.0, None, "gaussian", "needs a delta"),
-        (1.0, 1e-6, "cauchy", "known are gaussian, laplace, wishart, wishart-paper"),
+        (1.0, 1e-6, "cauchy", "known: gaussian, laplace, wishart, wishart-paper"),
         (1.0, None, "wishart", "needs a delta"),
         (0.0, 1e-6, None, "epsilon must be positive"),
         (-1.0, None, None, "epsilon must be positive"),

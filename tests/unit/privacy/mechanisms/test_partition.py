@@ -64,8 +64,8 @@ def test_for_one_number_laplace_is_k_norm() -> None:
 
 
 @pytest.mark.parametrize(("numbers", "arguments", "words"), [
-    (2, {"mechanism": "laplace"}, "known are k-norm, gaussian"),
-    (1, {"mechanism": "wishart"}, "known are k-norm, gaussian"),
+    (2, {"mechanism": "laplace"}, "known: k-norm, gaussian"),
+    (1, {"mechanism": "wishart"}, "known: k-norm, gaussian"),
     (1, {"mechanism": "gaussian"}, "needs a delta"),
     (1, {"delta": 0.0}, "delta"),
     (1, {"delta": 1.0}, "delta"),

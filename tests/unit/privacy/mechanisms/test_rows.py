@@ -104,7 +104,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "tiny epsilon": ({"epsilon": 1e-15}, "noise scale|too small"),
     "copies": ({"copies": 0}, "copies must be a whole number"),
     "copies of another type": ({"copies": 2.0}, "copies must be a whole number"),
-    "mechanism": ({"mechanism": "wishart", "delta": 1e-6}, "known are gaussian, laplace"),
+    "mechanism": ({"mechanism": "wishart", "delta": 1e-6}, "known: gaussian, laplace"),
     "gaussian without delta": ({"mechanism": "gaussian"}, "needs a delta"),
     "delta": ({"delta": 1.0}, "delta must lie"),
     "unknown share": ({"shares": {"height": 2}}, "shares.*'height'"),
