@@ -285,7 +285,7 @@ def test_a_normal_approximation_with_sigma_near_0_raises_a_doubt(sd: float, hidd
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         posterior = nw.fit("stay ~ age + ward", made_consortium.consortium(4, 10, sd=sd), method="laplace", seed=1)
-    assert any("sigma cannot be told from 0" in doubt for doubt in posterior.info.doubts) == hidden
+    assert any("sigma cannot be distinguished from 0" in doubt for doubt in posterior.info.doubts) == hidden
     assert any('use method="conditional"' in str(warning.message) for warning in caught) == hidden
 
 

@@ -75,8 +75,8 @@ class Statistics:
         """Refuse a formula if some of its sums are missing: a moments release may have other blocks, and lacks Σ y²."""
         if not (np.isfinite(self.gram_variance).all() and np.isfinite(self.cross_variance).all()):
             raise FitError("the release does not contain all sums of products that this formula needs",
-                           found="a moments release without them", remedy="the response that it was made for cannot be a "
-                           "predictor, and it must have the blocks x, xx, y and yx; noisewise show lists the blocks")
+                           found="a moments release without them", remedy="a release needs the blocks x, xx, y "
+                           "and yx, and the response that it was made for cannot be a predictor; noisewise show lists the blocks")
 
     def hidden(self) -> bool:
         """True if the noise is of the order of the columns' smallest variance."""

@@ -1,9 +1,9 @@
 """The information of each site's release about its own coefficients, as the precision and shift of a normal likelihood.
 
 One vectorised call serves all sites. A site has parameters y = (v, t): its coefficients v in the prior's units (standard normal
-under the prior) and its log σ t, standardised to the moments that it has under sigma's half-normal prior. The conditional
+under the prior), and t, its log σ standardised to mean 0 and variance 1 under sigma's half-normal prior. The conditional
 likelihood (as in ``conditional``, but with the moments of ``sites.moments``) times a normal density, the *reference*, is sampled.
-The normal with the same mean and covariance is divided by the reference again, and the quotient,
+A normal density with the mean and covariance of the draws is divided by the reference, and the quotient,
 
     exp( −½ yᵀ Λ y + ηᵀ y ),
 
