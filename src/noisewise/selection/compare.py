@@ -32,7 +32,7 @@ from noisewise.selection.question import TermGroups, Units, gram_release, names_
 HIDDEN: Final = 4.0
 """A direction of the predictors is hidden if its moment is below this many standard deviations of its noise.
 
-Around there probabilities start to be too low: the likelihood mistakes some of the noise for information about the coefficients.
+Near this limit, probabilities start to be too low: the likelihood mistakes some noise for information about the coefficients.
 """
 
 

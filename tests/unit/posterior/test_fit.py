@@ -367,7 +367,7 @@ def test_a_normal_approximation_says_where_it_should_not_be_used() -> None:
 
 def test_doubts_about_a_fit_are_told(noisy: nw.Release, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(methods_module, "find_mode", lambda *args: replace(find_mode(*args), converged=False))
-    with pytest.warns(ConvergenceWarning, match="mode did not settle"):
+    with pytest.warns(ConvergenceWarning, match="mode did not converge"):
         nw.fit(FORMULA, noisy, method="laplace", seed=1)
 
 

@@ -159,7 +159,7 @@ def look_at(data: Mapping[str, Array], references: Sequence[Reference], seed: in
     v = np.einsum("jkl,jnl->jnk", slope, flat[..., :-1]) + offset[:, None]
     y = np.concatenate([v, (flat[..., -1:] - log_sigma_mean[:, None]) / LOG_SIGMA_SD], axis=2)
     unsettled = int(np.sum(~result.converged))
-    doubts = (f"the search for the mode did not settle at {unsettled} sites",) if unsettled else ()
+    doubts = (f"the search for the mode did not converge at {unsettled} sites",) if unsettled else ()
     return SiteInformation(*likelihood_of(y, root, shift), doubts)
 
 
