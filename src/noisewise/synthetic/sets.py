@@ -168,10 +168,10 @@ def _check(release: Release) -> None:
         raise FitError("synthetic tables need a release of kind gram", found=f"kind {release.kind.name}",
                        remedy="ask the data holder for one")
     if release.clipped_norm is not None:
-        raise FitError("rows were shortened to a norm bound, so the released moments are not those of the columns",
+        raise FitError("rows were shortened to a norm bound, so the released moments are not the columns' own",
                        found="a norm bound", remedy="ask the data holder for a release without norm_bound")
     if any(part.average > 1 for part in release.contributions):
-        raise FitError("rows were averaged in groups, so the released moments are not those of rows",
+        raise FitError("rows were averaged in groups, so the released moments are not those of single rows",
                        found="an averaged release", remedy="ask the data holder for a release without average")
 
 

@@ -30,7 +30,7 @@ from noisewise.posterior.kernels.mode import find_mode, jax_density
 
 @dataclass(frozen=True)
 class HolderLaw:
-    """ψ with a root of its covariance. ``data`` is that of a fit to this holder alone."""
+    """ψ with a root of its covariance. ``data`` is for a fit to this holder alone."""
 
     family: Family
     data: Mapping[str, Array]

@@ -113,7 +113,8 @@ def read_response(release: Release, design: Design, family: Family) -> Response:
         if not (isinstance(column, Categorical) and column.two_level and not others):
             raise FitError(f"the response of a {family.name} regression must be a column with two levels",
                            found=f"'{design.response}'",
-                           remedy="the data holder declares it with levels = [no, yes]; the probability is that of the last")
+                           remedy="the data holder declares it with levels = [no, yes]; the model gives the "
+                                  "probability of the second")
         return Response(position, 0.0, 1.0, 1.0)
     if not (isinstance(column, Numeric) and column.lower == 0 and float(column.upper).is_integer()):
         raise FitError(f"the response of a {family.name} regression must be a count: a column with bounds from 0 to a whole "

@@ -176,7 +176,7 @@ class Variant:
     collapsed: bool = True
     """W are drawn with the numbers integrated out: better if the noise is larger than the numbers' scatter."""
     gibbs: Callable[..., Any] | None = None
-    """``(key, state, hidden, variant, data) -> (state, hidden)``: the parameters are drawn given the numbers, too, which needs
+    """``(key, state, hidden, variant, data) -> (state, hidden)``: also draws the parameters given the numbers; requires
     ``collapsed=False``."""
     double: bool = False
     """Rows in double precision; sums over rows are, always."""
