@@ -58,7 +58,7 @@ def test_what_needs_draws_is_refused(nw: Any, adassp: Path, options: tuple[str, 
 
 
 def test_wrong_methods_formulas_and_files_are_refused(nw: Any, adassp: Path, release: Path) -> None:
-    assert "serves the method adassp only" in " ".join(one_error(nw("fit", adassp, FORMULA, "-m", "collapsed")).split())
+    assert "supports only the method adassp" in " ".join(one_error(nw("fit", adassp, FORMULA, "-m", "collapsed")).split())
     assert "needs a release of kind adassp" in " ".join(one_error(nw("fit", release, FORMULA, "-m", "adassp")).split())
     assert "its own formula" in " ".join(one_error(nw("fit", adassp, "stay ~ age")).split())
     assert "kind: adassp and gram" in " ".join(one_error(nw("fit", adassp, release, FORMULA)).split())

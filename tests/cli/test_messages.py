@@ -139,7 +139,7 @@ def test_laplace_with_hidden_predictors_is_not_told_to_use_the_method_that_it_ap
         info = SimpleNamespace(method="laplace", draws=1000, doubts=doubts, divergences=0)
         return SimpleNamespace(info=info, sites=None, has_sigma=True, diagnose=lambda: list(doubts))
 
-    assert _remedy(posterior("sigma cannot be told from 0")) == "the default method: leave --method out"
+    assert _remedy(posterior("sigma cannot be distinguished from 0")) == "the default method: leave --method out"
     assert "fewer predictors" in _remedy(posterior(TOO_MANY_TO_BE_UNKNOWN))
 
 

@@ -1,7 +1,7 @@
 """``hypothesis_test``: p-values and critical values that account for parts, clipping and noise (paper 004, section 3.2).
 
-The distribution of a released mean under the null hypothesis is simulated, including parts, clipping and noise. The R² of a part
-of b rows is then Beta(c/2, (b − k)/2) whatever the predictors (c combinations are tested, k coefficients fitted), and a posterior
+The distribution of a released mean under the null hypothesis is simulated, including parts, clipping and noise. There the R² of a
+part of b rows is Beta(c/2, (b − k)/2) whatever the predictors (c combinations are tested, k coefficients fitted), and a posterior
 probability at the true value is uniform. So the null law needs only public numbers.
 """
 
@@ -105,7 +105,7 @@ def _sides(question: Testable, alternative: str) -> str:
 
 
 def _critical(null: Array, level: float, sides: str, limits: tuple[float, float]) -> tuple[float | None, float | None]:
-    """Reject at or below the first, or at or above the second: exactly if the p-value is at most the level.
+    """Reject at or below the first, or at or above the second: exactly when the p-value is at most the level.
 
     A value is infinite if clipping puts more than the level on a limit. Then nothing can be rejected on that side.
     """
@@ -144,8 +144,8 @@ class NullRequest:
 def null_draws(request: NullRequest, seed: int = 0) -> Array:
     """Sorted draws of the released mean under the null hypothesis.
 
-    Each part's value is drawn from a table of its quantiles. With very many parts the mean is as good as normal and is drawn from
-    that law.
+    Each part's value is drawn from a table of its quantiles. With very many parts the mean is practically normal, and is drawn as
+    such.
     """
     random = np.random.default_rng(seed)
     table = _values(request)

@@ -33,7 +33,7 @@ NEAR: Final = 12.0
 FAR: Final = 1e13
 """The largest candidate for a centre."""
 WIDEST, WIDEST_DECLARED = 1e6, 3.0
-"""Multiples of the upper limit of the scale, because the search may have found one that is too small."""
+"""Multiples of the upper limit of the scale, since the search may have found too small a limit."""
 FINE_MEDIANS, COARSE_MEDIANS, FINE_SCALES, COARSE_SCALES, SIZES, ROWS_OF_TOTALS, COLUMNS_OF_TOTALS = 141, 70, 35, 28, 28, 40, 12
 NEGLIGIBLE: Final = 15.0
 """Ignore points whose log probability is below the best by more than this."""
@@ -129,8 +129,8 @@ def _clipped(median: Array, spread: Array, lower: float, upper: float, parts: in
 def _search(asked: Asked, question: PosteriorQuantile, location: Number, median: Array, spread: Array) -> Array:
     """The log probability that the search chose this centre and this distance (P5 of partition.md).
 
-    Scores are counts of parts. They scatter given the whole table's median; of the counts up to a point, only the nonlinear part
-    does. The weight of a candidate is divided by the total of all: where many candidates crowd, each is less likely.
+    Scores are counts of parts, which scatter even given the whole table's median; of a count up to a point, only the nonlinear
+    part does. The weight of a candidate is divided by the total of all: where many candidates crowd, each is less likely.
     """
     centre, distance = sought(location.lower, location.upper)
     before, nearer = previous_candidates(centre, distance)
@@ -205,7 +205,7 @@ def _up_to(away: Array) -> tuple[Array, Array]:
 
 
 def _chosen(now: tuple[Array, Array], last: tuple[Array, Array], parts: int, rate: float) -> Array:
-    """The loss is zero if half of the parts lie up to this candidate but not up to the one before."""
+    """The log weight of a candidate. Its loss is zero if half of the parts lie up to it but not up to the one before."""
     return (_log_kept(parts * (0.5 - now[0]), parts * now[1], rate)
             + _log_kept(parts * (last[0] - 0.5), parts * last[1], rate))
 

@@ -7,7 +7,7 @@ each method is and import it on request.
                                                       normal_features.py and statistics.py
     clt_gibbs.py                                      Bernstein and Sheldon (2019)
     adassp.py                                         Wang (2018): a point estimate
-    noisy_rows.py, known_law.py, row_gibbs.py         published rows: least squares, SIMEX, and the thesis' own sampler
+    noisy_rows.py, known_law.py, row_gibbs.py         published rows: least squares, SIMEX, and the thesis's own sampler
     binary.py                                         synthetic yes-or-no rows: Charest (2010)
     noisy_sums.py                                     one column: Bernstein and Sheldon (2018), and ignoring the noise
     plug_in.py, histogram.py, regions.py              model averaging of Peña and Barrientos (2021); noise_laws.py and

@@ -1,6 +1,6 @@
-"""Make rows D* with given moments, (D*)ᵀD* = G and column sums 0, so that any software for tables gives the results of G.
+"""Make rows D* with given moments, (D*)ᵀD* = G and column sums 0, so that software that takes rows gives the results for G.
 
-Peña and Barrientos make them for R's ``bas.lm``, which takes rows; Bayes factors depend only on G and the number of rows.
+Peña and Barrientos make them for R's ``bas.lm``; Bayes factors depend only on G and the number of rows.
 The rows do not resemble the table's: only their means, variances and correlations are right.
 
     D* = U (UᵀU)^(−½) G^(½)     with random U, its columns centred

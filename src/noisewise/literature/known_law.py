@@ -1,7 +1,7 @@
-"""The thesis' special case in which everything but the intercept and the slope is known (chapter 3, Algorithms 5 and 6).
+"""The thesis's special case in which everything but the intercept and the slope is known (chapter 3, Algorithms 5 and 6).
 
 x ~ N(mean, sd²), y ~ N(β₀ + β₁x, σ²), m copies of both with Laplace noise of one scale, β ~ N(0, s²I). Nothing is scaled or
-clipped. ``algorithm_6`` is the thesis' sampler (Algorithm 5 is the same for one copy, without the squares on U and V in its
+clipped. ``algorithm_6`` is the thesis's sampler (Algorithm 5 is the same for one copy, without the squares on U and V in its
 step 3, which are a misprint); the default samples the same posterior faster.
 """
 

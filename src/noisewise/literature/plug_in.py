@@ -7,7 +7,7 @@ sensitivity ignores that the means change with every row.) Then
     LM, WM     G* + r I
     LMT, WMT   the same with entries off the diagonal set to 0 where they are smaller than the 99th percentile of |E_ij|
 
-with r the 99th percentile of |λ_min(E)|; the paper has that of λ_min(E), which is negative. For Wishart noise the paper refers to
+with r the 99th percentile of |λ_min(E)|; the paper takes that of λ_min(E), which is negative. For Wishart noise it refers to
 Remark 2 of Sheffet (2019), which we take to be the bound of Davidson and Szarek. With q columns
 
     λ_min(N) ≥ B² (√k − √q − √(2 log(4/δ)))²   except with probability δ/4,   hence   r = B² (k − (√k − √q − √(2 log(4/δ)))²).

@@ -2,7 +2,7 @@
 
     fit.py, fit_many.py   a formula and releases in, posteriors out; they connect the parts below
     asked.py, kinds/      the arguments of `fit`, and how it treats each kind of release
-    methods.py            the methods by name, those of ``noisewise.literature`` too, which nothing here imports
+    methods.py            the methods by name, including those of ``noisewise.literature``, which nothing here imports
     request.py, prior.py  the input and output of a method; priors
     contributions.py      what the holders contributed, as the likelihoods see it
     linear/ glm/          regressions from noisy sums: linear, and generalised linear; sites/ random effects by site

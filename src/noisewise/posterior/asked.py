@@ -68,7 +68,7 @@ def check_glm(family: str, method: str, site: str | None = None) -> None:
         raise FitError(f"a {family} regression has one method", argument="method", found=f"method {method!r}",
                        remedy=leave_out("method"))
     if site is not None:
-        raise FitError("random effects by site exist for linear regression", argument="site", found=f"family {family!r}",
+        raise FitError("random effects by site exist for linear regression only", argument="site", found=f"family {family!r}",
                        remedy=leave_out("site"))
 
 

@@ -47,7 +47,7 @@ def residual_rows(contribution: Contribution) -> float:
 def holder_weights(contributions: Contributions, variance: float, norm2: float, spread: float) -> Array | None:
     """Return weights for adding up holders with different noise, or None if all weights are equal.
 
-    Per predictor, a holder's h has signal n·v and variance σ²·n·v + s²‖c‖²/2 (v: the predictor's mean square), so that the
+    Per predictor, a holder's h has signal n·v and variance σ²·n·v + s²‖c‖²/2 (v: the predictor's mean square). So the
     best linear combination weighs it by signal over variance: 1 / (σ² + s²‖c‖² / (2 n v)).
     """
     counts = [_counts(one) for one in contributions]
@@ -67,13 +67,13 @@ def _counts(contribution: Contribution) -> Array:
 
 
 def _steady_counts(contributions: Contributions, each: Sequence[Array]) -> Array:
-    """Return numbers of rows; noisy ones are shrunk to their mean as far as they may differ by noise (James and Stein), or more.
+    """Return numbers of rows, with noisy ones shrunk towards their mean: as James and Stein do, or further.
 
     A weight that depends on a noisy number favours positive noise. For J holders with n rows and noise s, the weighted sum of the
     numbers is too large by up to k·s·√J / n of its own standard deviations, where k is the share of the differences that is kept.
     That is negligible for a few large holders, but would be the largest error of all for thousands of small ones. So k is chosen
-    to keep it at most ``MOST_BIAS``. ``each`` has the number of rows of every holder, also of those whose contributions were
-    added up. These numbers are shrunk.
+    to keep it at most ``MOST_BIAS``. ``each`` has the numbers to shrink: those of all holders, including holders whose
+    contributions were added up.
     """
     sums, holders = np.array([row_count(one) for one in contributions]), np.array([len(own) for own in each], dtype=float)
     noise = np.sum([one.noise.corner**2 for one in contributions]) / holders.sum()

@@ -40,9 +40,9 @@ def fit(formula: str, release: Releases, *, family: str = GAUSSIAN, method: str 
 
     - ``conditional`` (default) makes no assumption about the distribution of the predictors;
     - ``conditional-flat`` is the same with a flat prior on their moments: faster, less careful where the noise is large;
-    - ``collapsed`` assumes that they are normal;
+    - ``collapsed`` assumes normal predictors;
     - ``laplace`` is a normal approximation of ``conditional-flat``: instant, without JAX;
-    - ``rows`` (default for releases of kind rows) takes the noise of every published cell into account, with numbers that
+    - ``rows`` (default for releases of kind rows) accounts for the noise of every published cell, and assumes that numbers
       are jointly normal given the categories.
 
     From the literature, for comparison and not for reported results: ``normal-x``, ``normal-x-nuts``, ``fixed-s``, ``fast`` and
@@ -93,7 +93,7 @@ def compare_methods(formula: str, release: Releases, methods: Sequence[str] | No
     together = combine(release)
     method_for(DEFAULT_METHOD, together.kind.name)
     draws, chains, seed = sampling(draws, chains, seed)
-    ResolvedPrior.of(Design.of(formula, together.basis, together.terms), prior)  # raise errors that concern every method once
+    ResolvedPrior.of(Design.of(formula, together.basis, together.terms), prior)  # raise only once what every method would raise
     posteriors, refused = {}, {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # each fit's own problems are in the notes

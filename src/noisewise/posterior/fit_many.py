@@ -1,7 +1,7 @@
-"""``fit_many``: the default fit for many releases, or many formulas, in a few vectorised calls; on a GPU unchanged.
+"""``fit_many``: the default fit for many releases, or many formulas, in a few vectorised calls, on a CPU or GPU.
 
-For studies, and for many regressions on one release. ``kernels.batch`` samples regressions of the same shape side by side: the
-posteriors are those of ``fit``, from another sampler.
+For studies, and for many regressions on one release. ``kernels.batch`` samples regressions of the same shape side by side. The
+posteriors are those of ``fit``; only the sampler differs.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Job:
 
     @property
     def most(self) -> int:
-        """The maximum number of jobs of its shape side by side."""
+        """The maximum number of jobs of this shape side by side."""
         if self.latent:
             return LATENT_LOT
         if isinstance(self.model, GlmModel):
@@ -83,7 +83,7 @@ WIDE_LOT: Final = 8
 def fit_many(formulas: str | Sequence[str], releases: Release | Sequence[Release | Sequence[Release]], *, family: str = GAUSSIAN,
              method: str = DEFAULT_METHOD, prior: Prior | None = None, draws: int = 1000, chains: int = 4,
              seed: int | None = None, run: Run = DEFAULT) -> list[Posterior]:
-    """Fit one formula to many releases, many formulas to one release, or each formula to the release at its place.
+    """Fit one formula to many releases, many formulas to one release, or each formula to the release at the same position.
 
     An entry of ``releases`` may itself be a list: the releases of several data holders to be fitted together. ``method`` is
     ``conditional`` or ``conditional-flat`` (families other than ``gaussian`` have one only); everything else is as for `fit`. One
@@ -128,12 +128,12 @@ def _jobs(formulas: str | Sequence[str], releases: Release | Sequence[Release | 
           method: str, family: str) -> list[Job]:
     for name, given, one in (("formulas", formulas, str), ("releases", releases, Release)):
         if not isinstance(given, (one, Iterable)):
-            raise FitError(f"{name} are one of them or a list", found=type(given).__name__)
+            raise FitError(f"{name} must be one {name[:-1]} or a list", found=type(given).__name__)
     texts = [formulas] if isinstance(formulas, str) else list(formulas)
     tables = [releases] if isinstance(releases, Release) else [combine(entry) for entry in releases]
     count = max(len(texts), len(tables))
     if not texts or not tables or {len(texts), len(tables)} - {1, count}:
-        raise FitError("give equally many formulas and releases, or one of either",
+        raise FitError("give as many formulas as releases, or only one of either",
                        found=f"{len(texts)} formulas and {len(tables)} releases")
     texts, tables = texts * (count // len(texts)), tables * (count // len(tables))
     jobs: list[Job] = []
@@ -147,7 +147,7 @@ def _jobs(formulas: str | Sequence[str], releases: Release | Sequence[Release | 
 
 @dataclass(frozen=True)
 class Regression:
-    """What regressions of one formula have in common for any released numbers; ``first`` is the first of them."""
+    """What all regressions of one formula share, whatever the released numbers; ``first`` is the release of the first."""
 
     formula: str
     first: Release
@@ -242,5 +242,5 @@ def _warn(posteriors: list[Posterior], r_hats: Mapping[int, float]) -> None:
            or r_hats[index] > FAR_APART]
     if bad:
         shown = ", ".join(map(str, bad[:8])) + (", …" if len(bad) > 8 else "")
-        warnings.warn(f"{len(bad)} of {len(posteriors)} fits are not to be trusted yet (positions {shown}): see diagnose() of "
+        warnings.warn(f"{len(bad)} of {len(posteriors)} fits should not be trusted yet (positions {shown}): call diagnose() on "
                       "each", ConvergenceWarning, stacklevel=3)

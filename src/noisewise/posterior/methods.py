@@ -20,8 +20,8 @@ DEFAULT_METHOD: Final = "conditional"
 class Method:
     """One way from a release to a result.
 
-    ``function`` is the function, or its place, ``"package.module:function"``, which is imported on the first call. The methods
-    in ``noisewise.literature`` are given by place, since nothing may import that room.
+    ``function`` is the function, or its import path, ``"package.module:function"``, imported on the first call. The methods in
+    ``noisewise.literature`` are given by path, since nothing may import that room.
     """
 
     name: str
@@ -63,17 +63,17 @@ METHODS: Final = by_name([
            caution="leans towards zero, or is too wide, where the noise is larger than the predictors' moments"),
     Method("collapsed", "normal predictors, integrated out", collapsed, caution=NORMAL_PREDICTORS),
     Method("laplace", "a normal approximation of conditional-flat: instant, without JAX", laplace,
-           caution="a normal approximation of conditional; too short or too wide where the noise hides sigma"),
-    Method("rows", "the noise of every published cell is taken into account; the default for published rows", rows, kind="rows"),
+           caution="a normal approximation: too short or too wide where the noise hides sigma"),
+    Method("rows", "accounts for the noise of every published cell; the default for published rows", rows, kind="rows"),
     Method("normal-x", "normal predictors, by Gibbs and Metropolis steps (Alparslan et al. 2023)",
            "noisewise.literature.normal_x:normal_x", caution=NORMAL_PREDICTORS),
     Method("normal-x-nuts", "the same posterior by NUTS", "noisewise.literature.normal_x_nuts:normal_x_nuts",
            caution=NORMAL_PREDICTORS),
-    Method("fixed-s", "the noisy matrix of the predictors taken for exact (Alparslan et al. 2023)",
+    Method("fixed-s", "the noisy matrix of the predictors treated as exact (Alparslan et al. 2023)",
            "noisewise.literature.fixed_moments:fixed_s",
-           caution="takes the noisy matrix of the predictors for exact: its intervals are too short"),
+           caution="treats the noisy matrix of the predictors as exact: its intervals are too short"),
     Method("fast", "the same in closed form, with sigma fixed (Alparslan et al. 2023)", "noisewise.literature.fixed_moments:fast",
-           caution="takes the noisy matrix of the predictors for exact, and is a normal approximation: its intervals are not "
+           caution="treats the noisy matrix of the predictors as exact, and is a normal approximation: its intervals are not "
                    "calibrated"),
     Method("clt-gibbs", "normal predictors, by the sampler of Bernstein and Sheldon (2019)",
            "noisewise.literature.clt_gibbs:clt_gibbs", caution=NORMAL_PREDICTORS),
@@ -81,10 +81,10 @@ METHODS: Final = by_name([
            kind="adassp", takes_prior=False),
     Method("simex", "extrapolates from more noise to none (Cook and Stefanski 1994)",
            "noisewise.literature.noisy_rows:simex_draws", kind="rows", takes_prior=False,
-           caution="extrapolates to no noise by a quadratic curve: it falls short where the noise is large, and its intervals do "
-                   "too"),
+           caution="extrapolates to no noise by a quadratic curve: it falls short where the noise is large, and so do "
+                   "its intervals"),
     Method("naive", "least squares, as if rows had no noise", "noisewise.literature.noisy_rows:naive_draws", kind="rows",
-           takes_prior=False, caution="takes noisy rows for exact: slopes are far too small and intervals too short"),
+           takes_prior=False, caution="treats noisy rows as exact: slopes are far too small and intervals too short"),
 ])
 DEFAULTS: Final = {"gram": DEFAULT_METHOD, "rows": "rows"}
 """The method that the default stands for, by kind of release. A point estimate must be requested by name."""
@@ -117,7 +117,7 @@ def method_for(name: str, kind: str) -> Method:
         raise FitError(f"the method {name} needs a release of kind {method.kind}", argument="method",
                        found=f"a release of kind {kind}",
                        remedy=leave_out("method") + f": {DEFAULT_METHOD} gives a posterior from this release")
-    raise FitError(f"a release of kind {kind} serves the method{'s' * (len(able) > 1)} {', '.join(able)} only",
+    raise FitError(f"a release of kind {kind} supports only the method{'s' * (len(able) > 1)} {', '.join(able)}",
                    argument="method", found=f"method {name!r}",
                    remedy=option("method", next(iter(able))) + f": {next(iter(able.values())).about}; for other methods the data "
                    "holder makes a gram release")

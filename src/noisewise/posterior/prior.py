@@ -2,8 +2,8 @@
 
 The default for a coefficient is a normal with mean 0 and standard deviation 2.5 · (half width of the response) / (half width
 of the predictor): moving the predictor from the middle of its declared range to its end changes the response by about its
-declared half width, give or take a factor 2.5. The intercept's prior (without an intercept, that of each category's mean) is
-a prior for the response's value in the middle of all predictors' ranges. Sigma has a half-normal prior whose scale is half of the
+declared half width, give or take a factor of 2.5. The intercept's prior (without an intercept, that of each category's mean) is
+a prior for the response's value in the middle of all predictors' ranges. Sigma has a half-normal prior whose scale is half the
 response's half width (the standard deviation of anything that stays within its bounds is at most the half width).
 """
 

@@ -9,5 +9,5 @@
     probabilities.py       prior probabilities, and the probabilities of all models if they can be listed
     walk.py                the models that matter, if there are too many to list
     averaged.py            draws of coefficients averaged over models
-    bands.py               what the analysis without privacy noise may have said about each term
+    bands.py               what the analysis without privacy noise might have said about each term
 """

@@ -1,4 +1,4 @@
-"""What an analysis without privacy noise may have said: its inclusion probabilities for draws of the table's own moments.
+"""What an analysis without privacy noise might have said: its inclusion probabilities for draws of the table's own moments.
 
 *The table's own moments, given the release.* Given a draw of model, coefficients and σ, h = Ŵ_av − Ŵ_aa β and the noisy sum of
 squared residuals consist of residuals and noise. The noise E of the release is drawn from its distribution and then corrected so
@@ -7,13 +7,13 @@ draw of the table's moments, and its inclusion probabilities are a draw of those
 the inclusion probability given the release.
 
 *Making them positive definite.* Where the noise hides the predictors' moments S, a draw of all moments has negative eigenvalues.
-Raising only these would make predictors that explain the response completely. But more is known of a draw: its coefficients β,
-σ, the residuals' sums of products with the predictors r = W_av − S β, of which S^(−½) r / σ is standard normal, and the sum of
+Raising only these would create predictors that explain the response completely. But more is known about a draw: its coefficients
+β, σ, the residuals' sums of products with the predictors r = W_av − S β, where S^(−½) r / σ is standard normal, and the sum of
 squared residuals q. So S is made positive definite, r is carried over to the new S, and the response's moments are rebuilt:
 
     W_av = S β + r,      W_vv = q + 2 βᵀr + βᵀS β.
 
-If S is positive definite and equals that of the residuals' covariance, this changes nothing.
+If S is positive definite and equals the S in the residuals' covariance, this changes nothing.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ LOT: Final = 2**20
 MOST_FOUND: Final = 2**13
 """Weigh again this many of the most probable models that a walk has found."""
 ONE_BY_ONE: Final = 16
-"""How many times longer a single model takes than one in a list of all."""
+"""How many times as long a single model takes as one in a list of all."""
 
 
 def affordable_draws(models: int, most: int) -> int:

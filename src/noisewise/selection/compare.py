@@ -32,7 +32,7 @@ from noisewise.selection.question import TermGroups, Units, gram_release, names_
 HIDDEN: Final = 4.0
 """A direction of the predictors is hidden if its moment is below this many standard deviations of its noise.
 
-Around there probabilities start to be too low: the likelihood mistakes some of the noise for information about the coefficients.
+Near this limit, probabilities start to be too low: the likelihood mistakes some noise for information about the coefficients.
 """
 
 
@@ -59,7 +59,7 @@ def compare(formula: str, release: Releases, *, prior: str = ZELLNER_SIOW, model
     if prior == LAPLACE and DEFAULT_METHOD in names:
         raise FitError("this prior is for methods that treat the moments as exact",
                        found=f"{prior!r} with method {DEFAULT_METHOD!r}",
-                       remedy=f"prior={ZELLNER_SIOW!r} is the same prior with its integral done in full")
+                       remedy=f"prior={ZELLNER_SIOW!r} is the same prior without the Laplace approximation")
     draws, _, seed = sampling(draws, 1, seed)
     together = gram_release(release)
     task = Task.of(formula, together, prior, model_prior, keep)

@@ -63,7 +63,7 @@ class Effective:
 
 
 class Evidence:
-    """Weighs models, given as rows of flags, one for each of ``groups``. Groups number columns without the kept ones."""
+    """Weighs models, given as rows of flags, one for each of ``groups``: indices of columns, not counting the kept ones."""
 
     def __init__(self, moments: Moments, groups: Sequence[Sequence[int]], prior: str) -> None:
         moments = moments if moments.exact else moments.possible()

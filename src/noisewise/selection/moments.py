@@ -19,7 +19,7 @@ from noisewise.selection.question import Units
 FAR: Final = 8.0
 """A bound further away than this many standard deviations does not matter."""
 SPREAD: Final = 1e3
-"""Noise above this multiple of the bound leaves every value equally likely."""
+"""With noise above this multiple of the bound, all values are equally likely."""
 
 
 @dataclass(frozen=True)

@@ -62,7 +62,7 @@ def names_of(what: str, given: str | Sequence[str]) -> list[str]:
     """A name or a list of names, as a list without duplicates."""
     names = [given] if isinstance(given, str) or not isinstance(given, Iterable) else list(given)
     if not all(isinstance(name, str) for name in names):
-        raise FitError(f"{what} must be a name or a list of names", found=repr(given), remedy="write names as texts, in quotes")
+        raise FitError(f"{what} must be a name or a list of names", found=repr(given), remedy="write names as strings, in quotes")
     return list(dict.fromkeys(names))
 
 

@@ -8,7 +8,7 @@ one call, and none twice. Rejected steps are not wasted: a proposed model counts
 current one with the rest.
 
 If practically all of the probability lies on models that have been weighed, their weights are more precise than their visit
-counts. If it is spread over too many models to visit, only the visits are unbiased. The walk finds out which.
+counts. If it is spread over too many models to visit, only the visits are unbiased. The walk determines which case holds.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ SWAPS, SINGLES = 0.1, 0.5
 ACCEPTED: Final = 0.3
 NEW: Final = 0.01
 """With less probability than this on models first met in the last third, nearly all has been seen. Compared with a list of all
-2¹⁴ and 2¹⁶ models, weights were ten times as accurate as visits if a few models matter. If hundreds do, weights miss some and are
-no better."""
+2¹⁴ and 2¹⁶ models, weights were ten times as accurate as visits when a few models mattered. When hundreds did, weights missed
+some and were no better."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Write tables to CSV or Parquet files, block by block, each file whole or not at all."""
+"""Write tables to CSV or Parquet files, block by block, each file completely or not at all."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 FORMULA_STARTS: Final = ("=", "+", "-", "@", "\t", "\r")
-"""Spreadsheet programs take a cell that starts like this for a formula, and run it when they open a CSV file."""
+"""Spreadsheet programs treat a cell that starts like this as a formula, and run it when they open a CSV file."""
 FORMATS: Final = ("parquet", "csv")
 
 
 def harmless(name: str) -> str:
-    """Make a text that no spreadsheet program takes for a formula.
+    """Return text that no spreadsheet program treats as a formula.
 
     >>> harmless("=1+1"), harmless("age")
     ("'=1+1", 'age')
@@ -31,9 +31,9 @@ def harmless(name: str) -> str:
 
 
 def write_csv(path: str | os.PathLike[str], batches: Iterator[pa.RecordBatch]) -> Path:
-    """Write the rows to a CSV file, whole or not at all, every number with all its digits.
+    """Write the rows to a CSV file, completely or not at all, every number with all its digits.
 
-    An apostrophe is put before any column name or text that a spreadsheet program would take for a formula.
+    An apostrophe is put before any column name or text that a spreadsheet program would treat as a formula.
     """
     from pyarrow import csv
 
@@ -41,7 +41,7 @@ def write_csv(path: str | os.PathLike[str], batches: Iterator[pa.RecordBatch]) -
 
 
 def write_parquet(path: str | os.PathLike[str], batches: Iterator[pa.RecordBatch]) -> Path:
-    """Write the rows to a Parquet file, whole or not at all."""
+    """Write the rows to a Parquet file, completely or not at all."""
     from pyarrow import parquet
 
     return _write(path, batches, parquet.ParquetWriter)
@@ -71,7 +71,7 @@ def write_tables(folder: str | os.PathLike[str], tables: Sequence[Callable[[], I
             for number, (path, table) in enumerate(zip(paths, tables, strict=True), start=1):
                 write(path, table())
                 tick(number, len(paths))
-    except BaseException:  # an incomplete set could be taken for the whole
+    except BaseException:  # an incomplete set could be mistaken for a complete one
         for path in paths:
             path.unlink(missing_ok=True)
         if not was_there:

@@ -127,7 +127,7 @@ class SyntheticData:
 def synthesize(release: Releases, *, sets: int = 20, rows: int | None = None, seed: int | None = None) -> SyntheticData:
     """Make synthetic tables from a release of kind ``gram``, at no further privacy cost.
 
-    Each of the ``sets`` tables has ``rows`` rows (by default as many as the release is about). It comes from its own draw from
+    Each of the ``sets`` tables has ``rows`` rows (by default, as many as are behind the release). It comes from its own draw from
     the posterior of the rows' distribution, which accounts for the privacy noise. Only means and covariances of the declared
     columns are preserved: numbers are normal given the categories. Values are within declared bounds and levels.
 
@@ -168,10 +168,10 @@ def _check(release: Release) -> None:
         raise FitError("synthetic tables need a release of kind gram", found=f"kind {release.kind.name}",
                        remedy="ask the data holder for one")
     if release.clipped_norm is not None:
-        raise FitError("rows were clipped to a norm, so the released moments are not those of the columns",
+        raise FitError("rows were shortened to a norm bound, so the released moments are not the columns' own",
                        found="a norm bound", remedy="ask the data holder for a release without norm_bound")
     if any(part.average > 1 for part in release.contributions):
-        raise FitError("rows were averaged in groups, so the released moments are not those of rows",
+        raise FitError("rows were averaged in groups, so the released moments are not those of single rows",
                        found="an averaged release", remedy="ask the data holder for a release without average")
 
 

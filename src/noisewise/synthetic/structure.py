@@ -6,7 +6,8 @@ with more levels as 0/1 columns of all levels except the first. W = Σ aaᵀ ove
 - the square of a −1/+1 column is the number of rows; that of a 0/1 column is its own sum; two 0/1 columns of one category are
   never 1 together;
 - no count is negative: neither that of a level, nor that of two levels of different categories;
-- a number's squares sum to at most the number of rows, and its sum over the rows of a level is at most their count.
+- a number's squares sum to at most the number of rows, and its sum over the rows of a level is at most their count, with
+  either sign.
 """
 
 from __future__ import annotations

@@ -158,7 +158,7 @@ def test_methods_and_kinds_belong_together() -> None:
     assert method_for("adassp", "adassp").name == "adassp" and method_for("conditional", "gram").name == "conditional"
     with pytest.raises(FitError, match="needs a release of kind adassp"):
         method_for("adassp", "gram")
-    with pytest.raises(FitError, match="serves the method adassp only.*gram release"):
+    with pytest.raises(FitError, match="supports only the method adassp.*gram release"):
         method_for("collapsed", "adassp")
 
 

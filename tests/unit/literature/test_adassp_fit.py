@@ -53,9 +53,9 @@ def test_gram_releases_still_have_their_default() -> None:
 
 
 @pytest.mark.parametrize(("kind", "options", "words"), [
-    ("adassp", {}, "serves the method adassp only"),
-    ("adassp", {"method": "conditional"}, "serves the method adassp only"),
-    ("adassp", {"method": "laplace"}, "serves the method adassp only"),
+    ("adassp", {}, "supports only the method adassp"),
+    ("adassp", {"method": "conditional"}, "supports only the method adassp"),
+    ("adassp", {"method": "laplace"}, "supports only the method adassp"),
     ("gram", {"method": "adassp"}, "needs a release of kind adassp"),
     ("adassp", {"method": "ridge"}, "unknown method.*adassp"),
     ("adassp", {"method": "adassp", "prior": nw.Prior()}, "no prior"),

@@ -74,8 +74,8 @@ def test_a_kind_of_release_has_its_own_methods() -> None:
     assert list(methods_for("adassp")) == ["adassp"] and list(methods_for("rows")) == ["rows", "simex", "naive"]
     assert method_for("conditional", "rows").name == "rows" and method_for("simex", "rows").name == "simex"
     for name, kind, words in (("simex", "gram", "simex needs a release of kind rows"),
-                              ("conditional", "adassp", "serves the method adassp only"),
-                              ("fast", "rows", "serves the methods rows, simex, naive only"),
+                              ("conditional", "adassp", "supports only the method adassp"),
+                              ("fast", "rows", "supports only the methods rows, simex, naive"),
                               ("conditional", "moments", "no sum of squares of its response")):
         with pytest.raises(FitError, match=words):
             method_for(name, kind)

@@ -90,9 +90,9 @@ def test_what_is_wrong_for_every_method_is_told_once(settings: dict, words: str)
 
 
 def test_a_release_of_another_kind_is_told_once() -> None:
-    with pytest.raises(FitError, match="serves the method adassp only") as refused:
+    with pytest.raises(FitError, match="supports only the method adassp") as refused:
         compare_methods(FORMULA, made.adassp(FORMULA))
-    assert str(refused.value).count("serves the method adassp only") == 1
+    assert str(refused.value).count("supports only the method adassp") == 1
 
 
 def test_one_method_may_be_named_without_a_list(few_methods: None) -> None:

@@ -285,7 +285,7 @@ def test_a_normal_approximation_with_sigma_near_0_raises_a_doubt(sd: float, hidd
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         posterior = nw.fit("stay ~ age + ward", made_consortium.consortium(4, 10, sd=sd), method="laplace", seed=1)
-    assert any("sigma cannot be told from 0" in doubt for doubt in posterior.info.doubts) == hidden
+    assert any("sigma cannot be distinguished from 0" in doubt for doubt in posterior.info.doubts) == hidden
     assert any('use method="conditional"' in str(warning.message) for warning in caught) == hidden
 
 
@@ -367,7 +367,7 @@ def test_a_normal_approximation_says_where_it_should_not_be_used() -> None:
 
 def test_doubts_about_a_fit_are_told(noisy: nw.Release, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(methods_module, "find_mode", lambda *args: replace(find_mode(*args), converged=False))
-    with pytest.warns(ConvergenceWarning, match="mode did not settle"):
+    with pytest.warns(ConvergenceWarning, match="mode did not converge"):
         nw.fit(FORMULA, noisy, method="laplace", seed=1)
 
 

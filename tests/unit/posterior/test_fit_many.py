@@ -134,9 +134,9 @@ def test_what_is_no_list_is_refused(formulas: Any, releases: Any) -> None:
 
 
 @pytest.mark.parametrize(("formulas", "count", "options", "words"), [
-    (["y ~ x", "y ~ w", "x ~ w"], 2, {}, "equally many"),
-    ([], 1, {}, "equally many"),
-    ("y ~ x", 0, {}, "equally many"),
+    (["y ~ x", "y ~ w", "x ~ w"], 2, {}, "as many formulas"),
+    ([], 1, {}, "as many formulas"),
+    ("y ~ x", 0, {}, "as many formulas"),
     ("y ~ x", 1, {"method": "collapsed"}, "cannot make many fits at once"),
     ("y ~ x", 1, {"draws": 0}, "draws must be"),
 ])

@@ -30,7 +30,7 @@ def test_noise_as_large_as_the_moments_of_many_predictors_is_doubtful(d: int, no
 
 def test_the_doubt_is_a_warning_of_the_fit() -> None:
     release, _ = wide_release(20, 3.0, 1)
-    with pytest.warns(ConvergenceWarning, match="too many predictors to treat them as unknown"):
+    with pytest.warns(ConvergenceWarning, match="too many predictors to treat these moments as unknown"):
         fitted = noisewise.fit(FORMULA, release, method="laplace", seed=1)
     assert any("smallest moment" in doubt for doubt in fitted.info.doubts)
 

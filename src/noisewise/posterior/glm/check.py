@@ -27,7 +27,7 @@ DRAWS: Final = 64
 
 
 def check_statistics(release: Release, design: Design, family_name: str, samples: Array) -> GlmStatistics:
-    """Return what to compare at every holder of a release, for draws of the coefficients (draws, terms)."""
+    """Return what to compare for every holder of a release, for draws of the coefficients (draws, terms)."""
     family = FAMILIES[family_name]
     response = read_response(release, design, family)
     used = [0, *(int(index) for index in np.flatnonzero(np.any(design.features != 0.0, axis=1)) if index != 0)]

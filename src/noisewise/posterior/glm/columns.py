@@ -85,7 +85,7 @@ def cell_basis(cells: Array) -> Array:
 
 
 def quadratic(first: Array, second: Array | None = None) -> Array:
-    """Return the columns, their squares and their products along the last axis; for means, with the given second moments."""
+    """Return the columns, their squares and their products along the last axis; ``second`` replaces the squares and products."""
     products = first[..., :, None] * first[..., None, :] if second is None else second
     above = np.triu_indices(first.shape[-1])
     return np.concatenate([first, products[..., above[0], above[1]]], axis=-1)
@@ -113,9 +113,10 @@ DEVIATION_SPREAD: Final = 1.0
 def distribution(x: Traced, data: Mapping[str, Traced], xp: Namespace) -> tuple[Distribution, Traced]:
     """Read a distribution from the parameters: cells, m, B, log deviations, row directions of a correlation matrix's root.
 
-    The priors, in units of the declared half widths: m and B normal with scale ½; logarithms of standard deviations normal around
-    log 0.3 (a column that is uniform over its range has 0.58) with scale 1, times exp(−½ variance), because a column within its
-    bounds has at most 1; correlations LKJ. All are public.
+    The priors, in units of the declared half widths: coefficients of the cells' log probabilities normal with scale 2; m and B
+    normal with scale ½; logarithms of standard deviations normal around log 0.3 (a column that is uniform over its range has
+    0.58) with scale 1, times exp(−½ variance), because a column within its bounds has at most 1; correlations LKJ. All are
+    public.
     """
     cells, basis = data["cells"], data["cell_basis"]
     kinds, numbers = cells.shape[1], data["gram"].shape[0] - 1 - cells.shape[1]

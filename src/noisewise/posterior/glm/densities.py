@@ -1,9 +1,9 @@
 """The two likelihoods of a generalised linear model, which docs/glm.md derives.
 
 ``latent_density`` has the columns' moments as unknowns: coefficients and the distribution of the columns are sampled together.
-The moments are those of this table's rows, so the released Σ aaᵀ scatters by the noise only. What these moments leave open about
-the rows scatters Σ y a (``expectations``). Coefficients are sampled as effects of one standard deviation of their predictor. This
-avoids a funnel if the noise hides how much a predictor varies.
+The moments are those of this table's rows, so the released Σ aaᵀ scatters only by the noise. What these moments leave open about
+the rows makes Σ y a scatter (``expectations``). Coefficients are sampled as effects of one standard deviation of their predictor,
+which avoids a funnel if the noise hides how much a predictor varies.
 
 ``flat_density`` is for many columns: their moments are those of the release, whose noise E is propagated to first order,
 

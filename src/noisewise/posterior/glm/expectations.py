@@ -148,7 +148,7 @@ def _projected(law: Expectations, rest: Traced, shares: Traced, data: Mapping[st
 
 
 FLAT: Final = 1e-6
-"""Added to mean squares that may be 0, those of functions that differ in empty cells only."""
+"""Added to mean squares, which are 0 for functions that differ only in empty cells."""
 
 
 def _within(integrals: Traced, shares: Traced, functions: Traced | None, copies: int, xp: Namespace) -> Traced:

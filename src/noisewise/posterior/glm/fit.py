@@ -148,8 +148,8 @@ def model_data(found: Statistics, design: Design, layout: Layout, family: Family
 def _doubts(release: Release, found: Statistics, latent: bool) -> tuple[str, ...]:
     doubts = []
     if release.clipped_norm is not None:
-        response = "but not the response" if release.kind.name == "moments" else "the response with them"
-        doubts.append(f"rows longer than the declared norm were shortened, {response}, which the model ignores")
+        response = "but not the response" if release.kind.name == "moments" else "including the response"
+        doubts.append(f"the model ignores that rows longer than the declared norm were shortened, {response}")
     if not latent and found.hidden():
         doubts.append("the noise is of the order of the predictors' smallest variance, and with more than "
                       f"{MOST_LATENT} columns that is not fully accounted for")

@@ -2,7 +2,7 @@
 how the squared residuals of counts scatter.
 
 The parameters ψ of the distribution, and the logarithm of a noisy number of rows, are estimated from the holder's own noisy
-moments; their covariance shows how well the noise lets them be known. With many columns ψ is the released matrix itself, as in
+moments; their covariance shows how well they are known. With many columns ψ is the released matrix itself, as in
 ``flat_density``. A fit implies F(ψ, β) = n (E[y a], E[y²]) at the holder, with derivatives with respect to both.
 
 *Dispersion: whether counts vary as much as Poisson counts.* With r = y − l(η), l the best linear function of η, a
@@ -30,7 +30,7 @@ from noisewise.posterior.kernels.mode import find_mode, jax_density
 
 @dataclass(frozen=True)
 class HolderLaw:
-    """ψ with a root of its covariance. ``data`` is that of a fit to this holder alone."""
+    """ψ with a root of its covariance. ``data`` is for a fit to this holder alone."""
 
     family: Family
     data: Mapping[str, Array]

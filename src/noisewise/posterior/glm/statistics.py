@@ -75,8 +75,8 @@ class Statistics:
         """Refuse a formula if some of its sums are missing: a moments release may have other blocks, and lacks Σ y²."""
         if not (np.isfinite(self.gram_variance).all() and np.isfinite(self.cross_variance).all()):
             raise FitError("the release does not contain all sums of products that this formula needs",
-                           found="a moments release without them", remedy="the response that it was made for cannot be a "
-                           "predictor, and it must have the blocks x, xx, y and yx; noisewise show lists the blocks")
+                           found="a moments release without them", remedy="a release needs the blocks x, xx, y "
+                           "and yx, and the response that it was made for cannot be a predictor; noisewise show lists the blocks")
 
     def hidden(self) -> bool:
         """True if the noise is of the order of the columns' smallest variance."""
@@ -113,7 +113,8 @@ def read_response(release: Release, design: Design, family: Family) -> Response:
         if not (isinstance(column, Categorical) and column.two_level and not others):
             raise FitError(f"the response of a {family.name} regression must be a column with two levels",
                            found=f"'{design.response}'",
-                           remedy="the data holder declares it with levels = [no, yes]; the probability is that of the last")
+                           remedy="the data holder declares it with levels = [no, yes]; the model gives the "
+                                  "probability of the second")
         return Response(position, 0.0, 1.0, 1.0)
     if not (isinstance(column, Numeric) and column.lower == 0 and float(column.upper).is_integer()):
         raise FitError(f"the response of a {family.name} regression must be a count: a column with bounds from 0 to a whole "

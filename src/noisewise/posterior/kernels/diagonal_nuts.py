@@ -2,8 +2,8 @@
 
 The scales are guessed beforehand and corrected twice during the warm-up, from the draws of all chains, which also share one step
 size. The integrator has two stages (McLachlan 1995): with thousands of parameters it takes steps several times as long as the
-leapfrog's at the same error of the energy. Chains run in threads, each one's linear algebra by itself: LAPACK releases Python's
-lock, and nothing is batched that could wait for another thread.
+leapfrog's at the same energy error. Chains run in threads, each doing its own linear algebra: LAPACK releases
+Python's lock, and nothing is batched that could wait for another thread.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def sample_diagonal(log_density: LogDensity, data: Mapping[str, Traced], point: 
                     shown: Callable[[Array], Array] | None = None, tick: Tick = nobody) -> NutsDraws:
     """Sample from ``log_density(x, data, jax.numpy)``, near ``point`` with about the standard deviations ``scale``.
 
-    ``acceptance``: the mean acceptance rate that the step size is to give. ``shown``: what is kept of draws (chains, some draws,
+    ``acceptance``: the mean acceptance rate that the step size aims for. ``shown``: what is kept of draws (chains, some draws,
     parameters), if not all parameters.
     """
     arrays = dict(data)

@@ -63,7 +63,7 @@ class Mode:
 
 def doubts_about(converged: bool) -> tuple[str, ...]:
     """The caveats of a fit around a mode, depending on whether the search converged."""
-    return () if converged else ("the search for the posterior's mode did not settle",)
+    return () if converged else ("the search for the posterior mode did not converge",)
 
 
 def find_mode(log_density: ValueAndGradient, start: Array, start_scale: Array, rounds: int = 6) -> Mode:

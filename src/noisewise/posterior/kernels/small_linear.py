@@ -1,8 +1,8 @@
 """Cholesky factors and triangular systems: LAPACK's, or written out where the matrices are tiny or many.
 
-For a tiny matrix a call of LAPACK costs more than the arithmetic. For many small ones (hundreds of holders) written-out steps run
+For a tiny matrix a call to LAPACK costs more than the arithmetic. For many small ones (hundreds of holders) written-out steps run
 over all of them at once, and there is no other way: in large batches the threads of jaxlib 0.10's batched triangular solver can
-wait for each other for ever.
+wait for each other forever.
 """
 
 from __future__ import annotations

@@ -202,7 +202,7 @@ def _dense_with_gradient(x: Array, data: Mapping[str, Array]) -> tuple[float, Ar
 
 def _whole_gradient(x: Array, h: Traced, alpha: Traced, alpha2: Traced, by_g: Traced, by_variance: Traced,
                     data: Mapping[str, Array]) -> Array:
-    """The gradient in (g, ±σ): that of the covariance, as given, plus those of H and of the prior."""
+    """The gradient in (g, ±σ): the covariance's, as given, plus those of H and the prior."""
     g = x[:-1]
     by_h = alpha2 * g - alpha
     standard = times(data["prior_slope"], g) + data["prior_offset"]

@@ -20,8 +20,8 @@ CLEAR: Final = 2.0
 MOST_LATENT: Final = FEW
 HIDDEN: Final = 1.0
 TOO_MANY_TO_BE_UNKNOWN: Final = (
-    "the noise is as large as the smallest moment of the predictors, and there are too many predictors to treat them as unknown: "
-    "intervals of coefficients are much wider than they need be, and sigma can be far off")
+    "the noise is as large as the smallest moment of the predictors, and there are too many predictors to treat these moments "
+    "as unknown: intervals of coefficients are much wider than they need be, and sigma can be far off")
 NORMALITY_DRAWS: Final = 200
 NORMALITY_SHARE: Final = 0.1
 SIGMA_AWAY: Final = 3.0
@@ -71,7 +71,7 @@ def needs_latent(model: ConditionalModel) -> bool:
 
 
 def _clearance(model: ConditionalModel) -> float:
-    """The predictors' smallest released moment in units of noise·√d, about 0.7 of the largest eigenvalue of the noise."""
+    """The predictors' smallest released moment in units of noise·√d, which is about 0.7 of the noise's largest eigenvalue."""
     noise = np.sqrt(model.data["noise"] if model.rotated else np.mean(model.data["diagonal_variances"][1:]))
     values, _ = model.spectrum()
     return float(values[0] / max(float(noise), 1e-300) / np.sqrt(len(values)))
@@ -98,8 +98,8 @@ def _normality_doubts(model: ConditionalModel, mode: Mode, seed: int) -> tuple[s
     """Return doubts about a normal approximation of the posterior, from importance weights and the mode of ±σ."""
     sigma, sd = abs(float(mode.point[-1])), float(np.linalg.norm(mode.scale[-1]))
     if sigma < SIGMA_AWAY * sd:  # the density has a second mode at −σ, or its only one at 0, where its curvature says little
-        return (f"sigma cannot be told from 0 (mode {sigma / sd:.1f} standard deviations away): a normal approximation of it and "
-                "of what depends on it can be far off",)
+        return (f"sigma cannot be distinguished from 0 (mode {sigma / sd:.1f} standard deviations away): a normal "
+                "approximation of it, and of whatever depends on it, can be far off",)
     z = np.random.default_rng(seed).normal(size=(NORMALITY_DRAWS, len(mode.point)))
     with np.errstate(all="ignore"):
         logs = np.array([model.log_density(mode.point + mode.scale @ row, model.data, np) + 0.5 * row @ row for row in z])

@@ -85,7 +85,7 @@ class RowProblem:
     """Everything that the sampler needs.
 
     ``observed`` (copies, rows, numbers): noisy numbers in scaled units, predictors first, the response last. ``noise``: the scale
-    of each number's noise, Laplace's b or (``laplace=False``) a standard deviation; 0 only for the response, of which the first
+    of each number's noise, Laplace's b or (``laplace=False``) a standard deviation; 0 only for the response, whose first
     copy is then exact. ``known`` (columns, rows) has the exact columns, including the constant. ``prior`` is that of the
     response's regression on (known, categories' columns, predictors), in this order.
     """
@@ -176,7 +176,7 @@ class Variant:
     collapsed: bool = True
     """W are drawn with the numbers integrated out: better if the noise is larger than the numbers' scatter."""
     gibbs: Callable[..., Any] | None = None
-    """``(key, state, hidden, variant, data) -> (state, hidden)``: the parameters are drawn given the numbers, too, which needs
+    """``(key, state, hidden, variant, data) -> (state, hidden)``: also draws the parameters given the numbers; requires
     ``collapsed=False``."""
     double: bool = False
     """Rows in double precision; sums over rows are, always."""

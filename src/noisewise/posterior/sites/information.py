@@ -1,9 +1,9 @@
 """The information of each site's release about its own coefficients, as the precision and shift of a normal likelihood.
 
 One vectorised call serves all sites. A site has parameters y = (v, t): its coefficients v in the prior's units (standard normal
-under the prior) and its log σ t, standardised to the moments that it has under sigma's half-normal prior. The conditional
+under the prior), and t, its log σ standardised to mean 0 and variance 1 under sigma's half-normal prior. The conditional
 likelihood (as in ``conditional``, but with the moments of ``sites.moments``) times a normal density, the *reference*, is sampled.
-The normal with the same mean and covariance is divided by the reference again, and the quotient,
+A normal density with the mean and covariance of the draws is divided by the reference, and the quotient,
 
     exp( −½ yᵀ Λ y + ηᵀ y ),
 
@@ -159,7 +159,7 @@ def look_at(data: Mapping[str, Array], references: Sequence[Reference], seed: in
     v = np.einsum("jkl,jnl->jnk", slope, flat[..., :-1]) + offset[:, None]
     y = np.concatenate([v, (flat[..., -1:] - log_sigma_mean[:, None]) / LOG_SIGMA_SD], axis=2)
     unsettled = int(np.sum(~result.converged))
-    doubts = (f"the search for the mode did not settle at {unsettled} sites",) if unsettled else ()
+    doubts = (f"the search for the mode did not converge at {unsettled} sites",) if unsettled else ()
     return SiteInformation(*likelihood_of(y, root, shift), doubts)
 
 

@@ -44,7 +44,7 @@ from noisewise.words import leave_out, option
 
 LEAST_SITES: Final = 3
 DEVIATION_SCALE: Final = 0.5
-"""Scale of the half-normal prior of ω, in units of the prior's standard deviation of the same coefficient."""
+"""Scale of the half-normal prior of a coefficient's deviation between sites, in units of the prior's standard deviation."""
 CLEAR: Final = 4.0
 """A site is clear if its least moment of predictors is at least this many standard deviations of the noise away from zero."""
 ROUGH_DRAWS: Final = 800
@@ -52,7 +52,7 @@ SITE_DRAWS: Final = 1000
 """Number of draws to keep of each site's own coefficients."""
 SITE_OPTIONS: Final = ("random", "random-intercept")
 LOG_SIGMA_SCALE: Final = 0.25
-"""The same for log σ: sites' residual standard deviations differ by a quarter or so."""
+"""Scale of the same for log σ: sites' residual standard deviations differ by a quarter or so."""
 
 
 def log_density_population(x: Traced, data: Mapping[str, Traced], xp: Namespace) -> Traced:
@@ -210,7 +210,7 @@ def _varying(request: Request, terms: Sequence[str], site: str) -> Flags:
         raise FitError("random effects by site need the release of each site", found="sites that were added up",
                        remedy="leave " + option("pooled", True) + " out when you load them")
     if request.release.holders < LEAST_SITES:
-        raise FitError(f"differences between sites need at least {LEAST_SITES} of them",
+        raise FitError(f"differences between sites need at least {LEAST_SITES} sites",
                        argument="site", found=f"{request.release.holders} releases", remedy="fit with " + option("site", None))
     if site == "random":
         return np.ones(len(terms), dtype=bool)
@@ -227,9 +227,10 @@ def _doubts(models: SiteModels, population: Population, mode: Mode, varying: Fla
     clear = int(np.sum(models.clarity >= CLEAR))
     needed = max(LEAST_SITES, -(-len(models.clarity) // 2))
     if clear < needed:
-        found.append(f"the noise hides the predictors at most sites: only {clear} of {len(models.clarity)} alone determine the "
-                     "combination of predictors that varies least, so intervals may be too short; fit with site=None")
+        found.append(f"the noise hides the predictors at most sites: only {clear} of {len(models.clarity)} determine "
+                     "the least varying combination of predictors by themselves, so intervals may be too short; fit with "
+                     "site=None")
     informed = np.sum(population.information.own_sd(varying) < 1.0 / 3.0, axis=0)
     if (informed < LEAST_SITES).any():
-        found.append(f"only {int(informed.min())} sites alone say anything about some coefficient; fit with site=None")
+        found.append(f"for some coefficient only {int(informed.min())} sites are informative by themselves; fit with site=None")
     return tuple(found)

@@ -5,7 +5,7 @@ On the grid of its family a row is lower + step · j with j = 0, 1, …; let φ(
     p(y) = Σ_s P(s) f(y − s) = 1/(2π) ∫_{−π}^{π} φ(t)ⁿ N(t) dt,      N(t) = Σ_s f(y − s) e^{−its},
 
 where f is the density of the noise and everything is in steps. For Laplace noise N is a geometric series. The integrand is smooth
-and periodic, so sums over equal steps converge faster than any power. Clipping is part of φ and costs nothing.
+and periodic, so sums over equal steps converge faster than any power of the step. Clipping is part of φ and costs nothing.
 
 If the noise is so much larger than the spread of the sum that the integral would need many points, the sum's own shape does not
 matter. Then, and where p is too small to compute in double precision, the sum is treated as normal.
@@ -95,7 +95,7 @@ def _given_rows(family: Family, pmf: Array, seen: NoisySum, rows: int) -> Array:
     t = np.linspace(0.0, end, points + 1)
     weights = np.full(points + 1, t[1] / np.pi)
     weights[0] /= 2.0
-    weights[-1] /= 2.0  # at π the integrand's period ends; elsewhere it is 0 there
+    weights[-1] /= 2.0  # the integrand's period ends at π; an earlier end is where it has vanished
     phi = pmf @ np.exp(1j * np.outer(np.arange(family.steps + 1), t))
     with np.errstate(divide="ignore"):
         power = np.exp(rows * np.log(phi))

@@ -68,7 +68,7 @@ class Family(ABC):
         """P(row ≤ end), before clipping: (theta, ends)."""
 
     def pmf(self, theta: Array) -> Array:
-        """The probabilities of ``values``: (theta, values). What lies outside the bounds is at the bounds."""
+        """The probabilities of ``values``: (theta, values). What lies outside the bounds counts at the bounds."""
         middle = (self.values[1:] + self.values[:-1]) / 2.0
         between = np.zeros((len(theta), self.steps + 2))
         between[:, -1] = 1.0
@@ -81,7 +81,7 @@ class Bernoulli(Family):
 
     name = "bernoulli"
     term = "proportion"
-    prior_words = "the two numbers of a Beta prior of the proportion, for example (1, 1)"
+    prior_words = "the two numbers of a Beta prior for the proportion, for example (1, 1)"
     whole = True
 
     @property
@@ -112,7 +112,7 @@ class Poisson(Family):
 
     name = "poisson"
     term = "rate"
-    prior_words = "shape and rate of a Gamma prior of the rate, for example (0.5, 0.1)"
+    prior_words = "shape and rate of a Gamma prior for the rate, for example (0.5, 0.1)"
     whole = True
 
     @property
@@ -140,7 +140,7 @@ class Exponential(Family):
 
     name = "exponential"
     term = "mean"
-    prior_words = "shape and rate of a Gamma prior of one over the mean, for example (0.5, 0.1)"
+    prior_words = "shape and rate of a Gamma prior for one over the mean, for example (0.5, 0.1)"
 
     def reach(self) -> tuple[float, float]:
         """Log means within 20 of the logarithm of the upper bound."""
@@ -162,7 +162,7 @@ class Normal(Family):
 
     name = "normal"
     term = "mean"
-    prior_words = "mean and standard deviation of a normal prior of the mean"
+    prior_words = "mean and standard deviation of a normal prior for the mean"
     sigma: float
 
     def theta(self, z: Array) -> Array:

@@ -28,9 +28,9 @@ def _exact(family: Family, sums: Sequence[NoisySum], chains: int, draws: int, rn
 
 
 METHODS: Final = by_name([
-    Method("exact", "no sampler, no normal approximation of the sum, and clipping is known; the default", _exact),
+    Method("exact", "no sampler, no normal approximation of the sum, and clipping accounted for; the default", _exact),
     Method("gibbs", "the sampler of Bernstein and Sheldon (2018)", "noisewise.literature.noisy_sums:gibbs"),
-    Method("naive", "the noisy sum, as if it were the sum", "noisewise.literature.noisy_sums:naive"),
+    Method("naive", "treats the noisy sum as exact", "noisewise.literature.noisy_sums:naive"),
 ])
 
 
@@ -44,13 +44,13 @@ def fit_sum(column: str, release: Releases, *, family: str, sigma: float | None 
     - ``poisson``: the rate of a count, prior Gamma(½, 1/upper bound);
     - ``exponential``: the mean; one over it has the prior Gamma(½, upper bound/200);
     - ``normal``: the mean of the clipped values, with the standard deviation ``sigma`` before clipping if it is known; otherwise
-      both are found, from a release that has the column's sum of squares (kind ``gram``). Priors, before clipping: mean N(middle
-      of the bounds, half their distance), sigma half-normal.
+      both are estimated, from a release that has the column's sum of squares (kind ``gram``). Priors, before clipping: mean
+      N(middle of the bounds, half their distance), sigma half-normal.
 
-    ``prior`` gives the two numbers of the conjugate prior. Rows were clipped to their bounds, and the posterior knows it. The
-    rate of ``poisson`` and the mean of ``exponential`` are those before clipping, and rest on the family. Of ``normal`` the
-    first term, ``"mean"``, is that of the clipped values (then ``"sd"``, if sigma is not given): a noisy sum is about them, and
-    many a column is not normal. ``draws("mean before clipping")`` and ``draws("sd before clipping")`` rest on the family.
+    ``prior`` gives the two numbers of the conjugate prior. Rows were clipped to their bounds, and the posterior accounts for
+    that. The rate of ``poisson`` and the mean of ``exponential`` are those before clipping, and rest on the assumed family. For
+    ``normal``, ``"mean"`` (and ``"sd"``, if sigma is not given) describe the clipped values: these make up the noisy sum, and
+    many columns are not normal. ``draws("mean before clipping")`` and ``draws("sd before clipping")`` rest on the assumed family.
 
     ``method``: ``exact`` (default) uses no sampler and no normal approximation of the sum. From the literature, for comparison
     and not for reported results: ``gibbs`` uses both and ignores clipping; ``naive`` treats the noisy sum as exact.

@@ -87,7 +87,7 @@ def find_column(release: Release, name: str) -> SummedColumn:
     if name not in names:
         raise FitError("the sum of this column is not in the release", argument="column", found=repr(name), known=names)
     if release.clipped_norm is not None:
-        raise FitError("rows were shortened to a norm bound, so the sums are not those of the columns", found="a norm bound",
+        raise FitError("rows were shortened to a norm bound, so the released sums are not the columns' own", found="a norm bound",
                        remedy="ask the data holder for a release without norm_bound")
     place = 1 + names.index(name)
     factors = release.basis.columns[place].factors

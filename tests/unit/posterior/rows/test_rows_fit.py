@@ -97,7 +97,7 @@ def test_other_refusals(noisy: Release) -> None:
         nw.fit("smoker ~ age", noisy)
     with pytest.raises(FitError, match="perturbed rows support linear regression only"):
         nw.fit("stay ~ age", noisy, family="poisson")
-    with pytest.raises(FitError, match="kind rows serves the methods rows, simex, naive only"):
+    with pytest.raises(FitError, match="kind rows supports only the methods rows, simex, naive"):
         nw.fit("stay ~ age", noisy, method="clt-gibbs")
     with pytest.raises(FitError, match="random effects by site"):
         nw.fit("stay ~ age", noisy, site="random")
