@@ -109,7 +109,7 @@ def one_run_probability(correct: int, guesses: int, canaries: int, epsilon: floa
 
 
 def _spared(draws: int, probability: float, level: float) -> int:
-    """The number of draws that an event of this probability exceeds only with probability `level`."""
+    """A bound on the number of draws that show an event of this probability; exceeded with probability at most `level`."""
     from scipy.stats import binom
 
     if probability <= 0:

@@ -20,7 +20,7 @@ Tables: TypeAlias = npt.NDArray[np.int64]
 """Which of the two tables (0 or 1) each draw is from."""
 
 LESS_NOISE: Final = 0.7
-"""Every audit also tests, with the same draws, if it would notice this share of the noise."""
+"""Every audit also tests, with the same draws, whether it would notice if the noise were only this share."""
 PILOT: Final = 0.2
 """The share of draws used to choose when to guess; the bound for any mechanism comes from the rest."""
 BOUNDS: Final = 2
@@ -87,7 +87,7 @@ def seconds_of_a_draw(subject: Subject, draws: int = 3) -> float:
 
 
 def judge(subject: Subject, drawn: Drawn, level: float) -> Finding:
-    """Judge the draws, and test if less noise would have been noticed."""
+    """Judge the draws, and test whether less noise would have been noticed."""
     epsilon, distance = _bounds(subject, drawn.table, drawn.numbers, level)
     if np.any(subject.exact[1][subject.noiseless] != subject.exact[0][subject.noiseless]):
         epsilon = distance = math.inf  # a number without noise tells the tables apart

@@ -1,8 +1,8 @@
 """The base class of kinds of release: frozen records of all options.
 
 A kind validates itself on creation, converts to a dictionary and back, and has a digest. The same object goes to `release`,
-`plan` and `audit`, into the ledger and into the file. It uses only public declarations. Its noise is up to the holder
-(`noisewise.holder`), the meaning of its numbers to the release (`noisewise.releases.contents`).
+`plan` and `audit`, into the ledger and into the file. It uses only public declarations. The holder
+(`noisewise.holder`) decides on its noise, the release (`noisewise.releases.contents`) on the meaning of its numbers.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Kind(ABC):
     """All options of one kind of release.
 
     A subclass is a frozen dataclass whose fields are the options. An option added later must default to None: `to_dict` leaves
-    out what is None, so the digests of requests made before stay the same.
+    out what is None, so the digests of earlier requests stay the same.
     """
 
     name: ClassVar[str]

@@ -58,7 +58,7 @@ class Partition(Kind):
         return self.prior or PartPrior()
 
     def design(self, schema: Schema) -> Design:
-        """The design of the regression. Refuses questions about anything else."""
+        """The design of the regression. Refuses questions about other coefficients."""
         return part_design(schema, self.formula, self.ask)
 
     def expanded(self, schema: Schema) -> Partition:

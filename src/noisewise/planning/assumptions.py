@@ -169,7 +169,7 @@ def correlation_root(names: Sequence[str], correlations: Mapping[tuple[str, str]
     matrix = np.eye(len(names))
     for pair, value in correlations.items():
         if not (isinstance(pair, tuple) and len(pair) == 2 and pair[0] != pair[1] and set(pair) <= set(names)):
-            raise DeclarationError("a correlation must be of two predictors of the formula", found=repr(pair), known=names)
+            raise DeclarationError("a correlation must be between two predictors of the formula", found=repr(pair), known=names)
         number = _number(value, f"the correlation of {pair[0]} and {pair[1]}")
         if not -1 < number < 1:
             raise DeclarationError("a correlation must lie strictly between -1 and 1", found=f"{number:g}")

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 FEWEST_ROWS: Final = 30
-"""Per part, plus one for each coefficient: with fewer, a part is hardly normal."""
+"""Per part, plus one for each coefficient: with fewer, the answers of a part are hardly normal."""
 MOST_PREDICTORS: Final = 10_000
 ONE: Final = (PosteriorProbability((("coefficient", 1.0),), (0.0,)),)
 """Planned for when no questions are given."""
@@ -34,7 +34,7 @@ _ANYTHING: Final = Schema.from_dict({"adjacency": "replace-one", "columns": {"an
 
 @dataclass(frozen=True)
 class PartitionPlan:
-    """Numbers of parts, the answers expected of each, and the best of them."""
+    """Numbers of parts, the answers to expect from each, and the best number."""
 
     rows: int
     predictors: int
@@ -128,7 +128,7 @@ def _sizes(rows: int, coefficients: int, given: Sequence[int] | None) -> list[in
     """Numbers of parts to compare: 2, 5, 10, 20, 50 and so on, while parts have enough rows."""
     most = min(rows // (FEWEST_ROWS + coefficients), MOST_PARTS)
     if most < 2:
-        raise DeclarationError(f"a part needs about {FEWEST_ROWS} rows plus one for each coefficient, for at least two parts",
+        raise DeclarationError(f"each of at least two parts needs about {FEWEST_ROWS} rows plus one for each coefficient",
                                found=f"{rows} rows, {coefficients} coefficients",
                                remedy="for small tables use a release of kind gram, if bounds are known")
     if given is None:

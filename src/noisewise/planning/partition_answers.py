@@ -1,7 +1,8 @@
 """How good the answers of a partition release would be, from the numbers of rows, coefficients and parts and the noise alone.
 
-Nothing here sees data. The error of probabilities is found by quadrature with the same laws that read a release, that of tests
-and quantiles by simulation with a fixed seed. The best number of parts is the one with the least ``loss``.
+Nothing here sees data. The errors of probabilities are found by quadrature, with the laws that also interpret a release; the
+power of tests and the widths of quantiles by simulation, with a fixed seed. The best number of parts is the one with the least
+``loss``.
 """
 
 from __future__ import annotations

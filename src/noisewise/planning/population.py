@@ -3,8 +3,8 @@
 Predictors are drawn from a fixed pool of well-spread rows (quasi-random normal variables, put through each column's shape).
 Their responses are random. The Gram matrix of a table of n rows is simulated from m = min(n, `MOST_DRAWN`) of them as
 n·M + √(n/m)·(G − m·M), where G is the matrix of the m rows and M the population's mean. It has the mean and the covariance of
-n rows. It is exact up to m rows and indistinguishable above, where both are normal. It costs the same for ten million rows as
-for ten thousand.
+n rows. Up to `MOST_DRAWN` rows it is exact; above, it cannot be told from an exact one, because both are close to normal. It
+costs the same for ten million rows as for ten thousand.
 """
 
 from __future__ import annotations

@@ -83,7 +83,7 @@ class Simulation:
         return self._blanks[epsilon]
 
     def release(self, rows: int, epsilon: float, number: int) -> Release:
-        """Simulation ``number`` of one cell. Values share random numbers, which makes curves smooth."""
+        """Simulation ``number`` of one cell. Cells share random numbers, which makes curves smooth."""
         random = np.random.default_rng([self.seed, number])
         blank = self.blank(epsilon)
         part, size = blank.contributions[0], blank.basis.size

@@ -1,7 +1,7 @@
 """The least epsilon, or the fewest rows, with which an effect is found with the wanted power.
 
-Power grows with both. Bisection on the logarithmic scale brackets the answer. It reuses the same simulated tables and noise, so
-that power hardly jumps. Then a probit curve is fitted to the powers near the answer and solved. The simulation's error follows
+Power grows with both. Bisection on a logarithmic scale brackets the answer. It reuses the same simulated tables and noise, so
+power changes smoothly. Then a probit curve is fitted to the powers near the answer and solved. The simulation's error follows
 from that of a share (√(p(1 − p)/repeats)) and the curve's slope.
 
 Where the noise hides the predictors' moments and the answer may be near, the method ``auto`` samples during the search too. By

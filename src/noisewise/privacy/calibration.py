@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 SIGMA_MARGIN = 1 + 2.0**-30
-"""C2. Covers the error of evaluating the profile in floats, and the distance between lattice and rounded noise."""
+"""C2. Covers the error of evaluating the profile in floats, and the remainder of C3."""
 LATTICE_VARIANCE = 16
 """C3. The variance that integer noise must have in excess of the continuous noise it stands for."""
 LARGEST_EPSILON = 1e9
@@ -152,7 +152,7 @@ def check_epsilon(epsilon: float) -> None:
 
 
 def check_delta(delta: float) -> None:
-    """Refuse a delta outside (0, 1), or too small for floats to represent (C2)."""
+    """Refuse a delta outside (0, 1), or so small that the remainder of C3 could matter (C2)."""
     if not (is_number(delta) and 0 < delta < 1):
         raise PrivacyError("delta must lie strictly between 0 and 1", argument="delta", found=repr(delta),
                            remedy=SMALL_DELTA + ", or none for pure epsilon")

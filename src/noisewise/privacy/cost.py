@@ -4,7 +4,7 @@ A piece is one of
 
 - ``gaussian``: Gaussian noise; its number is the standard deviation over the L2 sensitivity.
 - ``laplace``: Laplace noise, also on a vector; its number is the scale over the L1 sensitivity.
-- ``approximate``: any mechanism of which only (epsilon, delta) is known; its numbers are these two.
+- ``approximate``: any mechanism known only by its (epsilon, delta); its numbers are these two.
 
 For a vector with Laplace noise, a piece stands for noise on one number, which is the worst case (C6 of calibration.md).
 """
@@ -81,7 +81,7 @@ class Cost:
 
     @classmethod
     def approximate(cls, epsilon: float, delta: float) -> Cost:
-        """The cost of a mechanism of which only (epsilon, delta) is known."""
+        """The cost of a mechanism known only by its (epsilon, delta)."""
         return cls(epsilon, delta, (Piece("approximate", (epsilon, delta)),))
 
     def as_dict(self) -> dict[str, Any]:

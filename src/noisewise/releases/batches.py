@@ -1,8 +1,8 @@
 """Batches over time: add a contribution to an existing release file.
 
 Each batch of rows is released once, on arrival, and can then be erased. The release file never held a row, so whoever breaks in
-later, even into the data holder's own machine, finds nothing of the past but what was released (*pan-privacy*). Each batch must
-be about different people: someone in two batches spends the epsilons of both.
+later, even into the data holder's own machine, finds nothing about the past except what was released (*pan-privacy*). Each batch
+must be about different people: someone in two batches spends the epsilons of both.
 """
 
 from __future__ import annotations

@@ -83,7 +83,7 @@ class Together:
                 raise error.into(ReleaseError, f"{self._names[place]}: {error.rule}") from None
 
     def _compare(self, place: int, release: Release) -> None:
-        # Files with the same text before their contributions mostly share the last one's declarations: a quick check is enough.
+        # Most releases share the declarations of the previous one, so the quick check is usually enough.
         if self._last is not None and not alike(self._last, release):
             one, other = self._names[0], self._names[place]
             differences = "; ".join(differing(next(iter(self._heads.values())), release, (one, other)))
@@ -120,13 +120,13 @@ def alike(one: Release, other: Release) -> bool:
 
 
 def differing(one: Release, other: Release, names: tuple[str, str] = ("the first", "the second")) -> Iterator[str]:
-    """Describe each way in which two releases do not describe the same thing."""
+    """Yield each difference between the declarations of two releases, in words."""
     yield from differing_requests(one, other.kind, other.schema, other.columns, other.contributions[0].common(), names)
 
 
 def differing_requests(there: Release, other_kind: Kind, other_schema: Schema, other_columns: Sequence[BasisColumn],
                        other_common: Mapping[str, str], names: tuple[str, str] = ("the first", "the second")) -> Iterator[str]:
-    """The same for a request, of which only what is known before any row is read is compared."""
+    """The same for a request. Compares only what is known before any row is read."""
     kind, schema, columns = there.kind, there.schema, there.columns
     if kind.name != other_kind.name:
         yield f"kind: {kind.name} and {other_kind.name}"

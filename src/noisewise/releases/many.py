@@ -29,9 +29,9 @@ def load_many(files: Files, *, pooled: bool = False, processes: int | None = Non
     A release holds one matrix per holder: 8·d² bytes, where d is the number of released columns with the constant. With
     ``pooled=True``, holders with nearly the same noise per row are added up as they are read, and memory no longer grows with
     their number. The default fit, fits of other families, ``conditional-flat`` and ``laplace`` then use all holders, with weights
-    that differ by at most 2 %. Methods that treat each matrix separately (``normal-x``, ``fixed-s`` and others) take a sum for
-    one holder and differ more. Whatever needs each holder (``site``, ``check``) is refused. Only releases of kind ``gram`` can
-    be pooled.
+    that differ by about 2 %. Methods that use each matrix separately (``normal-x``, ``fixed-s`` and others) treat a sum as
+    one holder and differ more. Whatever needs each holder by itself (``site``, ``check``) is refused. Only releases of kind
+    ``gram`` can be pooled.
 
     Reading is spread over ``processes`` (None: one per core if that is faster). The result does not depend on their number.
 

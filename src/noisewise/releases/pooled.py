@@ -89,14 +89,14 @@ class Pool:
         self._sums: dict[Key, _Sum] = {}
 
     def add(self, one: Contribution) -> None:
-        """Add a contribution to the sum of its like."""
+        """Add a contribution to the sum of those like it."""
         if not one.can_be_pooled or one.holders > 1:
             raise ReleaseError("only releases of kind gram can be pooled", found=type(one).__name__, remedy=leave_out("pooled"))
         matrix = cast(GramContribution, one)
         self._sums.setdefault(_alike(matrix), _Sum(matrix)).add(matrix)
 
     def contributions(self) -> tuple[GramContribution, ...]:
-        """The sums, in the order of their first members; a contribution without its like is returned as it came."""
+        """The sums, in the order of their first members; a contribution unlike all others is returned unchanged."""
         return tuple(found.one() for found in self._sums.values())
 
 

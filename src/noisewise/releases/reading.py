@@ -1,9 +1,9 @@
 """Read many files: decode once what they share, and read in order, in several processes, with bounded memory.
 
 A release file is one JSON object, in which the contributions come last. Suppose the text before them, up to the comma, matches a
-file read before, and the rest, after an opening brace, is an object with the single key ``contributions``. Then the whole file is
-an object with the known fields and these contributions, exactly as if all of it had been read. Everything else, including every
-error, is left to the reader of whole files, so there is only one judge and one set of messages.
+file read before, and the rest, with an opening brace put in front, is an object with the single key ``contributions``. Then the
+whole file is an object with the known fields and these contributions, exactly as if all of it had been read. Everything else,
+including every error, is left to the reader of whole files, so there is only one judge and one set of messages.
 
 Decoding JSON holds Python's lock, so threads do not help. The processes are separate interpreters that import only what reads
 releases. A script that calls this needs no ``if __name__ == "__main__"``, and none of it runs twice. Each process reads every

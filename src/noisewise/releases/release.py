@@ -116,7 +116,7 @@ class Release:
 
     @property
     def pooled(self) -> bool:
-        """True if holders were added up (``load_many`` with ``pooled=True``). Whatever needs each of them is then refused."""
+        """True if holders were added up (``load_many`` with ``pooled=True``). Whatever needs each by itself is refused."""
         return self.holders > len(self.contributions)
 
     @property

@@ -2,7 +2,7 @@
 
 It is the SHA-256 digest of the sorted fingerprints of all contributions, in hexadecimal digits. It is as long for ten thousand
 holders as for one, and it depends neither on the order of the releases nor on whether they were combined into one file before.
-Fingerprints are of noisy numbers, so two releases differ even if both are of the same rows.
+Fingerprints are of noisy numbers, so even two releases of the same rows usually differ.
 """
 
 from __future__ import annotations

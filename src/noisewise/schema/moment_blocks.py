@@ -112,7 +112,7 @@ class MomentBlock:
 
 
 def checked_blocks(blocks: object, *, rows_are_public: bool, predictors: int) -> dict[str, float]:
-    """Names and weights in the order of a release, the default if there are none. Refuses what is not valid.
+    """Names and weights in the order of a release, the defaults if there are none. Refuses invalid ones.
 
     >>> checked_blocks({"yx": 2, "xx": 1}, rows_are_public=False, predictors=3)
     {'n': 1.0, 'xx': 1.0, 'yx': 2.0}

@@ -29,7 +29,7 @@ from noisewise.words import option
 MOST_PARTS: Final = 100_000
 SMALLEST_PROBABILITY: Final = 1e-300
 PARTS_AT_ONCE: Final = 4096
-"""With more than twice as many, `exact_log_bayes_factors` interpolates between values that depend on all parts."""
+"""Few enough that `exact_log_bayes_factors` does not interpolate: each value would then depend on the other parts."""
 INTERCEPT: Final = "Intercept"
 PRIORS: Final[Mapping[str, tuple[str, ...]]] = {"flat": (), "zellner": ("g",), "normal-inverse-gamma": ("scale", "shape", "rate")}
 """The priors, and the numbers each takes."""
@@ -87,7 +87,7 @@ class PartPrior:
 
 
 def part_design(schema: Schema, formula: str, questions: Sequence[Question]) -> Design:
-    """The design of the regression, with unscaled columns. Refuses questions about anything else."""
+    """The design of the regression, with unscaled columns. Refuses questions about other coefficients."""
     if not isinstance(formula, str):
         raise DeclarationError("a partition release needs the formula of its regression", argument="formula",
                                found=repr(formula), remedy="give " + option("formula", "response ~ predictor + predictor"))
@@ -123,7 +123,7 @@ def contrast_row(design: Design, of: Contrast) -> Array:
 
 
 def expand_terms(design: Design, of: Sequence[Contrast]) -> tuple[Contrast, ...]:
-    """Replace each term that has several columns, such as a category, by all of these."""
+    """Replace each term that has several columns, such as a category, by its columns."""
     found: list[Contrast] = []
     for one in of:
         if len(one) == 1 and one[0][0] not in design.terms and one[0][0] in design.written:

@@ -1,4 +1,4 @@
-"""Questions that a release of kind partition answers. They are public, and decided before a row is read.
+"""Questions that a release of kind partition answers. They are public, and decided before any row is read.
 
 Each question asks for one or more numbers per part of the table. A number is clipped to public limits, and a part that cannot be
 fitted contributes a public value. So one person, who is in one part, changes the sum over the parts by at most the distance
@@ -144,7 +144,7 @@ class BayesFactor:
 
 @dataclass(frozen=True)
 class Criterion:
-    """Twice the log likelihood ratio of the same two hypotheses, less the penalty of an information criterion.
+    """Twice the log likelihood ratio of the two hypotheses of a `BayesFactor`, less the penalty of an information criterion.
 
     ``name`` is ``likelihood-ratio``, ``bic`` or ``aic``. The parts' values are clipped to ``limits`` and averaged.
     """
@@ -224,7 +224,7 @@ def contrast(of: object) -> Contrast:
     good = pairs and all(isinstance(pair, (tuple, list)) and len(pair) == 2 and isinstance(pair[0], str) and pair[0].strip()
                          and is_finite_number(pair[1]) and pair[1] != 0 for pair in pairs)
     if not good or len({pair[0] for pair in pairs}) < len(pairs):
-        raise DeclarationError("a question must be about a coefficient, or a combination of some with nonzero weights",
+        raise DeclarationError("a question must be about a coefficient, or a combination of several with nonzero weights",
                                found=repr(of)[:200], remedy='for example "age", "age - 2*weight" or {"age": 1, "weight": -2}')
     return tuple((name, float(weight)) for name, weight in pairs)
 

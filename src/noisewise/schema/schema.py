@@ -63,8 +63,8 @@ class Schema:
     unit: Unit = Unit()
     norm_bound: float | None = None
     stratum: tuple[tuple[str, str], ...] = ()
-    """The stratum of the population that this table covers, such as (("year", "2024"),). Nobody is in two strata of the same
-    name, and it is public who is in which."""
+    """The stratum of the population that this table covers, such as (("year", "2024"),). Nobody is in two strata with the
+    same name, and it is public who is in which."""
 
     def __post_init__(self) -> None:
         if self.adjacency not in ADJACENCIES:

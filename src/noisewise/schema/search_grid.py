@@ -27,7 +27,7 @@ EXPONENTS: Final = range(-9, 13)
 DISTANCES: Final = 3.0
 """The limits of a location are this many typical distances from the centre; those of a scale this many over √M."""
 NARROWEST: Final = 2.0**-36
-"""Limits are at least this share of the centre away from it, so that doubles can tell them and the steps between them apart."""
+"""Limits are at least this share of the centre away from it, so that doubles can tell apart the steps between them."""
 WIDTH_RATIO: Final = math.sqrt(2.0)
 """The ratio of successive candidates for a distance. Candidates for a centre are decimal numbers of two digits."""
 SMALLEST_CENTRE: Final = 1e-9
@@ -42,7 +42,7 @@ def checked_digits(digits: int) -> int:
 
 
 def share_outside(tail: object) -> float:
-    """The share of the cells that may lie outside each estimated bound, checked."""
+    """The share of rows that may lie outside each estimated bound, checked."""
     if not (is_number(tail) and 0 <= tail <= LARGEST_TAIL):
         raise DeclarationError(f"tail, the share of rows outside each bound, must be between 0 and {LARGEST_TAIL}",
                                found=repr(tail)[:80], remedy="for example 0.005")
@@ -81,7 +81,7 @@ def limits_about(centre: float, distance: float) -> Limits:
 
 
 def sought(lower: float, upper: float) -> tuple[float, float]:
-    """The centre and distance that such limits come from.
+    """The centre and distance from which `limits_about` computes these limits.
 
     >>> sought(*limits_about(2.1, 0.25))
     (2.1, 0.25)

@@ -1,4 +1,4 @@
-"""Entries of a ledger, each chained to the previous one by a digest, so that changing any of them shows.
+"""Entries of a ledger, each chained to the previous one by a digest, so that any later change shows.
 
 The digest of an entry covers its own fields and the previous digest. Whoever keeps the last digest elsewhere can prove that
 nothing up to there was changed, removed or inserted later.

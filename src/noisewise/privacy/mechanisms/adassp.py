@@ -127,7 +127,7 @@ def integer_below_smallest_eigenvalue(matrix: NDArray[np.int64]) -> int:
 
 
 def _guess(matrix: NDArray[np.int64]) -> int:
-    """Where to start the search. If the numerical method fails, the search only takes longer; nobody can notice."""
+    """Where to start the search. If the numerical method fails, the search takes longer but finds the same number."""
     try:
         return int(np.floor(np.linalg.eigvalsh(matrix.astype(np.float64))[0]))
     except (np.linalg.LinAlgError, ValueError, OverflowError):

@@ -36,7 +36,7 @@ def gaussian_cost(sd: float, sensitivity: float, epsilon: float, delta: float) -
 
 
 def fitting(scale: float, step: float = STATISTIC_GRID) -> float:
-    """The scale itself; refused if a grid of this step cannot hold such noise, before anything is read or charged."""
+    """Return the scale, or refuse it before anything is read or charged if a grid of this step cannot hold such noise."""
     check_scale(scale / step)
     return scale
 

@@ -3,7 +3,7 @@
 Noise N ~ Wishart(k, B²I) for a Gram matrix of q columns (Sheffet, "Old techniques in differentially private linear regression",
 ALT 2019, algorithm 2). His bound on k, which paper 004 uses, is far from tight. Here delta is computed: for add-remove neighbours
 it is that of a scalar with chi-square noise, in closed form (V2); for replaced rows it is bounded by sums over a grid that are
-never below the integral (V4, V5). All delta functions take `extra` = k − q, on which alone they depend.
+never below the integral (V4, V5). All delta functions depend on k and q only through `extra` = k − q.
 """
 
 from __future__ import annotations

@@ -89,7 +89,7 @@ class AdasspContribution(MatrixContribution):
         yield plain_bytes(self.moments)
 
     def count(self) -> int:
-        """The numbers in the upper triangle, the products with the response, and the smallest eigenvalue."""
+        """The number of entries in the upper triangle and of products with the response, plus 1 for the smallest eigenvalue."""
         return super().count() + self.size + 1
 
     def contents(self) -> dict[str, object]:

@@ -34,7 +34,7 @@ class EntryNoise:
     the upper triangle are independent, and the lower triangle mirrors them. For ``laplace`` the standard deviation is √2 times
     the scale.
 
-    ``wishart`` noise is N − E N with N ~ Wishart(``degrees``, ``scale`` · I); only it states these two. Its entries are
+    ``wishart`` noise is N − E N with N ~ Wishart(``degrees``, ``scale`` · I); other noise has neither. Its entries are
     uncorrelated but not independent, and those on the diagonal are skewed. Mean and variances are those of Gaussian noise.
 
     >>> EntryNoise("gaussian", diagonal=2.0, off_diagonal=1.0, corner=0.0).variances(2)
@@ -93,7 +93,7 @@ class EntryNoise:
 
 
 class MatrixAndNoise(TypedDict):
-    """What files of these kinds have in common."""
+    """The fields that files of all kinds with a matrix have in common."""
 
     matrix: Matrix
     noise: EntryNoise
@@ -219,7 +219,7 @@ class MatrixContribution(Contribution):
         yield plain_bytes(self.matrix)
 
     def count(self) -> int:
-        """The numbers in the upper triangle, including the corner even if it is exact."""
+        """The number of entries in the upper triangle, including the corner even if it is exact."""
         return self.size * (self.size + 1) // 2
 
     def contents(self) -> dict[str, object]:

@@ -38,7 +38,7 @@ from noisewise.schema.schema import Schema
 IN_THE_MATRIX: Final = (ROWS, "x", "xx", "y", "yx")
 
 LARGEST_MATRICES: Final = 2**26
-"""Entries of all matrices of a file: more than a file can hold with the block xx, which may be absent."""
+"""The most entries of all matrices of a file. A file with the block xx cannot hold as many, but that block may be absent."""
 
 Places: TypeAlias = list[int] | NDArray[np.int64]
 
@@ -77,7 +77,7 @@ class MomentsContribution(MatrixContribution):
 
     - ``matrix``, with the constant first and the response last, is 0 where nothing was released;
     - ``variances`` are those of the noise of its entries, infinite where nothing was released;
-    - ``noise`` has as ``off_diagonal`` that of the sums with the response;
+    - ``noise.off_diagonal`` is that of the sums with the response;
     - ``higher`` are the blocks that are not in the matrix, which no fit uses.
 
     ``sensitivity`` is that of all sums, with the weights of the blocks.
@@ -135,7 +135,7 @@ class MomentsContribution(MatrixContribution):
         return self._variances
 
     def distance(self) -> float:
-        """A block of weight c counts with the root of c."""
+        """The largest change in standard deviations, each multiplied by the root of the weight of its block."""
         return self.sensitivity / min(block.noise * math.sqrt(block.weight) for block in self.blocks.values())
 
     def check(self, kind: Moments, schema: Schema, columns: Sequence[BasisColumn]) -> None:

@@ -282,7 +282,7 @@ class RowsContribution(Contribution):
 
 
 def check_copy_column(schema: Schema, copies: int) -> None:
-    """Refuse several copies of a table with a column of the name that numbers them."""
+    """Refuse several copies of a table in which a column has the name reserved for their number."""
     require(copies == 1 or COPY not in schema.names,
             f"with several copies, the column name '{COPY}' is reserved for their number",
             f"a declared column '{COPY}'", "rename it in the table and in the schema")
