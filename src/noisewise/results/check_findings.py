@@ -21,7 +21,7 @@ MORE = "this is common in real data, and it makes the intervals too short"
 LESS = ("this is rare in real data; a predictor that is far from normal and has a strong effect can cause it, and its "
         "coefficient is then wrong")
 CLEAR = 3.0
-"""Number of standard deviations that counts as a fact when choosing how to word a finding."""
+"""A deviation of more than this many standard deviations counts as clear when a finding is worded."""
 
 
 @dataclass
