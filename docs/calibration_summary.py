@@ -195,7 +195,7 @@ SECTIONS: dict[str, tuple[str, tuple[Line, ...]]] = {
     )),
     "One column, and synthetic tables": ("Percentages are whole numbers here, from few replicates.", (
         Line("`fit_sum`, `exact` (default)", SUMS_PAGE, SUMS, percentages("exact: covers", 100), "truths from the prior"),
-        Line("`fit_sum`, `gibbs`", SUMS_PAGE, SUMS, percentages("gibbs: covers", 100), "does not know of clipping"),
+        Line("`fit_sum`, `gibbs`", SUMS_PAGE, SUMS, percentages("gibbs: covers", 100), "ignores clipping"),
         Line("`fit_sum`, `naive`", SUMS_PAGE, SUMS, percentages("naive: covers", 100), "for comparison"),
         Line("synthetic tables, the rule of `estimate`", TABLES_PAGE, TABLES, percentages("(1+1/m)B − ū", 100), "20 tables"),
         Line("synthetic tables, rule B/m + ū", TABLES_PAGE, TABLES, percentages("B/m + ū", 100), "for comparison"),
@@ -221,7 +221,7 @@ bad. Each line is one study with many settings, and its verdict says whether the
   each.
 - *low*: how many settings are below 93 % and so low that a method with a coverage of exactly 95 % would be that low with a
   probability of at most 2.5 % (binomial). *By chance*: how many would be low on average if all were at exactly 95 %.
-- *numbers of*: the day on which the numbers were entered or last changed.
+- *updated*: the day on which the numbers were entered or last changed.
 
 The verdicts:
 
@@ -245,7 +245,7 @@ results. `laplace`, the quick approximation, and `adassp`, which has no interval
 releases have levels instead of intervals: see [their page](partition-calibration.md#tests).
 """
 TABLE = ("| method | coverage | pooled | in / over / under | low (by chance) | verdict | settings × replicates | remark |"
-         " numbers of |\n" + "|---" * 9 + "|")
+         " updated |\n" + "|---" * 9 + "|")
 
 
 def page(today: str) -> tuple[str, dict[str, dict[str, str]]]:

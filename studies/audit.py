@@ -1,6 +1,6 @@
 """The audit of every mechanism and every kind of release, and its page of the documentation.
 
-    python -m studies.audit [--processes 2]        # writes studies/results/audit.csv; some minutes
+    python -m studies.audit [--processes 2]        # writes studies/results/audit.csv; a few minutes
     python -m studies.audit_misprints              # writes studies/results/audit_misprints.csv
     python -m studies.audit --page                 # writes docs/audit.md from these files and studies/audit_page.md
 

@@ -1,6 +1,6 @@
 """Synthetic yes-or-no rows: coverage of nominal 95 % intervals, noise-aware and naive, and from a release of the same epsilon.
 
-    python -m studies.binary_coverage [--replicates 1000]       # prints the table of docs/synthetic.md: some minutes
+    python -m studies.binary_coverage [--replicates 1000]       # prints the table of docs/synthetic.md: a few minutes
 
 Every replicate draws a proportion from Beta(2, 6), the posterior's own prior, then the table, then its synthetic rows.
 """

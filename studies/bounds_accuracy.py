@@ -1,6 +1,6 @@
 """How good are private bounds? Rows outside them and their width, on columns with a known distribution.
 
-    python -m studies.bounds_accuracy [--replicates 30]     # prints the table of docs/bounds.md: some minutes
+    python -m studies.bounds_accuracy [--replicates 30]     # prints the table of docs/bounds.md: a few minutes
 
 Every replicate has new rows and a new draw. The number of rows is public (replace-one), and both bounds are requested.
 """

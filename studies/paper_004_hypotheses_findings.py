@@ -31,7 +31,7 @@ NAMES: Final = {"gender": "H11, gender", "read": "H12, read"}
 ERRORS_ALLOWED: Final = 3.0
 """Standard errors within which an observed share agrees with a level: of a hundred shares one is expected at 2.6."""
 KINDS: Final = {"free": "calibrated", "censored": "censored", "at_critical": "at or above the censored critical value",
-                "chi_squared": "parts taken for large", "uncalibrated": "uncalibrated"}
+                "chi_squared": "parts treated as large", "uncalibrated": "uncalibrated"}
 QUARTILES: Final = ("quartile_1", "median", "quartile_3")
 STUDY: Final = "example-1"
 VARIANCES: Final = ("printed", "right")

@@ -1,4 +1,4 @@
-"""Are the answers of partition releases calibrated? Coverage, errors, and errors of the first kind of the tests.
+"""Are the answers of partition releases calibrated? Coverage, errors, and type I errors of the tests.
 
     python -m studies.partition_coverage [--only probabilities|quantiles|hypotheses|tests] [--replicates 1000]
 

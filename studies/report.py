@@ -137,7 +137,8 @@ def sigma_summary(cells: Sequence[Line]) -> list[str]:
         f"Coverage of the 95 % interval of sigma: {sum(LOW <= v <= HIGH for v in values)} settings within 93–97 %, "
         f"{sum(v > HIGH for v in values)} above, {sum(v < LOW for v in values)} below; "
         f"median {percent(statistics.median(values))} %, lowest {percent(lowest['sigma'])} % ({describe(lowest)}). "
-        f"Each replicate gives one interval for sigma, so the standard error at 95 % is "
+        f"Each replicate gives one interval for sigma, so with the {lowest['replicates']} replicates of that setting the "
+        f"standard error at 95 % is "
         f"{100 * math.sqrt(NOMINAL * (1 - NOMINAL) / int(lowest['replicates'])):.1f}.",
     ]
 

@@ -24,7 +24,7 @@ MISSES: Final = (Verdict.NOT, Verdict.IN_PART, Verdict.ONLY_WITH_ERROR)
 SAME, SAME_NUMBERS, BOTH_OPEN = "the same, from other numbers", "the same, from the same numbers", "open in both"
 LEFT_OPEN, NOT_RUN = "left open by the quick run", "not run"
 OTHER_MISS, CLOSED, AGAINST = (
-    "missed by both, in another way", "left open by the full run", "one says yes and the other no")
+    "missed by both, in different ways", "left open by the full run", "one says yes and the other no")
 TOLD: Final = (OTHER_MISS, CLOSED, AGAINST)
 RELATIONS: Final = (SAME, SAME_NUMBERS, BOTH_OPEN, LEFT_OPEN, NOT_RUN, *TOLD)
 
@@ -53,7 +53,7 @@ def relation(quick: Verdict, full: Verdict, *, same_numbers: bool = False) -> st
     """How two verdicts on a target are related.
 
     >>> relation(Verdict.NOT, Verdict.ONLY_WITH_ERROR)
-    'missed by both, in another way'
+    'missed by both, in different ways'
     """
     if quick == full:
         return BOTH_OPEN if quick in OPEN else SAME_NUMBERS if same_numbers else SAME
@@ -92,7 +92,7 @@ def times_table(results: Path) -> list[str]:
                      "not recorded" if any(said["elapsed"] is None for said in ran.values()) else
                      in_minutes(sum(said["elapsed"] for said in ran.values())),
                      decided + ("" if one["rule"] == rule() else " (by an earlier rule)")])
-    return table(["paper", "on", "processor time of each study", "together", "by the clock", "verdicts"], body)
+    return table(["paper", "on", "processor time of each study", "together", "wall-clock time", "verdicts"], body)
 
 
 def against_full(results: Path) -> list[str]:

@@ -1,6 +1,6 @@
 """Posteriors from one noisy sum: do nominal 95 % intervals cover 95 %, and how wide are they?
 
-    python -m studies.sums_coverage [--replicates 100]      # prints the tables of docs/sums.md: some minutes
+    python -m studies.sums_coverage [--replicates 100]      # prints the tables of docs/sums.md: a few minutes
 
 Every replicate draws the parameter from the posterior's own prior, then rows, clipped to their bounds, and the noise
 of a release of this one column under pure epsilon. So a right posterior covers exactly 95 % on average. The bounds

@@ -1,6 +1,6 @@
 """Which combining rule is right for synthetic tables of one release? Coverage of nominal 95 % intervals.
 
-    python -m studies.synthetic_coverage [--replicates 100]     # prints the table of docs/synthetic.md: some minutes
+    python -m studies.synthetic_coverage [--replicates 100]     # prints the table of docs/synthetic.md: a few minutes
 
 Two numbers and a category with three levels; every replicate has new rows, new noise and new synthetic tables. Estimated: the
 mean of y, the slope of x and the difference between two levels in the regression of y on x and the category, by least squares in

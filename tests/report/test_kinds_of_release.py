@@ -32,7 +32,7 @@ WORDS = {
     "partition": ["Answers to 2 questions about the regression visits ~ age", "20 random parts", "clipped to the limits",
                   "noisewise answer", "Released numbers"],
     "rows": ["2 times", "not a person's data", "Noise in each cell", "kept with probability", ".rows.parquet",
-             "The look of the rows"],
+             "What the rows look like"],
     "bounds": ["1 bound of 1 column", "Bounds as released", "lie beyond the upper bound"],
     "binary": ["2 copies of 40 synthetic rows", "pseudo-rows of each level", "noisewise estimate"],
 }

@@ -51,7 +51,7 @@ def check_callers(estimator: Any, *, rows_are_units: bool) -> None:
         return
     _check_folds([frames[place] for place in validating], rows_are_units=rows_are_units)
     if estimator.ledger is not None and estimator.edition is not None:
-        raise PrivacyError("edition must not be set within a cross-validation, since every fit has other rows",
+        raise PrivacyError("edition must not be set within a cross-validation, since every fit uses different rows",
                            found="an edition", remedy="leave edition out, so that every fit is a separate release")
     counted = "Without a ledger, nobody counts them." if estimator.ledger is None else "The ledger counts them."
     _warn_once(frames, callers[-1], (
@@ -82,8 +82,8 @@ def _check_object(caller: Any, estimator: Any) -> None:
     elif isinstance(caller, TransformedTargetRegressor):
         _refuse_learner(caller.transformer)
         if caller.check_inverse:
-            raise PrivacyError("whether a target can be transformed back is not tried on confidential rows: a warning would tell "
-                               "about them", found=f"check_inverse=True in {type(caller).__name__}",
+            raise PrivacyError("an inverse transformation must not be checked on confidential rows: a warning would reveal "
+                               "something about them", found=f"check_inverse=True in {type(caller).__name__}",
                                remedy="give check_inverse=False")
     else:
         raise _refusal(type(caller).__name__)

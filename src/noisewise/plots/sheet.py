@@ -87,7 +87,7 @@ def write_figure(figure: Figure, path: str | os.PathLike[str]) -> None:
 
 
 def _root(ax: Axes) -> Figure:
-    """The figure on whose canvas the axes are drawn, also through subfigures."""
+    """The figure on whose canvas the axes are drawn, even if they are in a subfigure."""
     root = ax.figure.canvas.figure
     assert root is not None
     return root
@@ -151,7 +151,7 @@ def heading(title: str, subtitle: str, entries: list[tuple[Artist, str]], width:
 
 def titled_sheet(title: str, subtitle: str, entries: list[tuple[Artist, str]], room: float, width: float = WIDTH,
                  ax: Axes | None = None) -> tuple[Sheet, float]:
-    """A sheet with a heading and this much room below it, and where that begins. In `ax`, the room is what is left."""
+    """A sheet with a heading and this much room below it, and where the room begins. In `ax`, it is whatever is left."""
     top = heading(title, subtitle, entries, width)
     sheet = open_sheet(ax, width, top.height + room)
     if ax is not None:

@@ -198,8 +198,8 @@ def not_protected(of_kind: Sequence[tuple[str, str]], holders: int) -> list[tupl
     ``of_kind`` is what it does not cover for this kind of release.
     """
     found = [
-        ("Facts about groups", "The purpose is to learn what holds for many people. It applies to each of them, and also to "
-                               "people who are not in the table."),
+        ("Facts about groups", "The purpose is to learn what holds for many people. Such facts apply to each of them, and "
+                               "also to people who are not in the table."),
         ("Declarations", "Bounds, levels and the choice of columns are published unchanged. The guarantee assumes that they were "
                          "not taken from the rows."),
         ("Other releases", "Other releases about the same people add to the cost of this one. The file does not say whether "

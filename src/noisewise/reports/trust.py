@@ -18,7 +18,7 @@ MOST_RANKS, MOST_CHECKED = 12, 60
 MOST_COLUMNS: Final = 100
 """With more columns a predictive check takes many seconds, and a report must not keep anybody waiting."""
 STRANGE: Final = "<0.001"
-TOO_LARGE: Final = ("Its draws are too large, or too far apart, to compute with. No fit of noisewise has such draws, so the file "
+TOO_LARGE: Final = ("Its draws are too large, or too far apart, to compute with. No noisewise fit has such draws, so the file "
                     "may be damaged or not what it claims to be.")
 
 

@@ -64,8 +64,8 @@ def report(releases: Source | Iterable[Source], *, fits: Fit | Iterable[Fit] = (
     """Write one self-contained HTML page about releases and what was fitted to them.
 
     ``releases`` are releases or the paths of their files; those with the same schema are treated as several data holders'.
-    ``fits`` and ``comparisons`` are results of `fit` and `compare`, or the paths that they were saved to. Results of another
-    schema or another release are refused. ``path`` also writes the page; without it, use `Report.save`. ``interval`` is the
+    ``fits`` and ``comparisons`` are results of `fit` and `compare`, or the paths that they were saved to. Results from another
+    schema or release are refused. ``path`` also writes the page; without it, use `Report.save`. ``interval`` is the
     probability of the intervals. The page needs no network, works without JavaScript, and contains nothing that is not in the
     releases and fits.
 

@@ -29,7 +29,7 @@ def to_arviz(samples: Array, terms: tuple[str, ...], info: FitInfo, diverging: F
     groups = {"posterior": xarray.Dataset(variables, coords={**sampled, "term": named}, attrs=attributes)}
     if diverging is not None:
         groups["sample_stats"] = xarray.Dataset({"diverging": (("chain", "draw"), diverging)}, coords=sampled, attrs=attributes)
-    # Go by the version: ArviZ 1.x still has the name InferenceData, but warns and returns another class.
+    # Go by the version: ArviZ 1.x still has the name InferenceData, but warns and returns a different class.
     if int(arviz.__version__.partition(".")[0]) >= 1:
         return xarray.DataTree.from_dict(groups)
     container: Any = arviz.InferenceData

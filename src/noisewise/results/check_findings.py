@@ -21,7 +21,7 @@ MORE = "this is common in real data, and it makes the intervals too short"
 LESS = ("this is rare in real data; a predictor that is far from normal and has a strong effect can cause it, and its "
         "coefficient is then wrong")
 CLEAR = 3.0
-"""Number of standard deviations that counts as a fact when choosing how to word a finding."""
+"""A deviation of more than this many standard deviations counts as clear when a finding is worded."""
 
 
 @dataclass
@@ -82,7 +82,7 @@ def problems(table: pandas.DataFrame, level: float) -> list[str]:
         reasons = [_reason(row) for _, row in striking[striking["holder"] == name].iterrows()]
         overall = [f"overall p {_probability(p)}" for p in distance.loc[distance["holder"] == name, "p"]]
         words = {1: f"the model does not fit the release of holder {name}",
-                 2: f"the two holders differ; at {name} compared with both"}
+                 2: f"the two holders differ; at {name}, compared with the fit to both"}
         found.append(f"{words.get(count, f'holder {name} does not fit the others')}: {'; '.join(reasons + overall)}")
     p = _agreement(whole, distance[~distance["holder"].isin(far)], bool(far))
     if p < level / 4:

@@ -65,7 +65,7 @@ class PriorSummary:
         return term in self.sd or (term == SIGMA and self.sigma_scale is not None)
 
     def interval(self, term: str, mass: float) -> tuple[float, float]:
-        """The equal-tailed interval that holds `mass` of the prior."""
+        """The equal-tailed interval that contains `mass` of the prior."""
         from scipy.special import ndtri
 
         low, high = (1 - mass) / 2, (1 + mass) / 2

@@ -167,6 +167,6 @@ def _as_levels(name: str, column: pandas.Series[Any], levels: tuple[Level, ...])
         try:
             known[place] = declared[value]
         except KeyError as error:
-            raise ResultError(f"column {name} must be one of its declared levels, {', '.join(map(repr, levels))}",
+            raise ResultError(f"column {name} must hold only its declared levels, {', '.join(map(repr, levels))}",
                               found=repr(value)) from error
     return known[codes] if len(codes) else np.empty(0, dtype=object)

@@ -109,7 +109,7 @@ class Posterior:
         Args:
             new_rows: A pandas or polars DataFrame, an Arrow table, or a dict of columns, where a single value fills the whole
                 column. Values outside the declared bounds are extrapolated.
-            interval: The probability that the interval holds.
+            interval: The probability of the interval.
             kind: `"mean"` gives an interval for the average response of such rows: for a response with two levels, the
                 probability of the second; for counts, the expected count (before clipping at the declared maximum).
                 `"response"` gives an interval for one new response, sigma included; for counts the ends are whole numbers. A
@@ -156,7 +156,7 @@ class Posterior:
                 `{"true value": {"age": 0.3}, "non-private fit": {"age": 0.28}}`.
             terms: The terms to show; all by default.
             ax: The Matplotlib axes to draw on, instead of a new figure.
-            path: Also write the figure to this file (PNG, SVG or PDF, by its ending).
+            path: Also write the figure to this file (PNG, SVG or PDF, by its extension).
         """
         from noisewise import plots
 

@@ -108,7 +108,7 @@ def ratio_table(draws: Array, terms: tuple[str, ...], family: ResultFamily, inte
     given = _steps(per, chosen)
     steps = np.array([given.get(term, 1.0) for term in chosen])
     logs = draws[:, [terms.index(term) for term in chosen]] * steps
-    # exp maps the median and interval ends to the median and interval ends of the ratio; not so the mean.
+    # exp maps the median and interval ends to the median and interval ends of the ratio, but not the mean.
     lower, middle, upper = np.exp(np.minimum(np.quantile(logs, [tails[0], 0.5, tails[1]], axis=0), LARGEST))
     columns = {"per": steps, family.ratio: middle, percent_label(tails[0]): lower, percent_label(tails[1]): upper,
                "P(>1)": (logs > 0).mean(axis=0)}

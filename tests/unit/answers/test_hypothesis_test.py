@@ -1,4 +1,4 @@
-"""Calibrated tests: uniform p-values, errors of the first kind that are never too large, critical values that agree."""
+"""Calibrated tests: uniform p-values, type I error rates that are never too large, critical values that agree."""
 
 from __future__ import annotations
 

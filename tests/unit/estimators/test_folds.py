@@ -138,6 +138,6 @@ def test_a_ledger_counts_every_fold_and_refuses_what_it_does_not_cover(tmp_path:
 
 def test_folds_are_not_answered_with_the_release_of_other_rows(tmp_path: Path) -> None:
     ledger = nw.Ledger.open(tmp_path / "budget.db", epsilon=30.0)
-    with pytest.raises(PrivacyError, match="every fit has other rows"):
+    with pytest.raises(PrivacyError, match="every fit uses different rows"):
         cross_val_score(of_arrays(delta=None, ledger=ledger, edition="2026"), X, Y, cv=3, error_score="raise")
     assert not ledger.charges()

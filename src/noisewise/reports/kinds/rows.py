@@ -12,8 +12,8 @@ from noisewise.reports.kinds.view import KindView
 from noisewise.reports.numbers import Table, count, number, percent
 from noisewise.schema.columns import Numeric
 
-LOOK: Final = ("The look of the rows", "Published rows look like people but are mostly noise. Anyone known to be in the table is "
-               "known to have a noisy row here, though not which one.")
+LOOK: Final = ("What the rows look like", "Published rows look like people but are mostly noise. Anyone known to be in the table "
+               "is known to have a noisy row here, though not which one.")
 
 
 class _RowsView(KindView):
