@@ -289,7 +289,7 @@ def test_the_plan_suggests_what_can_be_released(nw: Any, incomes: Path, open_sch
 
 
 @pytest.mark.parametrize(("options", "words"), [
-    (("--rows", 50, "--predictors", 3), "a part needs about 30 rows"),
+    (("--rows", 50, "--predictors", 3), "about 30 rows plus one for each coefficient"),
     (("--rows", 0, "--predictors", 3), "rows must be a whole number"),
     (("--rows", 5000, "--predictors", 0), "predictors must be a whole number"),
     (("--rows", 5000, "--predictors", 3, "--parts", 1), "from 2 to 147"),

@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pytest
 from scipy.stats import binom, chi2, kstest
 from studies.partition_world import Plan, draw, slopes_of
+from tests.refusals import about
 from tests.unit.answers.simulated import released
 
 import noisewise as nw
@@ -152,7 +153,7 @@ def private_rows(release: Release) -> Release:
 def test_rows_that_are_not_public_must_be_given_for_what_depends_on_them() -> None:
     public = released((BayesFactor("x1"),), [0.3], parts=5)
     factor = private_rows(public)
-    with pytest.raises(FitError, match="approximate number of rows"):
+    with pytest.raises(FitError, check=about("rows")):
         nw.hypothesis_test(factor)
     assert nw.hypothesis_test(factor, rows=500).tests[0].p_value == nw.hypothesis_test(public).tests[0].p_value
     ratio = private_rows(released((Criterion("likelihood-ratio", "x1"),), [3.0], parts=5))
@@ -166,7 +167,7 @@ def test_what_cannot_be_tested_is_refused() -> None:
         nw.hypothesis_test(released((PosteriorQuantile("x1", (0.0, 1.0)),), [0.5, 0.1]))
     with pytest.raises(FitError, match="too few rows for a test"):
         nw.hypothesis_test(released((BayesFactor("x1"),), [0.3], parts=50, rows=4))
-    with pytest.raises(FitError, match="unknown alternative"):
+    with pytest.raises(FitError, check=about("alternative")):
         nw.hypothesis_test(factor, alternative="both")
     for rows in (0, -5, math.nan, "many"):
         with pytest.raises(FitError, match="rows, the approximate number"):

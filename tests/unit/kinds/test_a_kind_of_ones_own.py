@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.refusals import about
 from tests.unit.kinds.tiny_kind.answers import Counted
 from tests.unit.kinds.tiny_kind.contents import TinyContribution
 from tests.unit.kinds.tiny_kind.kind import TinyKind
@@ -157,7 +158,7 @@ def test_without_registration_its_files_are_those_of_a_newer_version(tmp_path: P
     registry.forget(TinyKind)
     with pytest.raises(ReleaseFormatError, match="tiny-count.*upgrade"):
         nw.load(tmp_path / "count.nwr")
-    with pytest.raises(DeclarationError, match="unknown kind of release"):
+    with pytest.raises(DeclarationError, check=about("kind")):
         kind_from_dict({"name": "tiny-count"})
     with pytest.raises(DeclarationError, match="no file in the room holder"):
         plan_of(TinyKind(), SCHEMA, 1.0, None)

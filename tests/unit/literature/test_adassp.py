@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from tests.refusals import about
 
 import noisewise as nw
 from noisewise.errors import FitError
@@ -156,15 +157,15 @@ def test_another_formula_is_refused_and_the_same_one_in_other_words_is_not() -> 
 
 def test_methods_and_kinds_belong_together() -> None:
     assert method_for("adassp", "adassp").name == "adassp" and method_for("conditional", "gram").name == "conditional"
-    with pytest.raises(FitError, match="needs a release of kind adassp"):
+    with pytest.raises(FitError, check=about("method")):
         method_for("adassp", "gram")
-    with pytest.raises(FitError, match="supports only the method adassp.*gram release"):
+    with pytest.raises(FitError, check=about("method")):
         method_for("collapsed", "adassp")
 
 
 @pytest.mark.parametrize("rho", [0.0, 1.0, -1, float("nan"), "0.05", True])
 def test_rho_is_a_probability(rho: Any) -> None:
-    with pytest.raises(FitError, match="rho"):
+    with pytest.raises(FitError, check=about("rho")):
         point_estimate(FORMULA, released(), rho)
 
 

@@ -9,6 +9,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.stats import ks_2samp, kstest, norm
+from tests.refusals import about
 from tests.unit.results import made_consortium
 from tests.unit.selection.made_moments import from_matrix, made_table
 from tests.unit.selection.made_releases import Table
@@ -260,7 +261,7 @@ def test_an_empty_region_and_other_nonsense_are_refused() -> None:
                        np.eye(SIZE)[:, :-1], np.eye(SIZE)[-1], 1)
     with pytest.raises(FitError, match="no positive definite matrix"):
         Region(hopeless, noise).draws(10)
-    with pytest.raises(FitError, match="alpha"):
+    with pytest.raises(FitError, check=about("alpha")):
         Region(hopeless, noise, alpha=0.0)
     with pytest.raises(FitError, match="NoiseLaw"):
         Region(hopeless, symmetric_gaussian(2.0, SIZE))

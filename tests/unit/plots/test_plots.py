@@ -13,6 +13,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 from matplotlib.transforms import Bbox
+from tests.refusals import about
 from tests.unit.results import draws_with_known_answers as known
 
 from noisewise.errors import ResultError
@@ -172,7 +173,7 @@ def test_what_is_asked_is_checked(tmp_path: Path) -> None:
     post = known.posterior()
     with pytest.raises(ResultError, match="'forest' or 'posterior'"):
         post.plot("pie")  # type: ignore[arg-type]
-    with pytest.raises(ResultError, match="found: weight"):
+    with pytest.raises(ResultError, check=about("term", found="weight")):
         post.plot(terms=["weight"])
     with pytest.raises(ResultError, match="at least one term"):
         post.plot(terms=[])

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from tests.refusals import about
 
 import noisewise as nw
 from noisewise.errors import ConvergenceWarning, FitError
@@ -78,7 +79,7 @@ def test_a_formula_that_the_release_cannot_serve_is_refused() -> None:
         blocks = {name: 1 for name in ("x", "xx", "y", "yx") if name != missing}
         with pytest.raises(FitError, match="does not contain all sums"):
             nw.fit(FORMULA["logistic"], released(FORMULA["logistic"], blocks=blocks), family="logistic")
-    with pytest.raises(FitError, match="no sum of squares of its response"):
+    with pytest.raises(FitError, check=about("family")):
         nw.fit("visits ~ age", release)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.refusals import about
 from tests.unit.releases.examples_of_releases import (
     ADASSP,
     EIGENVALUE,
@@ -51,7 +52,7 @@ def test_columns_follow_from_the_formula(formula: str, terms: str | None, names:
 def test_a_formula_must_be_answerable() -> None:
     with pytest.raises(FormulaError, match="has no numeric value"):
         regression_columns(PUBLIC, None, "ward ~ age")
-    with pytest.raises(FormulaError, match='terms="I.age'):
+    with pytest.raises(FormulaError, check=about("terms")):
         regression_columns(PUBLIC, None, "smoker ~ I(age**2)")
 
 

@@ -12,6 +12,7 @@ import pandas
 import pytest
 from numpy.typing import NDArray
 from scipy import stats
+from tests.refusals import about
 
 import noisewise as nw
 from noisewise.errors import ConvergenceWarning, FitError, ResultError
@@ -61,9 +62,9 @@ def test_there_is_no_sigma_anywhere(family: str) -> None:
 
 def test_a_sigma_is_refused_where_there_is_none_and_asked_for_where_there_is_one() -> None:
     known = posterior("logistic")
-    with pytest.raises(ResultError, match="in a linear regression, sigma"):
+    with pytest.raises(ResultError, check=about("terms")):
         Posterior(np.ones((1, 2, 4)), (*TERMS, "sigma"), known.design, known.info)
-    with pytest.raises(ResultError, match="in a linear regression, sigma"):
+    with pytest.raises(ResultError, check=about("terms")):
         Posterior(known.samples, TERMS, known.design, replace(known.info, family="gaussian"))
 
 
@@ -193,7 +194,7 @@ def test_ratios_are_refused_where_they_mean_nothing() -> None:
 @pytest.mark.parametrize("per", [{"Intercept": 2}, {"size": 1}, {"age": 0}, {"age": math.nan}, {"age": "ten"}, {"age": True},
                                  {"age": np.complex128(2)}, 10])
 def test_bad_steps_are_refused(per: Any) -> None:
-    with pytest.raises(ResultError, match="per "):
+    with pytest.raises(ResultError, check=about("per")):
         posterior("logistic").ratios(per=per)
 
 

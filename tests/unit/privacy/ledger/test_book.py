@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.refusals import about
 from tests.unit.privacy.ledger.table import ROWS, assert_threads_spend_a_budget_of_1_once, charge, pure_ledger, release, schema
 
 import noisewise as nw
@@ -279,7 +280,7 @@ def test_a_charge_is_completed_once(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("edition", ["two\nlines", "x" * 201, 5, "\x1b[31m"])
 def test_editions_are_short_texts(tmp_path: Path, edition: Any) -> None:
-    with pytest.raises(DeclarationError, match="edition"):
+    with pytest.raises(DeclarationError, check=about("edition")):
         release(pure_ledger(tmp_path), edition=edition)
 
 
