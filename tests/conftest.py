@@ -24,7 +24,7 @@ from hypothesis import HealthCheck, settings  # noqa: E402
 
 pytest_plugins = ["tests.rings", "tests.resume"]
 
-# The profile alone sets the number of examples. No deadline: a busy machine is slow now and then. Before a commit and before a merge
+# The profile alone sets the number of examples. No deadline: a busy machine is slow now and then. Before a commit or a merge
 # the examples are always the same, so that a failure is about the change. `make test-all` runs every property again with `deep`;
 # `make hunt` looks for new examples with `thorough`.
 settings.register_profile("noisewise", deadline=None, max_examples=25, derandomize=True,
