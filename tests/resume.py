@@ -1,11 +1,13 @@
 """A run that can be resumed: `pytest --resume FILE` records each test that ends and skips those that passed before.
 
-A test counts as passed for the source it ran with. After a change of `src` or `tests` everything runs again, unless
-`--resume-any-source` says that the change does not matter.
+A test counts as passed if its last outcome was that, for the source it ran with. After a change of `src`, `tests` or `studies`,
+committed or not, everything runs again, unless `--resume-any-source` says that the change does not matter.
 """
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 import json
 import os
 import subprocess
@@ -16,24 +18,31 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).parents[1]
+FOLDERS = ("src", "tests", "studies")
 
 
 def source() -> str:
-    """The state of `src`, `tests` and `studies`: the hash of each tree as committed, and whether something differs from it."""
+    """The state of `src`, `tests` and `studies`: the hash of each tree as committed, and a digest of what differs from it."""
     def git(*words: str) -> str:
-        return subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
+        done = subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True, errors="replace", check=True)
+        return done.stdout.strip()
 
     try:
-        dirty = "+" if git("status", "--porcelain", "src", "tests", "studies") else ""
-        return " ".join(git("rev-parse", f"HEAD:{folder}")[:12] for folder in ("src", "tests", "studies")) + dirty
+        trees = " ".join(git("rev-parse", f"HEAD:{folder}")[:12] for folder in FOLDERS)
+        new = git("ls-files", "--others", "--exclude-standard", "-z", *FOLDERS).split("\0")
+        differs = [git("diff", "--binary", "HEAD", "--", *FOLDERS)]
+        differs += [f"{name} {hashlib.sha256((ROOT / name).read_bytes()).hexdigest()}" for name in new if name]
+        return trees + (f"+{hashlib.sha256(repr(differs).encode()).hexdigest()[:12]}" if differs != [""] else "")
     except (OSError, subprocess.CalledProcessError):
         return f"not a checkout, {os.getpid()}"  # never the same again: nothing is left out by mistake
 
 
 def records(path: Path) -> Iterator[dict[str, Any]]:
+    """The lines of a log, without one that was cut off when a run was killed."""
     if path.exists():
         for line in path.read_text(encoding="utf-8").splitlines():
-            yield json.loads(line)
+            with contextlib.suppress(json.JSONDecodeError):
+                yield json.loads(line)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -46,9 +55,9 @@ def pytest_configure(config: pytest.Config) -> None:
     if path is not None and not hasattr(config, "workerinput"):
         state = source()
         any_source = config.getoption("--resume-any-source")
-        passed = {one["test"] for one in records(Path(path))
-                  if one["outcome"] in ("passed", "skipped") and (any_source or one["source"] == state)}
-        config.pluginmanager.register(Recorder(Path(path), state, sorted(passed)), "noisewise-resume")
+        last = {one["test"]: one["outcome"] for one in records(Path(path)) if any_source or one["source"] == state}
+        passed = sorted(test for test, outcome in last.items() if outcome in ("passed", "skipped"))
+        config.pluginmanager.register(Recorder(Path(path), state, passed), "noisewise-resume")
 
 
 class Recorder:
@@ -56,16 +65,19 @@ class Recorder:
 
     def __init__(self, path: Path, state: str, passed: list[str]) -> None:
         self.path, self.state, self.passed = path, state, passed
+        cut_off = path.exists() and path.stat().st_size > 0 and not path.read_bytes().endswith(b"\n")
+        self.first = "\n" if cut_off else ""
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:
         node.workerinput["passed_before"] = self.passed
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        if report.when == "call" or (report.when == "setup" and report.outcome != "passed"):
+        if report.when == "call" or report.outcome != "passed":  # a test that fails in its teardown has a second line
             line = {"test": report.nodeid, "outcome": report.outcome, "seconds": round(report.duration, 2), "source": self.state}
             with self.path.open("a", encoding="utf-8") as file:
-                file.write(json.dumps(line) + "\n")
+                file.write(self.first + json.dumps(line) + "\n")
+            self.first = ""
 
 
 @pytest.hookimpl(trylast=True)

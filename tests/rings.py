@@ -36,7 +36,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             cases[item.nodeid.split("[")[0], inside].add(case)
             if case in inside:
                 item.add_marker("inner")
-    if not any("::" in argument for argument in config.args):  # else some cases were not collected
+    some = config.getoption("lf", default=False) or any("::" in argument for argument in config.args)
+    if not some:  # else cases were left out of the collection
         for (test, inside), found in cases.items():
             if missing := inside - found:
                 raise pytest.UsageError(f"{test}: no cases {sorted(missing)} to keep inside; there are {sorted(found)}")

@@ -13,7 +13,7 @@ from noisewise.privacy.sensitivity.moments import moments_sensitivity
 from noisewise.schema.moment_blocks import MomentBlock
 
 PREDICTORS = 6
-RELEASES = 1500
+RELEASES = 1700
 
 
 @pytest.mark.outer(but=["replace-one"])

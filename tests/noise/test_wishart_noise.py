@@ -81,9 +81,9 @@ def test_entries_off_the_diagonal_have_their_law() -> None:
 
 
 def test_draws_differ_in_their_last_bits_too() -> None:
-    """The fine part is there: the lowest 40 of 208 bits are not those of a multiple of a power of two."""
-    low = {int(wishart_integers(2, 2)[0, 0]) % 2**40 for _ in range(20)}
-    assert len(low) == 20
+    """The fine part is there: the lowest 60 of 208 bits are not those of a multiple of a power of two."""
+    low = {int(wishart_integers(2, 2)[0, 0]) % 2**60 for _ in range(40)}
+    assert len(low) == 40
     assert any(value % 2 for value in low)
 
 

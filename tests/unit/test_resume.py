@@ -8,12 +8,20 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests import resume
+from tests.resume import Recorder, records
 from tests.slow_report import last_outcomes, table
 
 TESTS = """
 import os
 def test_good(): pass
+import pytest
+@pytest.fixture
+def place():
+    yield
+    assert "REPAIRED" in os.environ
 def test_repaired(): assert "REPAIRED" in os.environ
+def test_cleared_up(place): pass
 """
 
 
@@ -40,6 +48,33 @@ def test_a_second_run_repeats_only_what_failed(tmp_path: Path, monkeypatch: pyte
         subprocess.run(command, check=False, capture_output=True, cwd=Path(__file__).parents[2])
         return [json.loads(line)["outcome"] for line in (tmp_path / "log").read_text(encoding="utf-8").splitlines()]
 
-    assert outcomes() == ["passed", "failed"]
+    assert outcomes() == ["passed", "failed", "passed", "failed"]  # the third passes, and its teardown fails
     monkeypatch.setenv("REPAIRED", "1")
-    assert outcomes() == ["passed", "failed", "passed"]
+    assert outcomes() == ["passed", "failed", "passed", "failed", "passed", "passed"]
+    assert len(outcomes()) == 6
+
+
+def test_a_line_that_was_cut_off_is_left_out(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    log.write_text(record("a.py::x", "passed", 1) + '{"test": "a.py::y", "outc', encoding="utf-8")
+    assert [one["test"] for one in records(log)] == ["a.py::x"]
+    Recorder(log, "a", []).pytest_runtest_logreport(pytest.TestReport("a.py::z", ("a.py", 1, "z"), {}, "passed", None, "call"))
+    assert [one["test"] for one in records(log)] == ["a.py::x", "a.py::z"]
+
+
+def test_the_source_is_another_after_every_edit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(resume, "ROOT", tmp_path)
+    for folder in resume.FOLDERS:
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "one.py").write_text("1", encoding="utf-8")
+    settings = "-c", "user.name=a", "-c", "user.email=a@example.org"
+    for words in (["init", "-q"], ["add", "."], [*settings, "commit", "-q", "-m", "one"]):
+        subprocess.run(["git", *words], cwd=tmp_path, check=True)
+    found = [resume.source()]
+    for name, text in (("src/one.py", "2"), ("src/one.py", "3"), ("tests/new.py", "2"), ("tests/new.py", "3")):
+        (tmp_path / name).write_text(text, encoding="utf-8")
+        found.append(resume.source())
+    assert len(set(found)) == 5 and "+" not in found[0] and resume.source() == found[-1]
+    (tmp_path / "tests/new.py").unlink()
+    (tmp_path / "src/one.py").write_text("1", encoding="utf-8")
+    assert resume.source() == found[0]

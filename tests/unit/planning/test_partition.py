@@ -54,13 +54,13 @@ def test_without_noise_and_loss_the_error_is_that_of_the_split(combine: str) -> 
 
 @pytest.mark.outer
 def test_the_error_is_the_one_that_releases_have() -> None:
-    """By quadrature here; by releasing and answering 240 times there."""
+    """By quadrature here; by releasing and answering 960 times there."""
     rows, parts, epsilon = 3000, 30, 2.0
     schema = nw.Schema.from_dict({"adjacency": "replace-one", "columns": {
         "y": {"bounds": "unknown"}, "x": {"bounds": "unknown"}}})
     random = np.random.default_rng(5)
     errors = []
-    for _ in range(240):
+    for _ in range(960):
         x = random.normal(size=rows)
         y = random.normal(size=rows)
         design = np.column_stack([np.ones(rows), x])
@@ -71,10 +71,11 @@ def test_the_error_is_the_one_that_releases_have() -> None:
         errors.append(abs(next(iter(nw.answer(release))).point - float(ndtr(1.5))))
     expected = probability_errors(nw.PosteriorProbability("x", [0]), PlannedParts(rows, parts, 2),  # type: ignore[arg-type]
                                   MeanNoise("k-norm", 3.0 / epsilon / parts, 1))[1.5]
-    # Errors have a long tail, and where none is far out the tables' own standard error is too small: 0.004 is a usual one.
-    error = max(0.004, float(np.std(errors)) / np.sqrt(len(errors)))
-    assert abs(np.mean(errors) - expected) < 5 * error
-    assert error < 0.3 * expected  # else the test could not fail
+    # Errors have a long tail, and where none is far out the tables' own standard error is too small: 0.0024 is a usual one.
+    # Neither the parts nor the noise have a seed: seven of them.
+    error = max(0.0022, float(np.std(errors)) / np.sqrt(len(errors)))
+    assert abs(np.mean(errors) - expected) < 7 * error
+    assert error < 0.1 * expected  # else the test could not fail
 
 
 def test_the_power_of_one_part_of_many_rows_is_the_textbooks() -> None:

@@ -136,13 +136,12 @@ def test_private_rows_widen_the_posterior_and_the_sampler_refuses_them() -> None
 def test_a_dedicated_sum_by_a_moments_release() -> None:
     schema = nw.Schema.from_dict({"adjacency": "replace-one", "columns": {"visits": COLUMNS["visits"]}})
     rows = {"visits": table()["visits"]}
-    alone = nw.release(rows, schema, nw.Moments("visits ~ 1", blocks={"y": 1}), epsilon=1.0, delta=1e-6,
-                       run=QUIET)
-    gram = nw.release(rows, schema, epsilon=1.0, delta=1e-6, run=QUIET)
+    alone, gram = (nw.release(rows, schema, kind, epsilon=30.0, delta=1e-6, run=QUIET)
+                   for kind in (nw.Moments("visits ~ 1", blocks={"y": 1}), nw.Gram()))
     dedicated, shared = (noisy_sums(release, "visits")[0].noise.sd for release in (alone, gram))
     assert dedicated < shared
-    low, high = nw.fit_sum("visits", alone, family="poisson").interval(0.9999)
-    assert low < 3 < high
+    # The noise on the mean has an sd of 0.011, and no seed: nine of them.
+    assert nw.fit_sum("visits", alone, family="poisson").mean == pytest.approx(rows["visits"].mean(), abs=0.1)
 
 
 def test_the_same_seed_gives_the_same_draws() -> None:
