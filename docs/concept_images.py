@@ -186,7 +186,7 @@ def _stays(random: np.random.Generator, rows: int) -> dict[str, Any]:
 
 
 def noise_aware() -> None:
-    """The same releases, taken for exact and taken for what they are: by ``fit``, with its default method."""
+    """The same releases, treated as exact and treated as what they are: by ``fit``, with its default method."""
     population = Population.of(FORMULA, Basis.of(SCHEMA), None, "gaussian", EFFECTS, SIGMA, WARDS, {})
     simulation = Simulation(population=population, family="gaussian", delta=DELTA, mechanism=None,
                             holders=1, prior=None, interval=0.95, repeats=600, seed=3, method="fast")
@@ -197,11 +197,11 @@ def noise_aware() -> None:
         naive = np.array([_naive(population, release)[:, place] for release in releases])
         fits = nw.fit_many(FORMULA, releases, draws=250, seed=3)
         both[epsilon] = naive, np.array([fit.summary().loc["age", ["2.5%", "97.5%"]] for fit in fits], float)
-        print(f"epsilon {epsilon}: fit holds the truth in {_held(both[epsilon][1]).mean():.1%}, sums taken for exact in "
+        print(f"epsilon {epsilon}: fit holds the truth in {_held(both[epsilon][1]).mean():.1%}, sums treated as exact in "
               f"{_held(naive).mean():.1%}")
     figure = Figure(figsize=(9.4, 4.4), layout="constrained")
     panels = figure.subplots(1, 3, width_ratios=(1, 1, 1.25))
-    titles = ("noisy sums taken for exact", "noise-aware, by fit")
+    titles = ("noisy sums treated as exact", "noise-aware, by fit")
     for axes, ends, title in zip(panels[:2], both[1.0], titles, strict=True):
         held = _held(ends)
         for number in range(50):

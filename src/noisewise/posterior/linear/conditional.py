@@ -5,10 +5,10 @@ residual's combination and S = QᵀWQ. With a flat prior on S the pair
 
     h = ( QᵀŴc ,  cᵀŴc − nσ² )
 
-is normal with mean 0; its covariance is that of the residuals, σ²S and 2nσ⁴, plus that of (QᵀEc, cᵀEc). S inside the covariance
-is the released one, projected to the positive semidefinite cone. The documentation's method page (docs/methods.md) derives it
-step by step, and explains why the two parts of h are treated as independent with many predictors (its step 6), and why σ is
-sampled with either sign.
+is normal with mean 0; its covariance is that of the residuals, σ²S and 2nσ⁴, plus that of (QᵀEc, cᵀEc) and, if n is private, of
+its noise. S inside the covariance is the released one, projected to the positive semidefinite cone. The documentation's method
+page (docs/methods.md) derives it step by step, and explains why the two parts of h are treated as independent with many
+predictors (its step 6), and why σ is sampled with either sign.
 
 The density itself is in ``densities``, in two forms; this module prepares their arrays.
 """

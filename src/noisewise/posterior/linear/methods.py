@@ -85,7 +85,7 @@ def hidden_doubts(model: ConditionalModel) -> tuple[str, ...]:
 
 
 def laplace(request: Request) -> Sampled:
-    """Independent draws from the normal approximation of the conditional posterior."""
+    """Independent draws from the normal approximation of the posterior of ``conditional-flat``."""
     model = weighted_model(request.release.contributions, request.coordinates, request.prior)
     mode = find_mode(model.density_with_gradient, *model.start())
     standard = np.random.default_rng(request.seed).normal(size=(request.chains, request.draws, len(mode.point)))

@@ -1,4 +1,4 @@
-"""The posterior of one parameter given noisy sums, on a grid, and independent draws from it: no normal approximation of the sum.
+"""The posterior of one parameter given noisy sums, on a grid, from the sum's own distribution, and independent draws from it.
 
 On the grid of its family a row is lower + step · j with j = 0, 1, …; let φ(t) = E e^{itj}. The sum of n rows is on it too, and
 

@@ -28,7 +28,7 @@ def _exact(family: Family, sums: Sequence[NoisySum], chains: int, draws: int, rn
 
 
 METHODS: Final = by_name([
-    Method("exact", "no sampler, no normal approximation of the sum, and clipping accounted for; the default", _exact),
+    Method("exact", "no sampler; the sum's own distribution wherever it matters; clipping accounted for; the default", _exact),
     Method("gibbs", "the sampler of Bernstein and Sheldon (2018)", "noisewise.literature.noisy_sums:gibbs"),
     Method("naive", "treats the noisy sum as exact", "noisewise.literature.noisy_sums:naive"),
 ])
@@ -52,8 +52,10 @@ def fit_sum(column: str, release: Releases, *, family: str, sigma: float | None 
     ``normal``, ``"mean"`` (and ``"sd"``, if sigma is not given) describe the clipped values: these make up the noisy sum, and
     many columns are not normal. ``draws("mean before clipping")`` and ``draws("sd before clipping")`` rest on the assumed family.
 
-    ``method``: ``exact`` (default) uses no sampler and no normal approximation of the sum. From the literature, for comparison
-    and not for reported results: ``gibbs`` uses both and ignores clipping; ``naive`` treats the noisy sum as exact.
+    ``method``: ``exact`` (default) uses no sampler, and the sum's own distribution instead of a normal approximation, unless
+    the noise hides its shape or both parameters of ``normal`` are unknown. From the literature, for comparison and not for
+    reported results: ``gibbs`` samples from a normal approximation and ignores clipping; ``naive`` treats the noisy sum as
+    exact.
 
     >>> import noisewise as nw
     >>> schema = nw.Schema.from_dict({"adjacency": "replace-one", "columns": {"visits": {"bounds": [0, 20]}}})
