@@ -54,6 +54,11 @@ def differences() -> list[str]:
             for name, version in bounds().items() if release(installed[name]) != release(version)]
 
 
+def problem() -> str | None:
+    """What `--check` exits with: None, which is success, or the differences. An empty string would be a failure."""
+    return "\n".join(differences()) or None
+
+
 def release(version: str) -> tuple[int, ...]:
     """The numbers of a version, without zeros at the end.
 
@@ -68,5 +73,5 @@ def release(version: str) -> tuple[int, ...]:
 
 if __name__ == "__main__":
     if "--check" in sys.argv:
-        sys.exit("\n".join(differences()))
+        sys.exit(problem())
     sys.stdout.write(constraints())

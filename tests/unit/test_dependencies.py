@@ -177,6 +177,9 @@ def test_a_bound_that_is_no_lower_bound_is_noticed(wrong: list[str], monkeypatch
 def test_a_newer_package_is_not_the_oldest(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(oldest, "requirements", lambda: ["numpy>=1.0", f"pandas>={importlib.metadata.version('pandas')}"])
     assert [line.split(":")[0] for line in oldest.differences()] == ["numpy"]
+    assert str(oldest.problem()).startswith("numpy: ")
+    monkeypatch.setattr(oldest, "requirements", lambda: [f"pandas>={importlib.metadata.version('pandas')}"])
+    assert oldest.problem() is None
 
 
 def test_supported_pythons_are_tested() -> None:
