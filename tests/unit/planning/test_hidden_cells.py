@@ -122,11 +122,16 @@ def test_a_search_does_not_sample_far_from_its_answer(sampler: Sampler) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("default::noisewise.errors.ConvergenceWarning")  # a few of 100 fits may warn; the median does not mind
 @pytest.mark.parametrize("method", ["auto", "conditional"])
 def test_what_is_sampled_is_as_wide_as_fits_of_real_releases(method: str) -> None:
-    """Every moment is hidden; a median of 40 widths is known to 5 %, that of 16 real ones to 9 %. A wrong one: epsilon 0.5."""
+    """Every moment is hidden. A wrong one: epsilon 0.5.
+
+    A median of 40 widths is known to 5 %, and their seed is fixed; that of 100 real ones, whose noise has none, to 3.6 %. So a
+    difference of 35 % has a probability below 1e-9.
+    """
     random = np.random.default_rng(1)
-    age = np.clip(random.normal(58, 80 / 6, (16, 1_000)), 18, 98)
+    age = np.clip(random.normal(58, 80 / 6, (100, 1_000)), 18, 98)
     stay = np.clip(20 + 0.35 * (age - 58) + random.normal(0, 2, age.shape), 0, 40)
     releases = [nw.release({"age": a, "stay": s}, SCHEMA, epsilon=NOISY, delta=1e-6, run=QUIET)
                 for a, s in zip(age, stay, strict=True)]
