@@ -389,7 +389,7 @@ def test_an_error_quotes_no_cell(how: str, spark: SparkSession, logged: list[str
     work = {"sums": lambda: gram_sum(data, schema, Basis.of(schema), run=QUIET),
             "parts": lambda: part_moments(data, schema, part_design(schema, "y ~ x", ()), 5, run=QUIET),
             "rows": lambda: list(open_source(data).tasks(WANTED[:2])[0]())}
-    with pytest.raises(DataError, match="could not be read to the end") as caught:
+    with pytest.raises(DataError, match="could not read the rows to the end") as caught:
         work[how]()
     assert [SECRET in str(error) for error in exception_chain(caught.value)] == [False]
     assert not any(SECRET in text for text in logged)

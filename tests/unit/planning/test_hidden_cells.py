@@ -122,7 +122,7 @@ def test_a_search_does_not_sample_far_from_its_answer(sampler: Sampler) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("default::noisewise.errors.ConvergenceWarning")  # a few of 100 fits may warn; the median does not mind
+@pytest.mark.filterwarnings("default::noisewise.errors.ConvergenceWarning")  # a few fits may warn
 @pytest.mark.parametrize("method", ["auto", "conditional"])
 def test_what_is_sampled_is_as_wide_as_fits_of_real_releases(method: str) -> None:
     """Every moment is hidden. A wrong one: epsilon 0.5.
