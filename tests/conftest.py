@@ -33,10 +33,15 @@ settings.register_profile("deep", parent=settings.get_profile("noisewise"), max_
 settings.register_profile("thorough", parent=settings.get_profile("noisewise"), max_examples=5000, derandomize=False)
 settings.load_profile("noisewise")
 
+
 def pytest_collection_finish() -> None:
     """What was collected stays until the end: the garbage collector need not look through it again and again."""
     gc.collect()
     gc.freeze()
+
+
+def pytest_unconfigure() -> None:
+    gc.unfreeze()
 
 
 MANY_MAPS = 15_000
