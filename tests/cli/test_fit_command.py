@@ -185,7 +185,7 @@ def two_methods() -> Iterator[None]:
 
 
 @pytest.mark.parametrize(("method", "calibrated", "said"), [
-    ("laplace", True, "a normal approximation: too short"), ("fast", False, "treats the noisy matrix of the predictors"),
+    ("laplace", True, "a normal approximation: too narrow"), ("fast", False, "treats the noisy matrix of the predictors"),
 ])
 def test_what_is_known_against_a_method_is_told_with_its_result(nw, release, method, calibrated, said) -> None:
     result = nw("fit", release, "stay ~ age", "--method", method, "--seed", 1)

@@ -41,7 +41,7 @@ def require_columns(source: Source, wanted: Sequence[Wanted]) -> None:
     for column in wanted:
         if column.name not in types:
             # Without a header, the first row of a CSV file would be taken for names. So names from a header are not shown.
-            raise DataError(f"the data have no column '{column.name}', which the schema declares", found=column.name,
+            raise DataError(f"the table has no column '{column.name}', which the schema declares", found=column.name,
                             known=None if source.header_is_text else types,
                             remedy=f"correct the name in the schema or in the data ({source.description})")
         kind = types[column.name]

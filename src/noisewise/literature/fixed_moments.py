@@ -6,7 +6,7 @@ paper's acceptance ratio prints a stray θ after S_j). ``fixed-s`` (Algorithm 2)
 conditional, the paper's (12), and a Metropolis step for σ. ``fast`` (Algorithm 3) also fixes σ, at a third of the bound on |y|;
 g is then normal in closed form.
 
-Neither uses Σ y² or accounts for the noise in S, so their intervals are too short where that noise matters.
+Neither uses Σ y² or accounts for the noise in S, so their intervals are too narrow where that noise matters.
 """
 
 from __future__ import annotations

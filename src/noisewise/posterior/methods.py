@@ -54,7 +54,7 @@ def from_the_literature(methods: Mapping[str, Method]) -> str | None:
     return f"{LITERATURE}: {others}" if others else None
 
 
-NORMAL_PREDICTORS: Final = "assumes normal predictors; with others its intervals can be too short"
+NORMAL_PREDICTORS: Final = "assumes normal predictors; with others its intervals can be too narrow"
 
 METHODS: Final = by_name([
     Method("conditional", "no assumption about the distribution of the predictors; the default", conditional),
@@ -63,7 +63,7 @@ METHODS: Final = by_name([
            caution="leans towards zero, or is too wide, where the noise is larger than the predictors' moments"),
     Method("collapsed", "normal predictors, integrated out", collapsed, caution=NORMAL_PREDICTORS),
     Method("laplace", "a normal approximation of conditional-flat: instant, without JAX", laplace,
-           caution="a normal approximation: too short or too wide where the noise hides sigma"),
+           caution="a normal approximation: too narrow or too wide where the noise hides sigma"),
     Method("rows", "accounts for the noise of every published cell; the default for published rows", rows, kind="rows"),
     Method("normal-x", "normal predictors, by Gibbs and Metropolis steps (Alparslan et al. 2023)",
            "noisewise.literature.normal_x:normal_x", caution=NORMAL_PREDICTORS),
@@ -71,7 +71,7 @@ METHODS: Final = by_name([
            caution=NORMAL_PREDICTORS),
     Method("fixed-s", "the noisy matrix of the predictors treated as exact (Alparslan et al. 2023)",
            "noisewise.literature.fixed_moments:fixed_s",
-           caution="treats the noisy matrix of the predictors as exact: its intervals are too short"),
+           caution="treats the noisy matrix of the predictors as exact: its intervals are too narrow"),
     Method("fast", "the same in closed form, with sigma fixed (Alparslan et al. 2023)", "noisewise.literature.fixed_moments:fast",
            caution="treats the noisy matrix of the predictors as exact, and is a normal approximation: its intervals are not "
                    "calibrated"),
@@ -84,7 +84,7 @@ METHODS: Final = by_name([
            caution="extrapolates to no noise by a quadratic curve: it falls short where the noise is large, and so do "
                    "its intervals"),
     Method("naive", "least squares, as if rows had no noise", "noisewise.literature.noisy_rows:naive_draws", kind="rows",
-           takes_prior=False, caution="treats noisy rows as exact: slopes are far too small and intervals too short"),
+           takes_prior=False, caution="treats noisy rows as exact: slopes are far too small and intervals too narrow"),
 ])
 DEFAULTS: Final = {"gram": DEFAULT_METHOD, "rows": "rows"}
 """The method that the default stands for, by kind of release. A point estimate must be requested by name."""

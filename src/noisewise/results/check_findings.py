@@ -17,7 +17,7 @@ DISPERSION = "dispersion"
 LEFT_OUT = " (left out)"
 NAMED_HOLDERS = 10
 ENOUGH_OTHERS = 10
-MORE = "this is common in real data, and it makes the intervals too short"
+MORE = "this is common in real data, and it makes the intervals too narrow"
 LESS = ("this is rare in real data; a predictor that is far from normal and has a strong effect can cause it, and its "
         "coefficient is then wrong")
 CLEAR = 3.0

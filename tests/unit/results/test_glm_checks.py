@@ -91,7 +91,7 @@ def test_a_holder_with_other_predictors_is_not_named() -> None:
 def test_overdispersed_counts_are_told_once_and_not_of_each_holder() -> None:
     check = checked("poisson", made.consortium(5, 4, overdispersion=0.7))
     (problem,) = check.problems()
-    assert "counts vary more than Poisson counts" in problem and "intervals too short" in problem
+    assert "counts vary more than Poisson counts" in problem and "intervals too narrow" in problem
     assert check.table.loc[(ALL, DISPERSION), "observed"] == pytest.approx(_true_dispersion(0.7), rel=0.1)
 
 

@@ -108,7 +108,7 @@ def _normality_doubts(model: ConditionalModel, mode: Mode, seed: int) -> tuple[s
     if share >= NORMALITY_SHARE:
         return ()
     return (f"the posterior is not close to a normal one (effective share of importance weights {share:.0%}): "
-            "its intervals may be too short here",)
+            "its intervals may be too narrow here",)
 
 
 def collapsed(request: Request) -> Sampled:

@@ -228,7 +228,7 @@ def _doubts(models: SiteModels, population: Population, mode: Mode, varying: Fla
     needed = max(LEAST_SITES, -(-len(models.clarity) // 2))
     if clear < needed:
         found.append(f"the noise hides the predictors at most sites: only {clear} of {len(models.clarity)} determine "
-                     "the least varying combination of predictors by themselves, so intervals may be too short; fit with "
+                     "the least varying combination of predictors by themselves, so intervals may be too narrow; fit with "
                      "site=None")
     informed = np.sum(population.information.own_sd(varying) < 1.0 / 3.0, axis=0)
     if (informed < LEAST_SITES).any():
