@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 import warnings
 from pathlib import Path
@@ -65,14 +66,14 @@ bounds = [18, 98]
 levels = ["female", "male"]
 
 [columns.ward]              # the first level is the reference
-levels = {list(WARDS)}
+levels = {json.dumps(WARDS)}
 
 [columns.procedures]        # ten or more are recorded as 10
 bounds = [0, 10]
 
 [columns.emergency]
 levels = ["no", "yes"]
-""".replace("'", '"')
+"""
 
 DELTA: Final = 1e-6
 FILES: Final = {
