@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 import warnings
 from pathlib import Path
@@ -65,14 +66,14 @@ bounds = [18, 98]
 levels = ["female", "male"]
 
 [columns.ward]              # the first level is the reference
-levels = {list(WARDS)}
+levels = {json.dumps(WARDS)}
 
 [columns.procedures]        # ten or more are recorded as 10
 bounds = [0, 10]
 
 [columns.emergency]
 levels = ["no", "yes"]
-""".replace("'", '"')
+"""
 
 DELTA: Final = 1e-6
 FILES: Final = {
@@ -200,9 +201,9 @@ def _tell(out: Output, posterior: Posterior, terms: pandas.DataFrame, rows: int,
                 "length of stay, in days:")
     out.result(_table(terms, narrow=out.width < 100))
     out.explain(f"{terms['private_interval_covers_truth'].sum()} of {len(terms)} private intervals cover the true value; on "
-                "average one in 20 does not. The noise is fresh in every run, so run it again and see. Private intervals are "
-                "wider than those from the rows: the difference is the price of privacy. sigma is the residual standard "
-                "deviation.")
+                "average one in 20 does not. All share the same noise, so misses tend to come together. The noise is fresh in "
+                "every run, so run it again and see. Private intervals are wider than those from the rows: the difference is "
+                "the price of privacy. sigma is the residual standard deviation.")
     problems = posterior.diagnose()
     if problems:
         out.warn(f"do not trust these draws yet: {'; '.join(problems)}")

@@ -222,7 +222,8 @@ def _check_question(sizes: list[int], budgets: list[float], power: float | None,
         raise DeclarationError("power must be a probability above 0.05 and below 1", found=repr(power), remedy="for example 0.8")
     if bool(sizes) == bool(budgets):
         raise DeclarationError("with power, give either rows or epsilon, and the other is found",
-                               found="both" if sizes else "neither", remedy="leave one of them out")
+                               found="both" if sizes else "neither", remedy="leave one of them out" if sizes else
+                               "for example " + option("rows", 10000))
     if not any(effects.values()):
         raise DeclarationError("power needs an effect to find", argument="effects", found="no effects",
                                remedy="for example " + option("effects", {"age": 0.1}))
@@ -235,7 +236,7 @@ def _numbers(name: str, given: object, most: float, *, whole: bool) -> list[floa
     for value in many:
         if not is_number(value) or (whole and not isinstance(value, int | np.integer)) or not 0 < value < most:
             raise DeclarationError(f"{name} must be one or more positive {'whole ' if whole else ''}numbers", found=repr(value),
-                                   remedy=f"for example {name}={1000 if whole else 1}")
+                                   remedy="for example " + option(name, 1000 if whole else 1))
         numbers.add(int(value) if whole else float(value))
     return sorted(numbers)
 

@@ -35,7 +35,8 @@ def for_several_holders(found: Release, path: str | os.PathLike[str]) -> Release
     """Return the release read from this path if its kind allows analysing several holders together; otherwise refuse it."""
     if found.kind.holders:
         return found
-    together = ", ".join(kind.name for kind in kinds() if kind.holders)
+    *others, last = (kind.name for kind in kinds() if kind.holders)
+    together = f"{', '.join(others)} or {last}"
     raise ReleaseError(f"{os.fspath(path)}: expected a release of kind {together}, from one or several holders",
                        found=f"kind {found.kind.name}", remedy=found.kind.use)
 

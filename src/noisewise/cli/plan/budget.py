@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
+from noisewise.cli.completion import RULES as RULE_NAMES
+from noisewise.cli.completion import one_of
 from noisewise.cli.guard import guarded
-from noisewise.cli.ledger import Rule, opened_ledger
+from noisewise.cli.ledger import opened_ledger
 from noisewise.cli.output import Output, visible
 from noisewise.cli.tables import plain_table
 from noisewise.errors import PrivacyError
@@ -29,7 +31,9 @@ def budget(
     epsilon: Annotated[float | None, typer.Option("--epsilon", "-e", help="Total epsilon.")] = None,
     delta: Annotated[float | None, typer.Option("--delta", "-d", help="Total delta.")] = None,
     ledger: Annotated[str | None, typer.Option(help="Instead of a total: a ledger, with its total and charges.")] = None,
-    rule: Rule = None,
+    rule: Annotated[str | None, typer.Option(autocompletion=one_of(RULE_NAMES), help=(
+        "How costs add up: planned (default), if the size of a release never depends on earlier results; otherwise gaussian or "
+        "basic."))] = None,
 ) -> None:
     """Price planned releases, or find how large they may be. Reads no data and spends nothing.
 
@@ -56,7 +60,7 @@ def budget(
     covered = found[chosen] <= total
     out.result(_table(intended))
     for name, value in found.items():
-        words = f"epsilon {value:.4g}" if math.isfinite(value) else "does not apply"
+        words = f"epsilon {value:.4g}" if math.isfinite(value) else "no epsilon is enough"
         out.line(f"Together at delta {total_delta:g}, rule {name}: {words}" + (" ← this one applies" if name == chosen else ""))
     out.line(f"{'Within' if covered else 'More than'} the total of epsilon {total:g}.",
              style="bold green" if covered else "bold red")

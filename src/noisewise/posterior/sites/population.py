@@ -211,7 +211,7 @@ def _varying(request: Request, terms: Sequence[str], site: str) -> Flags:
                        remedy="leave " + option("pooled", True) + " out when you load them")
     if request.release.holders < LEAST_SITES:
         raise FitError(f"differences between sites need at least {LEAST_SITES} sites",
-                       argument="site", found=f"{request.release.holders} releases", remedy="fit with " + option("site", None))
+                       argument="site", found=f"only {request.release.holders}", remedy="fit with " + option("site", None))
     if site == "random":
         return np.ones(len(terms), dtype=bool)
     varying = np.array([name == "Intercept" for name in terms])

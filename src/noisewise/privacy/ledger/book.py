@@ -74,9 +74,10 @@ class Ledger:
         total = Total.of(store.entries())
         asked = {"epsilon": epsilon, "delta": delta, "rule": rule}
         if any(value is not None and value != getattr(total, name) for name, value in asked.items()):
+            given = ", ".join(f"{name} {value}" for name, value in asked.items() if value is not None)
             raise BudgetError("the total budget and the rule of a ledger never change",
-                              found=f"epsilon {epsilon}, delta {delta}, rule {rule}; the ledger has {total.epsilon}, "
-                              f"{total.delta} and {total.rule}", remedy="leave them out to open the ledger as it is")
+                              found=f"{given}; the ledger has epsilon {total.epsilon}, delta {total.delta}, rule {total.rule}",
+                              remedy="give the values that it has to open it as it is, or another name for a new ledger")
         return cls(store, total)
 
     @property
