@@ -86,6 +86,13 @@ def test_hidden_moments_are_told(nw, schema, tmp_path) -> None:
     assert result.exit_code == 0 and "noise hides" in result.stderr and ".py" not in result.output
 
 
+def test_a_band_from_0_to_1_is_told(nw, release, monkeypatch) -> None:
+    monkeypatch.setattr("noisewise.results.comparison.ALL_BUT_KNOWN", -1.0)  # as if every band were that wide
+    told = nw("compare", release, FORMULA).stderr
+    assert "the noise hides too much: without it, the probability of" in told and "could be anything" in told
+    assert "could be anything" in nw.json("compare", release, FORMULA)["problems"][-1]
+
+
 @pytest.mark.parametrize(("arguments", "words"), [
     (("stay ~ 1",), "can be left out"),
     ((FORMULA, "--prior", "flat"), "unknown prior of the coefficients"),

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final, get_args
 
 import typer
-from typer.core import TyperCommand, TyperGroup, TyperOption
+from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
 
 from noisewise.cli.guard import Work, parameters
 from noisewise.cli.options import MESSAGES
@@ -147,12 +147,20 @@ class KindCommands(Group):
         """Parse the arguments; without a kind, insert the default."""
         names = self.list_commands(ctx)
         if not (args[:1] and args[0] in (*HELP, *names)) and (args or not self.no_args_is_help):
-            near = closest(args[0], names) if args and not Path(args[0]).exists() else None
-            if near is not None:  # close to the name of a kind, and no such table exists: a typo
-                raise typer.BadParameter(f"unknown kind of release {args[0]!r}; did you mean {near}? Known: "
-                                         + ", ".join(names))
+            if args and not Path(args[0]).exists():  # it may be a kind, misspelt or made up
+                near = closest(args[0], names)
+                if near is not None or self._is_extra(ctx, args):
+                    raise typer.BadParameter(f"unknown kind of release {args[0]!r}; "
+                                             + (f"did you mean {near}? Known: " if near else "known: ") + ", ".join(names))
             args = [DEFAULT, *args]
         return list(super().parse_args(ctx, args))
+
+    def _is_extra(self, ctx: click.Context, args: list[str]) -> bool:
+        """True if the command of the default kind has no use for the first word, or for it and the second one."""
+        command = self.get_command(ctx, DEFAULT)
+        assert command is not None
+        wanted = sum(isinstance(one, TyperArgument) for one in command.params)
+        return not any(one.startswith("-") for one in args[:wanted + 1]) and len(args) > wanted
 
     def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
         """Return the usage line, with [KIND] for the subcommand."""

@@ -110,7 +110,7 @@ def _tell(out: Output, found: Comparison, interval: float, top: int, coefficient
         out.result(_coefficients(found, interval))
     if found.info.doubts:
         out.warn("do not trust these probabilities yet", *(("found", doubt) for doubt in found.info.doubts))
-    for note in found.notes:
+    for note in (*found.notes, *found.left_open()):
         out.warn(note)
     kept = [term for term in found.question.kept if term != "Intercept"]
     out.explain("probability: the probability that the term belongs in the model, given the release"
@@ -179,5 +179,5 @@ def _document(found: Comparison, interval: float, top: int) -> dict[str, object]
         "coefficients": records(found.coefficients(interval)),
         "agreement": [dict(row) for row in found.verdicts],
         "other_methods": {name: records(other.inclusion(interval)) for name, other in found.others.items()},
-        "problems": found.diagnose(),
+        "problems": [*found.diagnose(), *found.left_open()],
     }

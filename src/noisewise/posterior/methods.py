@@ -50,8 +50,8 @@ def by_name(methods: Iterable[Method]) -> dict[str, Method]:
 
 def from_the_literature(methods: Mapping[str, Method]) -> str | None:
     """Say which of the methods are from the literature, for a message that lists the names."""
-    others = ", ".join(name for name, method in methods.items() if method.literature)
-    return f"{LITERATURE}: {others}" if others else None
+    others = [name for name, method in methods.items() if method.literature]
+    return f"of these, {', '.join(others)} come{'s' * (len(others) == 1)} {LITERATURE}" if others else None
 
 
 NORMAL_PREDICTORS: Final = "assumes normal predictors; with others its intervals can be too narrow"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from noisewise.reports.drawings import place
 from noisewise.reports.given import Fitted
@@ -13,8 +13,6 @@ from noisewise.results.comparison import Comparison
 
 TOP, MOST_TERMS = 10, 100
 LEFT, WIDTH = 2.0, 156.0
-ALL_BUT_KNOWN: Final = 0.9
-"""A band wider than this says nothing about its term."""
 
 
 class Inclusion(NamedTuple):
@@ -46,20 +44,11 @@ def comparison_view(fitted: Fitted, interval: float) -> ComparisonView:
     """The section about a comparison; ``interval`` is the probability of its bands and intervals."""
     found = fitted.result
     assert isinstance(found, Comparison)
-    problems = (*map(sentence, found.diagnose()), *_left_open(found, interval))
+    problems = tuple(map(sentence, [*found.diagnose(), *found.left_open()]))
     verdict = Verdict(not problems, "Be careful with these probabilities:" if problems else
                       "No problems were found with these probabilities.", problems)
     return ComparisonView(fitted, found, _about(found, interval), verdict, _terms(found, interval), _models(found),
                           _coefficients(found, interval), _agreement(found))
-
-
-def _left_open(found: Comparison, interval: float) -> tuple[str, ...]:
-    """A warning about terms for which the noise leaves every probability possible."""
-    if found.without_noise is None:
-        return ()
-    table = found.inclusion(interval)
-    names = [str(name) for name in table.index[table["upper"] - table["lower"] > ALL_BUT_KNOWN]]
-    return (f"The noise hides too much: without it, the probability of {', '.join(names)} could be anything.",) if names else ()
 
 
 def _about(found: Comparison, interval: float) -> str:

@@ -18,6 +18,7 @@ from noisewise.errors import ResultError
 from noisewise.notebook import card, frame
 from noisewise.releases.combine import combine
 from noisewise.releases.release import Release
+from noisewise.releases.source import source_of
 from noisewise.results.check_findings import ALL, LEFT_OUT, MEAN, SQUARES, Lines
 from noisewise.results.check_moments import Statistics, references, squared_lengths
 from noisewise.results.check_tails import Tails, two_sided
@@ -36,6 +37,7 @@ DRAWS = 64
 """Number of evenly spaced draws to average over; covariances differ little between draws."""
 ROWS_OVER_NOISE = 5.0
 """A holder needs at least this many standard deviations of the noise in rows; otherwise the mean over all holders is used."""
+FITTED = "give the files that were fitted, or fit these and check that fit"
 LEVEL = 0.01
 """The probability that `problems` reports anything although the model holds for every holder."""
 
@@ -120,7 +122,10 @@ def _refuse(posterior: Posterior, release: Release) -> None:
     if release.holders != posterior.info.holders:  # the check assumes that the fit used the statistics it is checked against
         raise ResultError("give exactly the releases that were fitted",
                           found=f"a fit of {posterior.info.holders} holders and the releases of {release.holders}",
-                          remedy="give the files that were fitted, or fit these and check that fit")
+                          remedy=FITTED)
+    if posterior.info.source not in ("", source_of(release)):
+        raise ResultError("give exactly the releases that were fitted", found="a fit of other releases with the same columns",
+                          remedy=FITTED)
 
 
 def _holder_names(given: Sequence[str] | None, count: int) -> list[str]:

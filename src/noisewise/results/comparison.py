@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 AVERAGED: Final = "model-averaging"
 """The method named by the posterior of a comparison."""
+ALL_BUT_KNOWN: Final = 0.9
+"""A 95 % band wider than this says nothing about its term."""
 
 
 @dataclass(frozen=True)
@@ -174,6 +176,14 @@ class Comparison:
         """List the reasons to be careful with these results, in plain words. Empty if there are none."""
         return [*self.info.doubts, *self.notes]
 
+    def left_open(self) -> list[str]:
+        """Say which terms' probabilities the noise leaves entirely open. Empty if there are none."""
+        if self.without_noise is None:
+            return []
+        table = self.inclusion()
+        names = [str(name) for name in table.index[table["upper"] - table["lower"] > ALL_BUT_KNOWN]]
+        return [f"the noise hides too much: without it, the probability of {', '.join(names)} could be anything"] if names else []
+
     def warn_if_bad(self, stacklevel: int = 1) -> None:
         """Emit one warning with everything that `diagnose` finds."""
         found = self.diagnose()
@@ -215,7 +225,7 @@ class Comparison:
 
     def _repr_html_(self) -> str:
         return card(f"{self.design.formula} ({self.describe()})", frame(self.inclusion()), frame(self.models(5)),
-                    notes=self.diagnose())
+                    notes=[*self.diagnose(), *self.left_open()])
 
 
 def _by_term(terms: Sequence[str], columns: Mapping[str, Array]) -> pandas.DataFrame:

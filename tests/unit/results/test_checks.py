@@ -139,14 +139,14 @@ def test_holders_may_differ_in_rows_and_noise() -> None:
 
 
 def test_averaged_rows_have_the_same_residual_variance() -> None:
-    """A fit to rows as they are, checked against the same kind of rows averaged in fours: taking n for the groups gives 25/4."""
+    """Rows as they are, and the same rows averaged in fours: taking n for the groups would give 25/4."""
     generator = np.random.default_rng(4)
     age, ward = np.clip(generator.normal(58, 15, 8000), *made.AGE), generator.choice(["A", "B", "C"], 8000)
     table = {"age": age, "ward": ward, "stay": 20 + 0.2 * (age - 58) + 4 * (ward == "B") + generator.normal(0, 5, 8000)}
     plain = nw.release(table, made.schema(), epsilon=100, delta=1e-6, run=QUIET)
     averaged = nw.release(table, made.schema(), nw.Gram(average=4), epsilon=100, delta=1e-6, run=QUIET)
-    post = nw.fit(FORMULA, plain, method="laplace", seed=1, run=QUIET)
     for release, tolerance in ((plain, 0.1), (averaged, 0.25)):
+        post = nw.fit(FORMULA, release, method="laplace", seed=1, run=QUIET)
         squares = post.check(release).table.xs("mean squared residual", level="statistic")["observed"]
         assert squares["1"] == pytest.approx(25, rel=tolerance)
 
@@ -181,6 +181,8 @@ def test_releases_that_the_fit_has_not_used_are_refused() -> None:
     part = nw.Release(nw.Gram(), release.schema, release.contributions[:2])
     with pytest.raises(ResultError, match="3 holders and the releases of 2"):
         post.check(part)
+    with pytest.raises(ResultError, match="a fit of other releases"):
+        post.check(made.consortium(8, 3, sd=LITTLE_NOISE))
 
 
 def test_a_release_of_another_kind_is_refused_with_a_remedy() -> None:
