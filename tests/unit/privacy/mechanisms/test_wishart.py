@@ -204,6 +204,7 @@ def test_each_sum_is_an_upper_sum_in_both_of_its_variables(monkeypatch: pytest.M
 
 def test_what_is_beyond_the_grid_or_impossible_for_a_neighbour_counts_in_full() -> None:
     assert delta_if_replaced(59, 0.5, 0.01) > 3 * 0.01
+    assert delta_if_replaced(59, 0.5, 0.5) == 1.0  # the three sides together have 1.5; a delta is at most 1
     assert delta_if_replaced(2, 20.0, 1e-12) >= delta_if_added(2, 20.0) > chi2.cdf(1, 3) * (1 - 1e-9)
 
 
