@@ -61,6 +61,8 @@ ACCEPTED: dict[str, Callable[[], object]] = {
     "one row": lambda: binary.smallest_alpha(1, 1.0, 1),
     "copies of a synthesis": lambda: binary.smallest_alpha(5 * 10**6, 1.0, 2),
     "epsilon of a synthesis": lambda: binary.smallest_alpha(10, 700.0, 1),
+    "epsilon of a synthesis, of several copies": lambda: binary.smallest_alpha(10, 700.0, 3),
+    "tiny epsilon of a synthesis": lambda: binary.smallest_alpha(1000, 1e-9, 1),  # the search begins close to where it ends
     "digits, fewest": lambda: bounds.candidates(1),
     "digits, most": lambda: bounds.candidates(4),
     "tail, none": lambda: bounds.checked_tail(0),
@@ -69,6 +71,8 @@ ACCEPTED: dict[str, Callable[[], object]] = {
     "intended, most": lambda: Intended("pure", 1.0, count=10_000),
     "group": lambda: check_group(2),
     "paper, degrees": lambda: wishart.paper_degrees(1, 1e-6, 0.5),
+    "paper, most degrees": lambda: wishart.paper_degrees(2**53 - 1, 1e9, 0.5),
+    "paper, just enough degrees": lambda: wishart._checked_paper_degrees(10, 1.0, math.exp(-10), 328),
     "piece": lambda: cost.Piece("approximate", (TINY, 0.0)),
     "piece, delta": lambda: cost.Piece("approximate", (1.0, NEXT(1.0, 0.0))),
     "cost": lambda: cost.Cost(TINY, 0.0, (cost.Piece("laplace", (1.0,)),)),
@@ -148,6 +152,8 @@ REFUSED: dict[str, tuple[Callable[[], object], str]] = {
     "group, yes": (lambda: check_group(True), "average"),
     "group, no whole number": (lambda: check_group(2.0), "average"),
     "paper, degrees": (lambda: wishart.paper_degrees(1, 1e-8, 0.5), "degrees of freedom"),
+    "paper, most degrees": (lambda: wishart.paper_degrees(2**53, 1e9, 0.5), "degrees of freedom are out of range"),
+    "paper, too few degrees": (lambda: wishart._checked_paper_degrees(10, 1.0, math.exp(-10), 329), "328; 329 are needed"),
     "piece": (lambda: cost.Piece("laplace", (0.0,)), "positive and finite"),
     "piece, infinite": (lambda: cost.Piece("laplace", (math.inf,)), "positive and finite"),
     "piece, delta": (lambda: cost.Piece("approximate", (1.0, 1.0)), "delta below 1"),
@@ -224,6 +230,8 @@ def test_an_epsilon_that_is_met_only_to_the_last_digit_is_not_met(copies: int) -
             assert not binary.suffices(alpha, rows, epsilon, copies) and binary.suffices(alpha + 1, rows, epsilon, copies)
             assert binary.smallest_alpha(rows, epsilon, copies) == alpha + 1
             assert binary.smallest_alpha(rows, epsilon * (1 + 1e-11), copies) == alpha
+            enough = epsilon * (1 + 2.0**-40)
+            assert binary.suffices(alpha, rows, enough, copies) and not binary.suffices(alpha, rows, NEXT(enough, 0.0), copies)
 
 
 def test_a_level_is_kept_with_a_probability_that_stays_away_from_one() -> None:

@@ -7,18 +7,23 @@ import hashlib
 import json
 import pickle
 import sqlite3
+import sys
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from tests.unit.privacy.ledger.table import charge, pure_ledger
 
+from noisewise.database_query import is_postgres
 from noisewise.errors import BudgetError, PrivacyError
 from noisewise.privacy.cost import Cost
-from noisewise.privacy.ledger import Ledger
+from noisewise.privacy.ledger import Ledger, postgres
+from noisewise.privacy.ledger.book import _last
 from noisewise.privacy.ledger.entries import Entry, Total, problems
-from noisewise.privacy.ledger.store import _TEXTS, Store, _entry
+from noisewise.privacy.ledger.store import _TEXTS, COLUMNS, Store, _entry
 
 
 def test_a_charge_beyond_the_total_is_refused_and_leaves_no_entry(tmp_path: Path) -> None:
@@ -190,3 +195,77 @@ def test_charges_say_whom_they_are_about(tmp_path: Path) -> None:
     assert ledger.charges() == [({"year": "2024", "site": "north"}, Cost.laplace(2.0, 0.5)), ({}, Cost.laplace(4.0, 0.25))]
     assert sorted(str(ledger.table()[0]["about"]).split(", ")) == ["site north", "year 2024"]
     assert [(row["epsilon"], row["about"]) for row in ledger.table()][1] == (0.25, "everyone")
+
+
+def test_an_address_is_shown_without_its_password() -> None:
+    for address in ("postgresql://ann:secret@server/ledgers", "postgres://ann:s:e:cret@server:5432/x", "postgresql://ann:s@e/cret@server/x",
+                    "postgresql://server/x?user=ann&password=secret", "postgresql://server/x?user=ann&password=secr@cret",
+                    "postgresql://ann:s?e@cret@server/x", "postgresql://server/x?password=s@e?user=cret"):
+        assert is_postgres(address) and "cret" not in postgres.without_password(address) + postgres.to_be_stored(address)
+    assert not is_postgres("budget.db")
+
+
+def test_without_its_package_the_remedy_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    with pytest.raises(PrivacyError, match=r"install noisewise\[postgres\]"):
+        Ledger.open("postgresql://ann:secret@server/ledgers", epsilon=1)
+
+
+class ServerError(Exception):
+    """What the driver of the server below raises."""
+
+
+class Server:
+    """A PostgreSQL server that is made up: the columns of the ledger that it has, if any, and what it was asked."""
+
+    def __init__(self, columns: Sequence[str] | None, error: Exception | None = None) -> None:
+        self.columns, self.error = columns, error
+        self.asked: list[str] = []
+        self.options: list[dict[str, object]] = []
+
+    def connect(self, address: str, **options: object) -> Server:
+        self.options.append(options)
+        if self.error:
+            raise self.error
+        return self
+
+    def execute(self, statement: str, *values: object) -> Any:
+        self.asked.append(statement)
+        found = None if self.columns is None else "noisewise_entries"
+        return SimpleNamespace(fetchone=lambda: (found,), description=[(name, 25) for name in self.columns or ()])
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+def store_on(monkeypatch: pytest.MonkeyPatch, server: Server) -> Store:
+    monkeypatch.setattr(postgres, "driver", lambda: SimpleNamespace(connect=server.connect, Error=ServerError))
+    return Store("postgresql://ann:secret@server/ledgers")
+
+
+def test_on_a_server_too_a_ledger_is_looked_for_and_one_that_is_too_old_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each statement commits itself: a transaction of the driver's own could be of another isolation than `BEGIN` asks for."""
+    for columns in (COLUMNS, ("number",), (*COLUMNS, "partition")):
+        server = Server(columns)
+        assert store_on(monkeypatch, server).exists() and len(server.asked) == 2
+        assert server.options == [{"autocommit": True}]
+    with pytest.raises(PrivacyError, match="before noisewise 0.2 was published"):
+        store_on(monkeypatch, Server(("number", "partition"))).exists()
+    empty = Server(None)
+    assert not store_on(monkeypatch, empty).exists() and len(empty.asked) == 1
+
+
+def test_what_any_server_says_is_not_passed_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    store = store_on(monkeypatch, Server(None, ServerError("no entry for ann with the password secret")))
+    with pytest.raises(PrivacyError, match="cannot be used.*ServerError") as refused:
+        store.exists()
+    assert "secret" not in str(refused.value)
+
+
+def test_the_last_entry_of_a_request_is_of_the_kind_that_is_looked_for() -> None:
+    charged = entry(entry(what="opened"), request="one")
+    released = entry(charged, what="released", request="one", of=2)
+    entries = [entry(what="opened"), charged, released, entry(released, request="two")]
+    assert _last(entries, "charged", "one") is charged and _last(entries, "released", "one") is released
+    assert _last(entries, "released", "two") is None
+    assert _last([*entries, entry(entries[-1], request="one")], "released", "one") is released

@@ -9,23 +9,8 @@ from typing import Any
 import pytest
 from tests.unit.privacy.ledger.table import assert_threads_spend_a_budget_of_1_once, charge, release
 
-from noisewise.database_query import is_postgres
 from noisewise.errors import BudgetError, PrivacyError
-from noisewise.privacy.ledger import Ledger, postgres
-
-
-def test_an_address_is_shown_without_its_password() -> None:
-    for address in ("postgresql://ann:secret@server/ledgers", "postgres://ann:s:e:cret@server:5432/x", "postgresql://ann:s@e/cret@server/x",
-                    "postgresql://server/x?user=ann&password=secret", "postgresql://server/x?user=ann&password=secr@cret",
-                    "postgresql://ann:s?e@cret@server/x"):
-        assert is_postgres(address) and "cret" not in postgres.without_password(address)
-    assert not is_postgres("budget.db")
-
-
-def test_without_its_package_the_remedy_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(__import__("sys").modules, "psycopg", None)
-    with pytest.raises(PrivacyError, match=r"install noisewise\[postgres\]"):
-        Ledger.open("postgresql://ann:secret@server/ledgers", epsilon=1)
+from noisewise.privacy.ledger import Ledger
 
 
 @pytest.fixture(scope="module")

@@ -39,7 +39,9 @@ def test_the_total_and_the_rule_never_change(tmp_path: Path) -> None:
     assert (ledger.epsilon, ledger.delta, ledger.rule) == (3.0, 1e-6, "gaussian")
     assert repr(Ledger.open(path, epsilon=3.0, delta=1e-6, rule="gaussian")).endswith("epsilon 3.0, delta 1e-06, gaussian>")
     for changed in ({"epsilon": 4}, {"delta": 1e-5}, {"rule": "planned"}, {"delta": 0.0}):
-        with pytest.raises(BudgetError, match="never change"):
+        [(name, value)] = changed.items()
+        words = f"never change .*{name} {value}; the ledger has epsilon 3.0, delta 1e-06, rule gaussian"
+        with pytest.raises(BudgetError, match=words):
             Ledger.open(path, **changed)
     assert Ledger.open(tmp_path / "pure.db", epsilon=1).rule == "basic"
 

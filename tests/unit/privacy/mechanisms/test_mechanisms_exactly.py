@@ -117,6 +117,8 @@ def test_wishart_noise_is_for_an_exact_symmetric_matrix_of_the_size_it_was_calib
                    np.array([[1, 2], [3, 4]], dtype=object), np.array([[1, 2.5], [2.5, 3]], dtype=object)):
         with pytest.raises(PrivacyError, match="2 by 2"):
             _check_exact(matrix, 2)  # type: ignore[arg-type]
+    with pytest.raises(PrivacyError, match="2 by 2"):
+        SymmetricWishart(sensitivity=sensitivity("add-remove", 2), epsilon=1.0, delta=1e-6, degrees=9).perturb(three, 1.0)
 
 
 @pytest.mark.parametrize("wrong", [

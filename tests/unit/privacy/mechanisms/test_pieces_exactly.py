@@ -54,6 +54,12 @@ def test_noise_is_never_charged_as_more_than_it_is(norm: float, sigma: float) ->
     assert exact * (1 - Fraction(1, 2**51)) < Fraction(cost.pieces[0].numbers[0]) <= exact
 
 
+def test_the_statement_of_moments_names_the_noise_and_the_neighbours() -> None:
+    assert mechanism(1.0, 5.0).statement() == (
+        "Replacing any one row changes the probability of any result of this release by at most a factor exp(epsilon) and a "
+        "further delta, with epsilon = 1 and delta = 1e-06 (replace-one, Gaussian noise).")
+
+
 @pytest.mark.parametrize("guess", [-(10**6), -7, 0, 5, 6, 7, 10**6])
 def test_the_smallest_eigenvalue_does_not_depend_on_where_the_search_begins(monkeypatch: pytest.MonkeyPatch, guess: int) -> None:
     """Of 2**60 + 6 and ones beside the diagonal it is 2**60 + 5: beyond what floats can tell."""

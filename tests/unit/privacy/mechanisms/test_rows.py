@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.refusals import about
 
 from noisewise.data.exact import ONE
 from noisewise.errors import NoisewiseError, PrivacyError
@@ -16,7 +17,8 @@ from noisewise.holder.rows import plan_rows
 from noisewise.kinds import Rows
 from noisewise.privacy.accounting import compose
 from noisewise.privacy.calibration import analytic_gaussian_sigma
-from noisewise.privacy.mechanisms.rows import RowsMechanism
+from noisewise.privacy.mechanisms import rows
+from noisewise.privacy.mechanisms.rows import RowsMechanism, calibrate
 from noisewise.privacy.sensitivity.rows import (
     CELL_GRID,
     KEEP_BITS,
@@ -143,6 +145,39 @@ def test_laplace_with_a_delta_is_pure() -> None:
     assert plan(delta=1e-6, mechanism="laplace").delta == 0.0
 
 
+def test_a_delta_that_is_none_is_refused_even_where_it_is_not_spent() -> None:
+    for delta in (0.0, 1.0, 2.0):
+        with pytest.raises(PrivacyError, match="delta must lie"):
+            calibrate({"age": None}, epsilon=1.0, delta=delta, mechanism="laplace", copies=1, weights={"age": Fraction(1)})
+
+
+@pytest.mark.parametrize("levels", [None, 2])
+@pytest.mark.parametrize("mechanism", ["randomised-response", "wishart"])
+def test_randomised_response_is_for_levels_alone(levels: int | None, mechanism: str) -> None:
+    def made() -> RowsMechanism:
+        return calibrate({"x": levels}, epsilon=1.0, delta=None, mechanism=mechanism, copies=1, weights={"x": Fraction(1)})
+
+    if levels and mechanism == "randomised-response":
+        assert made().name == mechanism
+    else:
+        with pytest.raises(PrivacyError, check=about("mechanism", known="laplace")):
+            made()
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 20.0])
+def test_less_gaussian_noise_than_epsilon_asks_for_is_never_returned(monkeypatch: pytest.MonkeyPatch, epsilon: float) -> None:
+    """R3, where the noise is made a little smaller by mistake; noise that is just as large as it must be is enough."""
+    def made(factor: float) -> float:
+        monkeypatch.setattr(rows, "widen_for_grid", lambda sd, step: sd * factor)
+        [sd] = calibrate({"age": None}, epsilon=epsilon, delta=1e-6, mechanism=None, copies=1,
+                         weights={"age": Fraction(1)}).scales.values()
+        return sd
+
+    assert made(1.0) == 2 * analytic_gaussian_sigma(epsilon, 1e-6, 1.0)
+    with pytest.raises(AssertionError):
+        made(1 - 1e-9)
+
+
 def test_the_ledger_is_told_as_much_as_was_promised() -> None:
     pure, gaussian = plan(copies=2).cost(), plan(delta=1e-6, copies=2).cost()
     assert [piece.kind for piece in pure.pieces] == ["approximate", "laplace"]
@@ -184,7 +219,9 @@ def test_cells_must_be_scaled_and_levels_declared() -> None:
     made = plan()
     good, codes = np.zeros((2, 5), dtype=np.int64), np.zeros((1, 5), dtype=np.int64)
     assert made.perturb(good, codes).shape == (5, 1, 3)
-    for numbers, levels in ((good + 2**20 + 1, codes), (good[:1], codes), (good.astype(float), codes), (good, codes + 3),
-                            (good, codes - 1)):
+    one_too_large = good.copy()
+    one_too_large[1, 3] = 2**20 + 1
+    for numbers, levels in ((good + 2**20 + 1, codes), (one_too_large, codes), (-one_too_large, codes), (good[:1], codes),
+                            (good.astype(float), codes), (good, codes + 3), (good, codes - 1)):
         with pytest.raises(PrivacyError):
             made.perturb(numbers, levels)

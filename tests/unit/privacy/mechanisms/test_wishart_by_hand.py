@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from tests.refusals import about
 
 from noisewise.errors import PrivacyError
 from noisewise.privacy.mechanisms import wishart
-from noisewise.privacy.mechanisms.wishart import SPECIAL_FUNCTIONS, SymmetricWishart
+from noisewise.privacy.mechanisms.wishart import FEWEST_EXTRA, LARGEST_EXTRA, SPECIAL_FUNCTIONS, SymmetricWishart
 from noisewise.privacy.sensitivity.gram import gram_sensitivity
 
 
@@ -76,3 +77,63 @@ def test_the_least_delta_that_the_sampling_can_keep() -> None:
     SymmetricWishart(sensitivity=sensitivity, epsilon=1.5, delta=least * (1 + 1e-9), degrees=50)._check_sampling()
     with pytest.raises(PrivacyError, check=about("delta")):
         SymmetricWishart(sensitivity=sensitivity, epsilon=1.5, delta=least * (1 - 1e-9), degrees=50)._check_sampling()
+
+
+@pytest.mark.parametrize("epsilon", [0.2, 0.35, 0.4])
+def test_the_best_event_is_everything_or_nothing_only_beyond_half_of_the_shift(epsilon: float) -> None:
+    """V1: everything from -shift/2 down, nothing from shift/2 up, and a half-line between them."""
+    up, down = (float(hockey(np.array([sign * epsilon]), np.ones(1), 2.0)[0])
+                for sign, hockey in ((-1, wishart.shifted_up), (1, wishart.shifted_down)))
+    assert up == pytest.approx(best_half_line(-epsilon, 1.0, 4), rel=1e-6) and up > -math.expm1(-epsilon) + 1e-7
+    assert down == pytest.approx(best_half_line(epsilon, -1.0, 4), rel=1e-4) and down > 1e-5
+    assert wishart.shifted_up(np.array([-0.5]), np.ones(1), 2.0)[0] == pytest.approx(-math.expm1(-0.5), rel=1e-14)
+    assert wishart.shifted_down(np.array([0.5]), np.ones(1), 2.0)[0] == 0.0
+
+
+def test_a_fibre_that_is_impossible_for_a_neighbour_counts_as_one() -> None:
+    found = wishart._delta_of_new_row(np.array([0.5, 1.0, 1e-300]), np.array([1.0, 0.0, 2.0]), 0.4, 3)
+    assert found.tolist() == [1.0, 1.0, 1.0]
+
+
+def test_three_tails_are_beyond_the_grid(monkeypatch: pytest.MonkeyPatch) -> None:
+    """V5: both of the chi-square variable and that of the size of the normal one; the grid has the cells that are asked for."""
+    cells: list[tuple[int, ...]] = []
+
+    def nothing(variance: Any, normal: Any, epsilon: float, extra: int) -> Any:
+        cells.append(np.broadcast_shapes(variance.shape, normal.shape))
+        return np.zeros(cells[-1])
+
+    for name in ("_delta_of_new_row", "_delta_of_old_row"):
+        monkeypatch.setattr(wishart, name, nothing)
+    for tail in (0.01, 1e-12):
+        found = wishart.delta_if_replaced(59, 0.5, tail, 20, 10)
+        assert found == pytest.approx(3 * tail * (1 + SPECIAL_FUNCTIONS), rel=1e-11)
+    assert cells == [(20, 10)] * 4
+
+
+@pytest.mark.parametrize("tail", [0.34, 0.4, 0.5])
+def test_a_bound_above_one_is_one(tail: float) -> None:
+    assert wishart.delta_if_replaced(59, 0.5, tail, 20, 10) == 1.0
+
+
+def test_the_search_finds_the_fewest_degrees_wherever_it_begins_and_looks_no_further_than_is_allowed() -> None:
+    asked: list[int] = []
+
+    def private(extra: int) -> bool:
+        asked.append(extra)
+        return extra >= least
+
+    ends = (FEWEST_EXTRA, 3, 64, 65, 999, 5000, LARGEST_EXTRA - 1, LARGEST_EXTRA)
+    for start in ends:
+        for least in ends:
+            assert wishart._least(private, start) == least
+        least = LARGEST_EXTRA + 1
+        with pytest.raises(PrivacyError, match="too many degrees of freedom"):
+            wishart._least(private, start)
+    assert FEWEST_EXTRA <= min(asked) and max(asked) == LARGEST_EXTRA
+
+
+def test_a_delta_that_is_just_met_is_met(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert wishart.smallest_degrees(5, 1.0, wishart.delta_if_added(20, 1.0), replaced=False) == 25
+    monkeypatch.setattr(wishart, "delta_if_replaced", lambda extra, epsilon, tail, *cells: 2.0**-extra)
+    assert wishart._smallest_extra.__wrapped__(1.0, 2.0**-20, True) == 20

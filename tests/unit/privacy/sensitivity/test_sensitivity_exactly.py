@@ -19,7 +19,7 @@ from noisewise.privacy.sensitivity.gram import (
     gram_sensitivity,
     l1_without_constant,
 )
-from noisewise.privacy.sensitivity.moments import _bernstein, _halved, largest_value, moments_sensitivity
+from noisewise.privacy.sensitivity.moments import _bernstein, _halved, largest_value, moments_sensitivity, replaced_square
 from noisewise.privacy.sensitivity.rows import _exponential_below
 
 HALF = Fraction(1, 2)
@@ -173,6 +173,13 @@ def test_the_largest_value_of_a_polynomial_is_where_it_should_be() -> None:
     assert largest_value([Fraction(0), Fraction(-1)], Fraction(3), tolerance) == 3
     assert largest_value([Fraction(0), Fraction(1)], Fraction(3), tolerance) == 3
     assert 16 <= largest_value([Fraction(0), Fraction(12), Fraction(0), Fraction(-1)], Fraction(3), tolerance) <= 16 + tolerance
+
+
+def test_the_tolerance_of_the_search_is_a_share_of_what_is_searched_for() -> None:
+    """M2: weights a millionth as large give a bound a millionth as large, exactly."""
+    alone, with_response = [Fraction(1), Fraction(3), Fraction(2)], [Fraction(1), Fraction(2), Fraction(0)]
+    least = [[weight / 10**6 for weight in weights] for weights in (alone, with_response)]
+    assert replaced_square(*least, Fraction(3)) == replaced_square(alone, with_response, Fraction(3)) / 10**6
 
 
 @pytest.mark.parametrize("bound", [0.3, 0.7, 0.9, 1.1, 1.2, 1.3, 1.7, 2.3])
