@@ -189,3 +189,8 @@ def test_the_cost_is_pure_and_adds_up() -> None:
 def test_an_epsilon_that_cannot_be_served_is_refused(epsilon: float) -> None:
     with pytest.raises(PrivacyError):
         search(epsilon=epsilon)
+
+
+def test_cells_beyond_the_last_candidates_are_counted_too() -> None:
+    counts = np.array([1, 20, 300, 4000, 50_000])
+    assert cells_beyond(counts, "upper").tolist() == [54_300, 50_000] and cells_beyond(counts, "lower").tolist() == [1, 321]
