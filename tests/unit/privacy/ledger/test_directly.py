@@ -23,7 +23,7 @@ from noisewise.privacy.cost import Cost
 from noisewise.privacy.ledger import Ledger, postgres
 from noisewise.privacy.ledger.book import _last
 from noisewise.privacy.ledger.entries import Entry, Total, problems
-from noisewise.privacy.ledger.store import _TEXTS, COLUMNS, Store, _entry
+from noisewise.privacy.ledger.store import _TABLES, _TEXTS, COLUMNS, Store, _entry
 
 
 def test_a_charge_beyond_the_total_is_refused_and_leaves_no_entry(tmp_path: Path) -> None:
@@ -232,7 +232,7 @@ class Server:
     def execute(self, statement: str, *values: object) -> Any:
         self.asked.append(statement)
         found = None if self.columns is None else "noisewise_entries"
-        return SimpleNamespace(fetchone=lambda: (found,), description=[(name, 25) for name in self.columns or ()])
+        return SimpleNamespace(fetchone=lambda: (found,), fetchall=list, description=[(name, 25) for name in self.columns or ()])
 
     def close(self) -> None:
         """Nothing is open."""
@@ -253,6 +253,18 @@ def test_on_a_server_too_a_ledger_is_looked_for_and_one_that_is_too_old_is_refus
         store_on(monkeypatch, Server(("number", "partition"))).exists()
     empty = Server(None)
     assert not store_on(monkeypatch, empty).exists() and len(empty.asked) == 1
+
+
+def test_on_a_server_a_ledger_is_made_with_its_guards_and_under_its_lock(monkeypatch: pytest.MonkeyPatch) -> None:
+    server = Server(None)
+    store_on(monkeypatch, server).create(entry(what="opened"))
+    begin, tables, guards = len(postgres.BEGIN), len(_TABLES), len(postgres.GUARDS)
+    assert tuple(server.asked[:begin]) == postgres.BEGIN
+    assert server.asked[begin:begin + tables] == [table.format(bytes="BYTEA") for table in _TABLES]
+    assert tuple(server.asked[begin + tables:begin + tables + guards]) == postgres.GUARDS
+    look, insert, commit = server.asked[begin + tables + guards:]
+    marks = ", ".join(["%s"] * len(COLUMNS))
+    assert look.startswith("SELECT") and insert.endswith(f"VALUES ({marks})") and commit == "COMMIT"
 
 
 def test_what_any_server_says_is_not_passed_on(monkeypatch: pytest.MonkeyPatch) -> None:
