@@ -66,7 +66,7 @@ test-all: $(VENV)/.installed-dev | browser
 	$(TEST_ENV) $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile -m "hypothesis and not slow" --hypothesis-profile=deep
 
 slow: $(VENV)/.installed-dev | browser
-	$(TEST_ENV) $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile -m slow --resume .slow-log.jsonl
+	$(TEST_ENV) $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile -m slow --resume=.slow-log.jsonl
 
 hunt: $(VENV)/.installed-dev
 	$(TEST_ENV) $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile -m "hypothesis and not slow" --hypothesis-profile=thorough

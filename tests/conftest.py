@@ -5,8 +5,6 @@ from __future__ import annotations
 import gc
 import os
 import signal
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 # Compiled code of the tests is kept beside them: what a user's own cache holds must not decide whether they pass.
@@ -19,7 +17,6 @@ os.environ.setdefault("MPLBACKEND", "Agg")
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-import pytest  # noqa: E402
 from hypothesis import HealthCheck, settings  # noqa: E402
 
 pytest_plugins = ["tests.rings", "tests.resume"]
@@ -42,19 +39,3 @@ def pytest_collection_finish() -> None:
 
 def pytest_unconfigure() -> None:
     gc.unfreeze()
-
-
-MANY_MAPS = 15_000
-"""Of 65,530 that Linux allows a process by default: each compiled program takes several."""
-
-
-@pytest.fixture(scope="module", autouse=True)
-def room_for_compiled_programs() -> Iterator[None]:
-    """After a module, forget compiled programs if there are many: a process that runs out of memory maps is aborted."""
-    yield
-    maps = Path("/proc/self/maps")
-    if "jax" in sys.modules and maps.exists() and maps.read_bytes().count(b"\n") > MANY_MAPS:
-        import jax
-
-        jax.clear_caches()
-        gc.collect()

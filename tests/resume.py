@@ -1,4 +1,4 @@
-"""A run that can be resumed: `pytest --resume FILE` records each test that ends and skips those that passed before.
+"""A run that can be resumed: `pytest --resume=FILE` records each test that ends and skips those that passed before.
 
 A test counts as passed if its last outcome was that, for the source it ran with. After a change of `src`, `tests` or `studies`,
 committed or not, everything runs again, unless `--resume-any-source` says that the change does not matter.
@@ -46,7 +46,7 @@ def records(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--resume", metavar="FILE", help="skip tests that FILE says have passed, and add to it those that end")
+    parser.addoption("--resume", metavar="FILE", help="with =, skip tests that FILE says have passed, and add to it those that end")
     parser.addoption("--resume-any-source", action="store_true", help="count passes of another source too")
 
 

@@ -54,6 +54,12 @@ def test_a_second_run_repeats_only_what_failed(tmp_path: Path, monkeypatch: pyte
     assert len(outcomes()) == 6
 
 
+def test_make_slow_names_its_log_in_one_word() -> None:
+    """In two, pytest takes a log that exists for the tests to run, before it knows the option, and refuses the option."""
+    makefile = (Path(__file__).parents[2] / "Makefile").read_text(encoding="utf-8")
+    assert "--resume=.slow-log.jsonl" in makefile and "--resume " not in makefile
+
+
 def test_a_line_that_was_cut_off_is_left_out(tmp_path: Path) -> None:
     log = tmp_path / "log"
     log.write_text(record("a.py::x", "passed", 1) + '{"test": "a.py::y", "outc', encoding="utf-8")

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from functools import cache
-from typing import Any, TypeAlias
+from pathlib import Path
+from typing import Any, Final, TypeAlias
 
 Program: TypeAlias = Callable[..., Any]
 """A compiled function: arrays in tuples and dictionaries in, the like out."""
 Tree: TypeAlias = Any
 """Arrays in tuples and dictionaries, or a state of BlackJAX, which has no types."""
+
+
+MAPS: Final = Path("/proc/self/maps")
+MOST_MAPS: Final = Path("/proc/sys/vm/max_map_count")
 
 
 def cache_folder() -> str:
@@ -32,11 +38,30 @@ def _configure() -> None:
         config.update("jax_persistent_cache_min_entry_size_bytes", -1)
 
 
+@cache
+def many_maps() -> float:
+    """A third of the memory maps that Linux allows a process, 65,530 by default."""
+    try:
+        return int(MOST_MAPS.read_text()) / 3
+    except (OSError, ValueError):  # another system
+        return float("inf")
+
+
+def make_room() -> None:
+    """Forget compiled programs if they take many memory maps, hundreds each: a process that runs out of maps is aborted."""
+    import jax
+
+    if many_maps() < float("inf") and MAPS.read_bytes().count(b"\n") > many_maps():
+        jax.clear_caches()
+        gc.collect()
+
+
 def double_precision() -> AbstractContextManager[object]:
     """Make JAX compute in 64 bits within this context, and nowhere else in the process."""
     import jax
 
     _configure()
+    make_room()
     place: Any = jax
     if not hasattr(jax, "enable_x64"):  # JAX before 0.8
         import jax.experimental as place
