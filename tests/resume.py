@@ -46,7 +46,7 @@ def records(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--resume", metavar="FILE", help="with =, skip tests that FILE says have passed, and add to it those that end")
+    parser.addoption("--resume", metavar="FILE", help="with =, skip what FILE says has passed, and add to it")
     parser.addoption("--resume-any-source", action="store_true", help="count passes of another source too")
 
 
