@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import tempfile
 import warnings
@@ -33,6 +34,7 @@ def session(kind: str, folder: Path) -> Any:
     if kind == "processes":
         return start(folder, "local-cluster[2,1,1024]")
     provide_java(folder / "java")
+    os.environ["PYSPARK_PYTHON"] = sys.executable  # the server's workers; by default the first python3 on the path
     from pyspark.sql import SparkSession
 
     return SparkSession.builder.remote("local[2]").getOrCreate()
@@ -54,7 +56,7 @@ def tried(spark: Any) -> dict[str, Any]:
         "units": gram_sum(frame, people, Basis.of(people), run=QUIET).rows,
         "streamed": sum(batch.num_rows for task in open_source(frame).tasks([Wanted("x", "number")]) for batch in task()),
         "parts": nw.release(frame, people, nw.Partition("y ~ x", parts=10, ask=asked), epsilon=5.0,
-                            run=QUIET).contributions,
+                            run=QUIET).kind.parts,
         "error": _error(spark, schema),
     }
 

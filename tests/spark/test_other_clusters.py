@@ -18,4 +18,4 @@ def test_everything_that_a_release_needs(kind: str) -> None:
     found = json.loads(done.stdout.splitlines()[-1])
     error = found.pop("error")
     assert found == {"same": True, "told": True, "units": ROWS // 2, "streamed": ROWS, "parts": 10}
-    assert "could not be read to the end" in error and error.endswith("None None") and SECRET not in error
+    assert "could not read the rows to the end" in error and error.endswith("None None") and SECRET not in error
