@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from functools import cache
@@ -18,6 +19,8 @@ Tree: TypeAlias = Any
 
 MAPS: Final = Path("/proc/self/maps")
 MOST_MAPS: Final = Path("/proc/sys/vm/max_map_count")
+
+_looked = float("-inf")
 
 
 def cache_folder() -> str:
@@ -48,10 +51,18 @@ def many_maps() -> float:
 
 
 def make_room() -> None:
-    """Forget compiled programs if they take many memory maps, hundreds each: a process that runs out of maps is aborted."""
+    """Forget compiled programs if they take many memory maps, hundreds each: a process that runs out of maps is aborted.
+
+    It looks once a second at most: counting takes milliseconds, and a second compiles few programs.
+    """
+    global _looked
     import jax
 
-    if many_maps() < float("inf") and MAPS.read_bytes().count(b"\n") > many_maps():
+    now = time.monotonic()
+    if many_maps() == float("inf") or now < _looked + 1.0:
+        return
+    _looked = now
+    if MAPS.read_bytes().count(b"\n") > many_maps():
         jax.clear_caches()
         gc.collect()
 

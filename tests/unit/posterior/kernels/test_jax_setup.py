@@ -18,9 +18,14 @@ def test_programs_are_forgotten_if_they_take_many_maps(monkeypatch: pytest.Monke
     with double_precision():
         program = jax.jit(lambda x: x + 1)
         assert program(1.0) == 2.0 and program._cache_size() == 1
+        monkeypatch.setattr(jax_setup, "_looked", float("-inf"))
         make_room()
         assert program._cache_size() == 1  # there are few
     monkeypatch.setattr(jax_setup, "many_maps", lambda: MAPS.read_bytes().count(b"\n") / 2)
+    monkeypatch.setattr(jax_setup, "_looked", float("inf"))
+    make_room()
+    assert program._cache_size() == 1  # it has just looked
+    monkeypatch.setattr(jax_setup, "_looked", float("-inf"))
     with double_precision():
         assert program._cache_size() == 0 and program(1.0) == 2.0
 
