@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -52,7 +53,8 @@ def test_the_room_is_entered_when_a_method_is_asked_for() -> None:
 def test_the_names_of_the_literature_are_listed_apart() -> None:
     own, paper = Method("own", "-", len), Method("paper", "-", "builtins:len")
     assert paper.literature and not own.literature
-    assert from_the_literature(by_name([paper, own])) == f"{LITERATURE}: paper" and from_the_literature(by_name([own])) is None
+    assert from_the_literature(by_name([paper, own])) == f"of these, paper comes {LITERATURE}"
+    assert from_the_literature(by_name([own])) is None
     assert own("abc") == paper("abc") == 3
 
 
@@ -65,7 +67,9 @@ def test_the_names_of_the_literature_are_listed_apart() -> None:
 def test_messages_show_both_groups(ask: Any, own: str, paper: str) -> None:
     with pytest.raises(FitError, match="unknown method") as refused:
         ask()
-    papers = (refused.value.remedy or "").removeprefix(f"{LITERATURE}: ").split(", ")
+    told = re.fullmatch(f"of these, (.*) comes? {LITERATURE}", refused.value.remedy or "")
+    assert told
+    papers = told[1].split(", ")
     assert {own, paper} <= set(refused.value.known or ()) and paper in papers and own not in papers
     assert set(papers) < set(refused.value.known or ()) and LITERATURE in str(refused.value)
 
