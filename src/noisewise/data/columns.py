@@ -42,7 +42,7 @@ def require_columns(source: Source, wanted: Sequence[Wanted]) -> None:
         if column.name not in types:
             # Without a header, the first row of a CSV file would be taken for names. So names from a header are not shown.
             hidden = source.header_is_text
-            hint = "separate columns by commas, or " if hidden and len(types) == 1 < len(wanted) else ""
+            hint = "separate columns by commas, and " if hidden else ""  # always: the first line may be a row
             raise DataError(f"the table has no column '{column.name}', which the schema declares",
                             found=None if hidden else f"'{column.name}'", known=None if hidden else types,
                             remedy=f"{hint}correct the name in the schema or in the data ({source.description})")

@@ -167,6 +167,10 @@ def test_columns_of_a_csv_are_text_and_its_names_are_not_shown(tmp_path: Path) -
     with pytest.raises(DataError, match="no column 'x'") as caught:
         statistic(path)
     assert "Smith" not in str(caught.value)
+    path.write_text("Smith;41\n1;2\n")  # nor does the message say whether the first line has a comma
+    with pytest.raises(DataError, match="separate columns by commas") as again:
+        statistic(path)
+    assert str(again.value) == str(caught.value)
 
 
 @pytest.mark.parametrize("data", [{"age": [1.0]}, {"age": [1.0], "name": ["a"]}])
