@@ -95,7 +95,7 @@ def odds() -> None:
 
 def _plan(epsilons: tuple[float, ...], rows: tuple[int, ...], repeats: int) -> Any:
     return nw.plan_power(SCHEMA, FORMULA, rows=list(rows), epsilon=list(epsilons), delta=DELTA, effects=EFFECTS, sigma=SIGMA,
-                         columns=WARDS, repeats=repeats)
+                         columns=WARDS, repeats=repeats, compare=False)
 
 
 def interval_widths() -> None:

@@ -215,7 +215,7 @@ def partition() -> None:
 def planned_power() -> None:
     """The picture of the page about planning: that of its first command."""
     nw.plan_power(SCHEMA, "stay ~ age + ward", rows=[2_000, 10_000], epsilon=[1, 3, 10], delta=1e-6, sigma=4, repeats=50,
-                  effects={"age": 0.05, "ward[T.B]": 1.0}, columns={"ward": {"shares": [0.5, 0.3, 0.2]}},
+                  effects={"age": 0.05, "ward[T.B]": 1.0}, columns={"ward": {"shares": [0.5, 0.3, 0.2]}}, compare=False,
                   ).plot(IMAGES / "power-plan.png")
 
 

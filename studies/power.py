@@ -130,7 +130,8 @@ def adult(directory: Path) -> World:
 def predicted(world: World, rows: int, epsilon: float, repeats: int) -> PowerPlan:
     """The plan of one cell."""
     return nw.plan_power(world.schema, world.formula, rows=rows, epsilon=epsilon, delta=DELTA, effects=world.effects,
-                         family=world.family, columns=world.columns, sigma=world.sigma, repeats=repeats, run=QUIET)
+                         family=world.family, columns=world.columns, sigma=world.sigma, repeats=repeats,
+                         compare=False, run=QUIET)
 
 
 def happened(world: World, rows: int, epsilon: float, repeats: int, seed: int, method: str = "conditional") -> dict[str, Array]:

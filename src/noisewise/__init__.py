@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from noisewise.kinds.binary import Binary as Binary
     from noisewise.kinds.bounds import Bounds as Bounds
     from noisewise.kinds.gram import Gram as Gram
+    from noisewise.kinds.model import Model as Model
     from noisewise.kinds.moments import Moments as Moments
     from noisewise.kinds.partition import Partition as Partition
     from noisewise.kinds.rows import Rows as Rows
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from noisewise.releases.files import load as load
     from noisewise.releases.many import load_many as load_many
     from noisewise.releases.release import Release as Release
+    from noisewise.releases.start import start as start
     from noisewise.reports.write import report as report
     from noisewise.results import Comparison as Comparison
     from noisewise.results import PointEstimate as PointEstimate
@@ -70,6 +72,7 @@ _ROOMS = {
     "kinds.binary": ("Binary",),
     "kinds.bounds": ("Bounds",),
     "kinds.gram": ("Gram",),
+    "kinds.model": ("Model",),
     "kinds.moments": ("Moments",),
     "kinds.partition": ("Partition",),
     "kinds.rows": ("Rows",),
@@ -86,6 +89,7 @@ _ROOMS = {
     "releases.files": ("load",),
     "releases.many": ("load_many",),
     "releases.release": ("Release",),
+    "releases.start": ("start",),
     "reports.write": ("report",),
     "results": ("Comparison", "PointEstimate", "Posterior"),
     "run": ("Run",),

@@ -57,7 +57,7 @@ def test_commands_and_options_without_heavy_imports(process) -> None:
 
 @pytest.mark.parametrize(("words", "offered"), [
     ("noisewise fit x.nwr --family l", ["logistic"]),
-    ("noisewise release m", ["moments"]),
+    ("noisewise release m", ["model", "moments"]),
     pytest.param("noisewise release partition x.parquet --par", ["--parts"], marks=pytest.mark.slow),
     pytest.param("noisewise release x.parquet --mechanism wish", ["wishart", "wishart-paper"], marks=pytest.mark.slow),
     pytest.param("noisewise ledger ver", ["verify"], marks=pytest.mark.slow),

@@ -16,7 +16,7 @@ ROOT = typer.Context(PROGRAM)
 ALL = [(name,) for name, command in PROGRAM.commands.items() if not hasattr(command, "list_commands")] + [
     (name, inner) for name, command in PROGRAM.commands.items() if hasattr(command, "list_commands")
     for inner in command.list_commands(ROOT)]
-MOST_OPTIONS = 20
+MOST_OPTIONS = 21
 
 
 def panels(text: str) -> list[str]:
@@ -48,6 +48,7 @@ def test_what_a_release_needs_comes_first_and_the_kinds_last(nw: Any) -> None:
 
 
 OWN = {"gram": ("--terms", "--mechanism", "--average", "--append", "--delta"),
+       "model": ("--formula", "--family", "--terms", "--rounds", "--start", "--append"),
        "moments": ("--formula", "--terms", "--block", "--append"),
        "partition": ("--formula", "--parts", "--ask", "--prior", "--mechanism"), "rows": ("--copies", "--share", "--mechanism"),
        "bounds": ("--column", "--tail", "--digits"), "binary": ("--column", "--rows", "--copies"),

@@ -29,6 +29,29 @@ def test_widths_and_powers_for_every_reader(nw: Any, schema: Path, tmp_path: Pat
     assert written.loc[written["term"] == "age", "width"].is_monotonic_decreasing
 
 
+def test_a_model_release_is_planned_and_compared(nw: Any, schema: Path) -> None:
+    given = ("-s", schema, "-n", 2_000, "-e", 1, "-d", "1e-6", "--repeats", 20)
+    result = nw("plan", "power", "stay ~ age", "--kind", "model", *given, "--assume", "sigma=6")
+    assert result.exit_code == 0, result.output
+    assert "20 simulated model releases" in result.stdout and "with" in result.stdout
+    assert "than a gram release for this question" in " ".join(result.stdout.split())
+    document = nw.json("plan", "power", "stay ~ age", "--kind", "model", *given)
+    assert (document["kind"], document["other"]) == ("model", "gram")
+    assert all(line["width_other"] > 0 for line in document["cells"][0]["lines"])
+    assert nw("plan", "power", "stay ~ age", "--kind", "rows", *given).exit_code == 2
+    assert "mechanism" in one_error(nw("plan", "power", "stay ~ age", "--kind", "model", "--mechanism", "gaussian", *given))
+
+
+def test_a_plan_of_a_model_release_tells_how_the_budget_is_split(nw: Any, schema: Path) -> None:
+    given = ("-s", schema, "--formula", "stay ~ age", "-e", 1, "-d", "1e-6")
+    result = nw("plan", "model", *given, "--rows", 2_000)
+    words = " ".join(result.stdout.split())
+    assert result.exit_code == 0 and "4 % for the first look" in words and "than a gram release" in words
+    document = nw.json("plan", "model", *given, "--rounds", 2)
+    assert document["kind"]["rounds"] == 2 and document["noise"]["look"]["noise_sd"] > 0 and document["widths"] == {}
+    assert "family" in one_error(nw("plan", "model", *given, "-f", "odd"))
+
+
 @pytest.mark.outer
 def test_the_document_and_the_least_epsilon(nw: Any, schema: Path) -> None:
     document = nw.json("plan", "power", FORMULA, "-s", schema, "-n", 3_000, "--power", 0.8, *GIVEN)

@@ -13,10 +13,12 @@ from numpy.typing import NDArray
 from noisewise.errors import PrivacyError
 from noisewise.privacy.mechanisms.adassp import AdasspMechanism
 from noisewise.privacy.mechanisms.gram import MECHANISMS, SymmetricMechanism, choose_mechanism
+from noisewise.privacy.mechanisms.model import ModelMechanism
 from noisewise.privacy.mechanisms.moments import MomentsMechanism
 from noisewise.privacy.mechanisms.wishart import SymmetricWishart
 from noisewise.privacy.sensitivity.adassp import adassp_sensitivity
 from noisewise.privacy.sensitivity.gram import GramSensitivity, gram_sensitivity
+from noisewise.privacy.sensitivity.model import model_sensitivity
 from noisewise.privacy.sensitivity.moments import moments_sensitivity
 from noisewise.schema.moment_blocks import DEFAULT_BLOCKS
 
@@ -115,7 +117,7 @@ def test_noise_that_cannot_be_drawn_is_refused_when_it_is_planned(name: str) -> 
         choose_mechanism(sensitivity("replace-one"), 1e-20, 1e-16, name)
 
 
-@pytest.mark.parametrize("kind", ["adassp", "moments"])
+@pytest.mark.parametrize("kind", ["adassp", "model", "moments"])
 @pytest.mark.parametrize(("epsilon", "delta", "rule"), [
     (1.0, None, "needs a delta"), (0.0, 1e-6, "epsilon must be positive"), (1.0, 1.5, "delta must lie"),
     ("1", 1e-6, "epsilon must be positive"), (1e-30, 1e-16, "64-bit grid"), (1.0, 1e-101, "delta must be at least"),
@@ -125,6 +127,10 @@ def test_budgets_are_refused_with_rule_value_and_remedy(kind: str, epsilon: Any,
         if kind == "adassp":
             AdasspMechanism.calibrate(
                 adassp_sensitivity(scalars=2, blocks=0, predictors=3, norm_bound=None, adjacency="replace-one"), epsilon, delta)
+        elif kind == "model":
+            ModelMechanism.calibrate(
+                model_sensitivity(look_added=3, look_replaced=8, sums=3, terms=2, scaled=False, adjacency="replace-one"), epsilon,
+                delta)
         else:
             MomentsMechanism.calibrate(
                 moments_sensitivity(weights=DEFAULT_BLOCKS, scalars=2, groups=0, predictors=2, norm_bound=None,

@@ -15,11 +15,16 @@ import pyarrow.parquet as pq
 import pytest
 from tests.databases import duckdb_connection_query, duckdb_parquet_query, duckdb_query, postgres_query
 
-from noisewise.data import GramSum, gram_sum, open_source
+from noisewise.data import GramSum, ModelRows, gram_sum, open_source
 from noisewise.data.sources.base import Wanted
 from noisewise.errors import DataError
+from noisewise.kinds import Model
 from noisewise.run import ALONE, QUIET, Run
-from noisewise.schema import Basis, Schema
+from noisewise.schema import Basis, Design, Schema
+from noisewise.scores.families import FAMILIES
+from noisewise.scores.likelihood import Problem
+from noisewise.scores.looks import Layout
+from noisewise.scores.rounds import Look, Point
 
 SCHEMA: dict[str, Any] = {
     "adjacency": "replace-one",
@@ -208,6 +213,30 @@ def test_the_same_rows_give_the_identical_statistic(source: str, case: str, tmp_
     found = statistic(SOURCES[source](table, tmp_path))
     assert found == statistic(table, ALONE)
     assert found.rows == table.num_rows
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_the_same_rows_give_the_identical_rounds_of_a_model(source: str, tmp_path: Path) -> None:
+    """Several passes over one opened table."""
+    table, (basis, layout, problem, point) = CASES["with holes"], a_round()
+    opened, expected = (ModelRows.open(data, basis, layout) for data in (SOURCES[source](table, tmp_path), table))
+    first = opened.look(run=QUIET)
+    assert first.exact == expected.look(run=ALONE).exact and first.rows == table.num_rows
+    for _ in range(2):
+        found = opened.round(problem, point, run=QUIET)
+        assert found.exact == expected.round(problem, point, run=ALONE).exact and found.fingerprint == first.fingerprint
+
+
+def a_round() -> tuple[Basis, Layout, Problem, Point]:
+    """A logistic regression with products, and a point of it."""
+    kind = Model("smoker ~ age * stay + ward + grade", "age:stay", family="logistic")
+    basis = kind.settled(Schema.from_dict(SCHEMA))
+    layout, design = Layout.of(basis, FAMILIES["logistic"]), Design.of(kind.formula, basis, kind.terms)
+    look = Look(noise=0.0, sums=np.zeros(layout.size), rows=1.0, rows_noise=0.0)
+    random, terms = np.random.default_rng(4), len(design.terms)
+    coefficients, coordinates = random.normal(size=terms) * 0.02, random.normal(size=(terms, basis.size - 1))
+    point = Point(coefficients=coefficients, coordinates=coordinates, scale=1.0, spread=True)
+    return basis, layout, Problem.of(basis, design, FAMILIES["logistic"], look), point
 
 
 @pytest.mark.parametrize("source", SOURCES)

@@ -17,6 +17,7 @@ from tests.golden.make_golden import GOLDEN, path_of
 import noisewise as nw
 from noisewise.kinds import Kind, kinds
 from noisewise.kinds.binary import MOST_COPIES as MOST_BINARY_COPIES
+from noisewise.kinds.model import MOST_ROUNDS
 from noisewise.kinds.rows import MOST_COPIES
 from noisewise.releases import files, json_text
 from noisewise.releases.contents.partition import MECHANISMS
@@ -26,6 +27,8 @@ from noisewise.releases.release import FORMAT_VERSION, contribution_of
 from noisewise.schema.moment_blocks import DEFAULT_BLOCKS, MomentBlock, check_size
 from noisewise.schema.partition import MOST_PARTS, PRIORS
 from noisewise.schema.questions import ASKS, BAYES_PRIORS, COMBINATIONS, MOST_NUMBERS
+from noisewise.scores.families import FAMILIES, Family
+from noisewise.scores.likelihood import entry_variances
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = (DOCS / "format.md").read_text(encoding="utf-8")
@@ -98,6 +101,8 @@ def test_names_and_limits_of_the_page_are_those_of_the_code() -> None:
     assert f"2 to {MOST_PARTS:,}" in partition and f"at most {MOST_NUMBERS}" in partition
     assert f"from 1 to {MOST_COPIES}" in section("Rows") and f"({MOST_CELLS:,})" in section("Rows")
     assert f"1 to {MOST_BINARY_COPIES:,}" in section("Binary")
+    assert f"0 to {MOST_ROUNDS}" in section("Model") and f"at most {MOST_ROUNDS + 1}" in section("Model")
+    assert all(f'"{name}"' in section("Model") for name in FAMILIES)
 
 
 def test_the_page_about_moments_has_the_weights_and_limits_of_the_code() -> None:
@@ -155,6 +160,37 @@ def test_the_reader_of_moments_finds_what_the_library_finds() -> None:
             orders = MomentBlock.named(name).multiplicities(one.predictors)
             np.testing.assert_allclose(sds, one.blocks[name].noise / np.sqrt(orders), rtol=1e-14)
         np.testing.assert_allclose(blocks["xx"][2] ** 2, one.variances[1:-1, 1:-1][np.triu_indices(one.predictors)])
+
+
+@pytest.mark.parametrize("name", ["model", "model-start"])
+def test_the_reader_of_rounds_finds_what_the_library_finds(name: str) -> None:
+    found = list(code(PAGE, "rounds")["rounds"](path_of(name)))
+    expected = nw.load(path_of(name)).contributions
+    assert [len(rounds) for rounds in found] == [len(one.rounds) for one in expected]
+    for rounds, one in zip(found, expected, strict=True):
+        for (coefficients, coordinates, score, matrix, sd, sds), made in zip(rounds, one.rounds, strict=True):
+            assert np.array_equal(coefficients, made.point.coefficients)
+            assert np.array_equal(coordinates, made.point.coordinates)
+            assert np.array_equal(score, made.score) and np.array_equal(matrix, made.matrix) and sd == made.noise.score
+            variances = entry_variances(made.noise.matrix, len(matrix))
+            np.testing.assert_allclose(sds**2, variances)
+
+
+@pytest.mark.parametrize("family", FAMILIES.values(), ids=lambda family: family.name)
+def test_the_grids_and_limits_of_families_are_those_of_the_page(family: Family) -> None:
+    """The sums of every file that was ever written are about these."""
+    bounds, scale = {"number": (10.0, 30.0), "two levels": (0.0, 1.0), "count": (0.0, 100.0)}[family.response], 0.5
+    start, step, count = family.grid(bounds, scale)
+    last, middle = start + step * (count - 1), np.array([2.0])
+    low, high = family.limits(middle, bounds, scale)
+    mean = np.exp(2.0)
+    root = np.sqrt(mean if family.name == "poisson" else mean + scale * mean**2)
+    counted = (-8.0, np.log(100.0) + 1.5, np.floor(max(mean - 2.5 * root - 1, 0.0)), np.ceil(mean + 2.5 * root + 1))
+    stated = {"gaussian": (10 - 2.3 * scale, 30 + 2.3 * scale, 2 - 2.3 * scale, 2 + 2.3 * scale), "logistic": (-16, 16, 0, 1),
+              "probit": (-6, 6, 0, 1), "poisson": counted, "negative-binomial": counted}[family.name]
+    assert (start, last, low[0], high[0]) == pytest.approx(stated, abs=2.0**-9 if family.response == "count" else 1e-9)
+    assert count == 2**16 if family.name == "gaussian" else step == 2.0**-9
+    assert f'| `"{family.name}"` |' in section("Model")
 
 
 @pytest.mark.parametrize("name", ["partition", "partition-k-norm"])

@@ -15,20 +15,23 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from noisewise.kinds import AdaSSP, Binary, Bounds, Gram, Moments, Partition, Rows
+from noisewise.kinds import AdaSSP, Binary, Bounds, Gram, Model, Moments, Partition, Rows
+from noisewise.kinds.model import Start
 from noisewise.releases.contents.adassp import AdasspContribution, SmallestEigenvalue
 from noisewise.releases.contents.binary import BinaryContribution
 from noisewise.releases.contents.bounds import BoundsContribution, ColumnBounds
 from noisewise.releases.contents.gram import EntryNoise, GramContribution
+from noisewise.releases.contents.model import ModelContribution
 from noisewise.releases.contents.moments import BlockSums, MomentsContribution
 from noisewise.releases.contents.partition import Number, PartitionContribution
 from noisewise.releases.contents.rows import LevelNoise, NumberNoise, RowsContribution, RowsFile
 from noisewise.releases.release import Release
 from noisewise.releases.rows_file import RowsWriter
-from noisewise.schema import Schema
+from noisewise.schema import Basis, Schema
 from noisewise.schema.moment_blocks import MomentBlock
 from noisewise.schema.partition import PartPrior
 from noisewise.schema.questions import BayesFactor, Criterion, PosteriorProbability, PosteriorQuantile, Question
+from noisewise.scores.rounds import Look, Noise, Point, Round
 
 FOLDER: Final = Path(__file__).parent
 TALL: Final = "Größe (cm)"
@@ -143,6 +146,61 @@ def moments() -> Release:
         of_holder(1200, 37.5, 32.2341, 1.0, "2026-11-15"), of_holder(0, 0.3, 61.9765, 0.5, "2024-02-29")))
 
 
+# One regression in several rounds ------------------------------------------------------------------------------------------
+
+
+LOOKS: Final = (73.9762, 142.2343, 140.3599)
+LOOKED: Final = (40.5185, 35.09)
+LAST: Final = (10.7761, 19.1489)
+START: Final = 15.6928
+"""Standard deviations: of first looks, of rounds that look for the coefficients, of last rounds, of one that began there."""
+
+
+def waves(size: int, step: float) -> NDArray[np.float64]:
+    """Numbers of both signs, multiples of 2**-16; the last needs all 17 digits."""
+    values = np.round(step * np.cos(np.arange(float(size)) + step) * 2**16) / 2**16
+    values[-1] = 0.1 + 0.2
+    return values
+
+
+def model() -> Release:
+    """Of two holders with another number of rounds."""
+    declared, kind = schema(), Model(f"`{TALL}` ~ age * ward + I(age**2)", TERMS, "gaussian", rounds=2)
+
+    def made(noise: Noise, step: float) -> Round:
+        point = Point(coefficients=waves(7, 10 * step), coordinates=waves(49, step).reshape(7, 7), scale=12.5 + step,
+                      spread=noise.spread is not None)
+        return Round(point=point, noise=noise, score=waves(7, 100 * step), matrix=matrix(600.5, step, 7), square=450.25 + step,
+                     spread=None if noise.spread is None else matrix(300.5, step, 7))
+
+    def of_holder(rows: int, rounds: tuple[Round, ...], look: float, epsilon: float, sensitivity: float, created: str) -> Any:
+        return ModelContribution(
+            basis=Basis(declared, kind.columns(declared)), family="gaussian", rounds=rounds,
+            look=Look(noise=look, sums=waves(6, 30.0), rows=rows, rows_noise=0.0),
+            **head(epsilon, created=created, rows=rows, sensitivity=sensitivity))
+
+    first = (made(Noise(score=LOOKED[0], matrix=LOOKED[0] / 0.5**0.5, square=LOOKED[0]), 1.5),
+             made(Noise(score=LOOKED[1], matrix=LOOKED[1] / 0.5**0.5, square=LOOKED[1]), 0.75),
+             made(Noise(score=LAST[0], matrix=LAST[0] / 0.35**0.5, square=LAST[0], spread=LAST[0] / 0.15**0.5), 0.5))
+    alone = (made(Noise(score=LAST[1], matrix=LAST[1] / 0.35**0.5, square=LAST[1], spread=LAST[1] / 0.15**0.5), -0.25),)
+    return Release(kind, declared, (of_holder(1200, first, LOOKS[0], 1.0, 2.1215, "2026-11-15"),
+                                    of_holder(0, alone, LOOKS[1], 0.5, 2.0858, "2024-02-29")))
+
+
+def model_start() -> Release:
+    """Of people with up to three rows; begun where another release ended. Nobody knows how many rows there are."""
+    declared = schema(adjacency="add-remove", unit={"column": "patient", "max_rows": 3}, stratum={"year": "2026"})
+    start = Start((-1.5, 0.0625), ((0.875, -0.25), (0.0, 1.25)), 1.0)
+    kind = Model("smoker ~ age", family="logistic", start=start)
+    point = Point(coefficients=np.array(start.coefficients), coordinates=start.matrix(), scale=1.0, spread=False)
+    only = Round(point=point, noise=Noise(score=START, matrix=START / 0.2**0.5), score=waves(2, 20.0),
+                 matrix=np.array([[310.25, -1e-17], [-1e-17, 0.1 + 0.2]]))
+    return Release(kind, declared, (ModelContribution(
+        basis=Basis(declared, kind.columns(declared)), family="logistic", rounds=(only,),
+        look=Look(noise=LOOKS[2], sums=waves(3, 30.0), rows=1203.75, rows_noise=LOOKS[2]),
+        **head(rows=None, sensitivity=3.2864)),))
+
+
 # Questions -----------------------------------------------------------------------------------------------------------------
 
 QUESTIONS: Final[tuple[Question, ...]] = (
@@ -230,8 +288,8 @@ def binary() -> Release:
 
 GOLDEN: Final[dict[str, Callable[[], Release]]] = {
     "gram": gram, "gram-laplace": gram_laplace, "gram-wishart": gram_wishart, "gram-averaged": gram_averaged,
-    "gram-holders": gram_holders, "moments": moments, "adassp": adassp, "partition": partition,
-    "partition-k-norm": partition_k_norm, "rows": rows, "bounds": bounds, "binary": binary,
+    "gram-holders": gram_holders, "model": model, "model-start": model_start, "moments": moments, "adassp": adassp,
+    "partition": partition, "partition-k-norm": partition_k_norm, "rows": rows, "bounds": bounds, "binary": binary,
 }
 """By the name of the file, without its version and ending."""
 

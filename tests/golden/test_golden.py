@@ -24,7 +24,8 @@ every_file = pytest.mark.parametrize("name", GOLDEN)
 
 SOURCES: dict[str, str] = {
     "gram": "e44cf689b79d8eab", "gram-laplace": "4575905d7b08df7a", "gram-wishart": "cf419d3f3bbdfbba",
-    "gram-averaged": "fffe13de66c18049", "gram-holders": "4b12b5d56d65dc75", "moments": "fe1aa97b36b10916",
+    "gram-averaged": "fffe13de66c18049", "gram-holders": "4b12b5d56d65dc75", "model": "fd36d56b08627150",
+    "model-start": "7d4a12a31543407e", "moments": "fe1aa97b36b10916",
     "adassp": "a057f4d1584e6607", "partition": "1cb07558be2ac9df", "partition-k-norm": "97d39ae7f0508e08",
     "rows": "12bdde7fa2585c70", "bounds": "1af07e2285f20f0a", "binary": "a90407650c879863",
 }
@@ -32,7 +33,8 @@ SOURCES: dict[str, str] = {
 
 REQUESTS: dict[str, str] = {
     "gram": "3ab506b7e991da46", "gram-laplace": "a45a530e56d9d7f0", "gram-wishart": "9c252881742b1f39",
-    "gram-averaged": "1e36916a96b7b6fd", "gram-holders": "e29783dfe1160d0a", "moments": "d9b9cd34ac47b73b",
+    "gram-averaged": "1e36916a96b7b6fd", "gram-holders": "e29783dfe1160d0a", "model": "49163b3f2f776e51",
+    "model-start": "d14ffb0e804da897", "moments": "d9b9cd34ac47b73b",
     "adassp": "5625f644a29b0917", "partition": "257bd2911c4deae9", "partition-k-norm": "f62a21f6c69ed4ae",
     "rows": "33a62db74d3d5094", "bounds": "ed7388fec39b83ff", "binary": "b93eabab4bc95e46",
 }
@@ -96,6 +98,9 @@ def test_numbers_are_exact() -> None:
     assert np.array_equal(first, matrix(1200, 37.5)) and (first[1, 2], first[3, 4]) == (0.30000000000000004, -1e-17)
     assert nw.load(path_of("moments")).contributions[0].blocks["yx"].sums[1] == 0.30000000000000004
     assert nw.load(path_of("adassp")).contributions[1].moments[3] == -1e-17
+    model = nw.load(path_of("model")).contributions[0]
+    assert (model.look.sums[5], model.rounds[2].spread[3, 4], model.rounds[0].matrix[1, 2]) == (
+        0.30000000000000004, -1e-17, 0.30000000000000004)
     release = nw.load(path_of("partition"))
     location, scale = release.contents.of(release.kind, QUESTIONS[3])
     assert release.contents.numbers[1].sum == 0.30000000000000004

@@ -16,6 +16,12 @@ OPTIONAL: dict[str, str] = {
     "gram-wishart": "kind.mechanism",
     "gram-averaged": "kind.mechanism kind.average",
     "gram-holders": "contributions.0 contributions.1",
+    "model": "kind.rounds schema.columns.grade schema.columns.grade.levels.0 schema.columns.grade.levels.2 "
+             "schema.columns.smoker contributions.0 contributions.1 contributions.0.contents.rounds.0 "
+             "contributions.0.contents.rounds.1 contributions.0.contents.rounds.2",
+    "model-start": "kind.start schema.columns.Größe_(cm) schema.columns.ward schema.columns.ward.levels.0 "
+                   "schema.columns.ward.levels.1 schema.columns.grade schema.columns.grade.levels.0 "
+                   "schema.columns.grade.levels.2",
     "moments": "kind.blocks schema.columns.Größe_(cm) contributions.0 contributions.1",
     "adassp": "schema.columns.Größe_(cm) schema.columns.grade schema.columns.grade.levels.0 schema.columns.grade.levels.2 "
               "contributions.0 contributions.1",
@@ -85,6 +91,8 @@ CONTENTS: Place = (*HOLDER, "contents")
 NOISE: Place = (*CONTENTS, "noise")
 EIGENVALUE: Place = (*CONTENTS, "smallest_eigenvalue")
 BLOCKS: Place = (*CONTENTS, "blocks")
+LOOK: Place = (*CONTENTS, "look")
+ROUND: Place = (*CONTENTS, "rounds", 0)
 NUMBERS: Place = (*CONTENTS, "numbers")
 ASK: Place = ("kind", "ask")
 Case = tuple[Place, Any, str]
@@ -195,6 +203,74 @@ SPECIAL: dict[str, list[Case]] = {
         ((*NOISE, "distribution"), "laplace", "gaussian"),
         ((*CONTENTS, "average"), 3, "average"),
         ((*PRIVACY, "mechanism"), "laplace", "distribution of its mechanism"),
+    ],
+    "model": [
+        (("kind",), GRAM, "contents.noise"),
+        (("kind", "formula"), "", "non-empty string"),
+        (("kind", "formula"), None, "non-empty string"),
+        (("kind", "family"), "cauchy", "unknown family"),
+        (("kind", "family"), ["gaussian"], "unknown family"),
+        (("kind", "family"), "poisson", "needs a count"),
+        (("kind", "family"), "logistic", "two levels"),
+        (("kind", "family"), None, "unknown family"),
+        (("kind", "rounds"), 1, "more rounds than the kind asks for"),
+        (("kind", "rounds"), 9, "from 0 to 8"),
+        (("kind", "rounds"), True, "from 0 to 8"),
+        (("kind", "start"), {"coefficients": [1.0], "coordinates": [[1.0]], "scale": 1.0}, "more rounds than the kind asks for"),
+        (("kind", "start"), [], "last round of an earlier release"),
+        (("kind", "start"), {"coefficients": [1.0]}, "coefficients, coordinates and a scale"),
+        (("kind",), {"name": "model", "formula": "`Größe (cm)` ~ age * ward", "family": "gaussian"}, "without terms"),
+        ((*CONTENTS, "rounds"), [], "1 to 9 rounds"),
+        ((*CONTENTS, "rounds"), [DOCUMENTS["model"]["contributions"][0]["contents"]["rounds"][0]] * 10, "1 to 9 rounds"),
+        ((*CONTENTS, "look"), {}, "contents.look"),
+        ((*LOOK, "sums"), [1.0], "look: the sums must be a list of 6 numbers"),
+        ((*LOOK, "sums", 2), 1e200, "2\\*\\*100"),
+        ((*LOOK, "sums", 2), "1", "look.sums.2"),
+        ((*LOOK, "noise"), 0.0, "look: the noise must be positive"),
+        ((*LOOK, "rows"), 1200.0, "if and only if the number of rows is not public"),
+        ((*LOOK, "rows_noise"), 5.0, "if and only if the number of rows is not public"),
+        ((*ROUND, "coefficients"), [], "a row for each coefficient"),
+        ((*ROUND, "coefficients"), [1.0], "a row for each coefficient"),
+        ((*ROUND, "coefficients", 1), 1e31, "2\\*\\*100"),
+        ((*ROUND, "coordinates", 1), [1.0], "a row for each coefficient, all of one length"),
+        ((*ROUND, "coordinates", 1, 2), 1e31, "2\\*\\*100"),
+        ((*ROUND, "coordinates"), [[1.0] * 6] * 7, "round 1: the coordinates must have a row for each coefficient"),
+        ((*ROUND, "coordinates"), [[1.0] * 100_000] * 7, "round 1: the coordinates must have a row for each coefficient"),
+        ((*ROUND, "scale"), 0.0, "the scale must be positive"),
+        ((*ROUND, "scale"), 1e300, "the scale must be positive"),
+        ((*ROUND, "score"), [1.0], "round 1: the score must be a list of 7 numbers"),
+        ((*ROUND, "matrix"), [1.0], "the upper triangle for 7 coefficients must have 28 numbers"),
+        ((*ROUND, "matrix", 2), 1e200, "2\\*\\*100"),
+        ((*ROUND, "spread"), [1.0] * 28, "spread and its noise must be there if and only if"),
+        ((*ROUND, "spread"), None, "rounds.0.spread"),
+        ((*ROUND, "square"), None, "square and its noise must be there if and only if"),
+        ((*ROUND, "square"), 1e200, "must be between -"),
+        ((*ROUND, "noise", "square"), None, "square and its noise must be there if and only if"),
+        ((*ROUND, "noise", "spread"), 7.0, "spread and its noise must be there if and only if"),
+        ((*ROUND, "noise", "score"), 0.0, "the noise of score must be positive"),
+        ((*ROUND, "noise", "matrix"), 1e200, "the noise of matrix must be positive"),
+        ((*ROUND, "noise", "matrix"), None, "noise.matrix"),
+        ((*HOLDER, "rows"), None, "if and only if the number of rows is not public"),
+        ((*PRIVACY, "delta"), 0.0, "requires delta > 0"),
+        ((*PRIVACY, "mechanism"), "laplace", "mechanism of a model release must be gaussian"),
+        (("schema", "columns", "age", "bounds"), "unknown", "bounds"),
+        (("columns",), [{"name": "1", "factors": []}], "the constant, the predictors and the response"),
+        (("contributions", 1), DOCUMENTS["model"]["contributions"][0], "fake precision"),
+    ],
+    "model-start": [
+        (("kind", "start"), {"coefficients": [1.0], "coordinates": [[1.0, 0.0]], "scale": 1.0}, "coordinates of the rounds"),
+        (("kind", "start", "scale"), -1.0, "positive scale"),
+        (("kind", "start", "scale"), "1.5", "not in the form required in a file"),
+        (("kind", "start", "coordinates", 0), [1.0], "all of one length"),
+        (("kind", "start", "colour"), 1, "coefficients, coordinates and a scale"),
+        (("kind", "family"), "gaussian", "numeric response"),
+        ((*LOOK, "rows"), 1e200, "must be between -"),
+        ((*LOOK, "rows"), None, "if and only if the number of rows is not public"),
+        ((*LOOK, "rows_noise"), 0.0, "if and only if it is not public"),
+        ((*CONTENTS, "rounds"), DOCUMENTS["model-start"]["contributions"][0]["contents"]["rounds"] * 2,
+         "too small|more rounds than the kind asks for"),
+        ((*HOLDER, "rows"), 1203, "if and only if the number of rows is not public"),
+        (("schema", "unit"), "row", "sensitivity of this release must be|columns of the release"),
     ],
     "moments": [
         (("kind",), GRAM, "contents.noise"),
@@ -355,6 +431,11 @@ CLAIMS: dict[str, list[tuple[str, float]]] = {
     "gram-wishart": [("privacy.epsilon", 0.7), ("privacy.delta", 0.001), MORE],
     "gram-averaged": [EPSILON, DELTA, MORE, ("contents.noise.diagonal", 0.99), ("contents.noise.off_diagonal", 0.99)],
     "gram-holders": [EPSILON, MORE, *((f"contents.noise.{place}", 0.99) for place in ("diagonal", "off_diagonal", "corner"))],
+    "model": [EPSILON, DELTA, MORE, ("privacy.sensitivity", 0.99), ("contents.look.noise", 0.99),
+              *((f"contents.rounds.0.noise.{name}", 0.99) for name in ("score", "matrix"))],
+    "model-start": [EPSILON, DELTA, MORE, ("privacy.sensitivity", 0.99), ("contents.look.noise", 0.99),
+                    ("contents.look.rows_noise", 0.98),
+                    *((f"contents.rounds.0.noise.{name}", 0.99) for name in ("score", "matrix"))],
     "moments": [EPSILON, DELTA, MORE, *((f"contents.blocks.{name}.noise", 0.99) for name in ("x", "xx", "xxx", "y", "yx", "yxx")),
                 ("contents.blocks.xx.weight", 0.98)],
     # A third and two thirds of a budget are not used as well as the whole: only what the eigenvalue states is tight.

@@ -21,6 +21,7 @@ from noisewise.literature.adassp import point_estimate
 from noisewise.releases.files import load
 from noisewise.releases.format import decode, encode
 from noisewise.releases.release import Release
+from noisewise.releases.start import start
 
 Place = tuple[str | int, ...]
 FILES = {name: path_of(name).read_bytes() for name in GOLDEN}
@@ -144,6 +145,14 @@ def _moments(release: Release, one: Any) -> None:
     assert np.isfinite(one.matrix).all() and (one.variances >= 0).all()
 
 
+def _model(release: Release, one: Any) -> None:
+    """Its noise has shares of a budget, its matrices have a row for each coefficient, and the last round can be begun from."""
+    assert sum(one.shares()) == pytest.approx(1.0) and len(one.look.sums) == one.layout.size
+    assert all(found.matrix.shape == (one.terms, one.terms) and np.isfinite(found.matrix).all() for found in one.rounds)
+    alone = release.with_contributions((one,))
+    assert len(start(alone).coefficients) == one.terms
+
+
 def _partition(release: Release, one: Any) -> None:
     """There is noise on every number, and its limits hold a number."""
     assert one.noise > 0 and all(number.lower < number.upper for number in one.numbers)
@@ -162,8 +171,8 @@ def _binary(release: Release, one: Any) -> None:
 
 
 USABLE: dict[str, Callable[[Release, Any], None]] = {
-    "gram": _gram, "adassp": _adassp, "moments": _moments, "partition": _partition, "rows": _rows, "bounds": _bounds,
-    "binary": _binary}
+    "gram": _gram, "model": _model, "adassp": _adassp, "moments": _moments, "partition": _partition, "rows": _rows,
+    "bounds": _bounds, "binary": _binary}
 """By kind: what can be done with every accepted release."""
 
 

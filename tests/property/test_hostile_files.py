@@ -259,8 +259,9 @@ def only_y(one: dict[str, Any], value: float) -> dict[str, Any]:
 
 @pytest.mark.parametrize("formula", FORMULAS)
 @pytest.mark.parametrize(("name", "option", "before"), [
-    ("gram", "terms", ""), ("moments", "formula", "visits ~ "), ("moments", "terms", ""), ("adassp", "formula", "smoker ~ "),
-    ("adassp", "terms", ""), ("partition", "formula", "income ~ "),
+    ("gram", "terms", ""), ("model-start", "formula", "smoker ~ "), ("model", "terms", ""),
+    ("moments", "formula", "visits ~ "), ("moments", "terms", ""), ("adassp", "formula", "smoker ~ "), ("adassp", "terms", ""),
+    ("partition", "formula", "income ~ "),
 ])
 def test_hostile_formulas_end_soon(name: str, option: str, before: str, formula: str) -> None:
     """A file must state its columns, so that a formula is read only where it is fitted or where there are no columns."""
@@ -319,7 +320,7 @@ def test_the_contents_of_another_kind_are_refused(name: str) -> None:
 @pytest.mark.parametrize(("name", "place", "factor"), [(name, *claim) for name in FILES for claim in CLAIMS[name]])
 def test_a_file_that_states_too_little_noise_is_refused(name: str, place: str, factor: float) -> None:
     """For each holder: with less noise than the budget and the sensitivity need, or with less of a budget than the noise."""
-    steps = tuple(place.split("."))
+    steps = tuple(int(step) if step.isdigit() else step for step in place.split("."))
     for holder in range(len(DOCUMENTS[name]["contributions"])):
         path = ("contributions", holder, *steps)
         stated = value_at(path, DOCUMENTS[name])

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 import noisewise
-from noisewise.kinds import AdaSSP, Binary, Bounds, Gram, Kind, Moments, Partition, Rows
+from noisewise.kinds import AdaSSP, Binary, Bounds, Gram, Kind, Model, Moments, Partition, Rows
 from noisewise.releases import Release
 from noisewise.releases.contents.gram import EntryNoise, GramContribution
 from noisewise.reports.write import Report, report
@@ -58,6 +58,7 @@ KINDS: dict[str, tuple[Kind, float | None]] = {
     "laplace": (Gram(), None),
     "wishart": (Gram(mechanism="wishart"), 1e-6),
     "averaged": (Gram(average=3), 1e-6),
+    "model": (Model("visits ~ age + ward", family="poisson"), 1e-6),
     "moments": (Moments("visits ~ age + ward"), 1e-6),
     "adassp": (AdaSSP("visits ~ age + ward"), 1e-6),
     "partition": (Partition("visits ~ age", parts=20, ask=[PosteriorProbability("age", at=(0.0,)), PosteriorQuantile("age")]),

@@ -28,6 +28,8 @@ WORDS = {
     "averaged": ["averaged in random groups of"],
     "adassp": ["point estimate of one regression", "smallest eigenvalue", "Revisiting differentially private",
                "The choice of the regression"],
+    "model": ["(kind model)", "in a first look and", "describe the log rate of events", "What was asked, in how many rounds",
+              "first look", ", the last", "about the weight of", "Balle", "The choice of the regression", "fit model.nwr"],
     "moments": ["(kind moments)", "--family poisson", "Kulkarni", "their scaled predictors"],
     "partition": ["Answers to 2 questions about the regression visits ~ age", "20 random parts", "clipped to the limits",
                   "noisewise answer", "Released numbers"],
@@ -121,6 +123,23 @@ def test_a_point_estimate_has_no_intervals(tmp_path: Path) -> None:
     estimate = noisewise.fit("visits ~ age + ward", release, method="adassp")
     text = Reader(report(release, fits=estimate).html).text
     assert "point estimate: no posterior, no intervals" in text and "Estimated coefficients" in text
+
+
+def test_a_model_release_of_two_holders_says_what_each_was_asked(tmp_path: Path) -> None:
+    """Means are those of the first looks together; the table has a line for each round of each holder."""
+    first, second = real_release("model", tmp_path), real_release("model", tmp_path)
+    alone = second.with_contributions((replace(second.contents, rounds=second.contents.rounds[-1:], sensitivity=2.086),))
+    together = noisewise.combine([first, alone])
+    text = Reader(report(together).html).text
+    rounds = len(first.contents.rounds)
+    assert f"in a first look and 1 to {rounds} rounds" in text
+    for words in ("Holder 1, first look", f"Holder 1, round {rounds}, the last", "Holder 2, round 1, the last"):
+        assert words in text, words
+    moments = view_of(together.kind).moments(together)
+    age, ward = moments["age", None], moments["ward", "B"]
+    assert abs(age.mean) < 6 * age.noise + 0.1 and abs(ward.mean - 1 / 3) < 6 * ward.noise + 0.1  # fails once in 1e8 runs
+    assert age.noise == pytest.approx(first.contents.look.noise * 2**0.5 / 1200) and age.square is not None
+    assert ("visits", None) not in moments  # a count has ranges in its place
 
 
 def test_a_partition_release_answers_its_questions(tmp_path: Path, without_tests: None) -> None:

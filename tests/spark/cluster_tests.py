@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from scipy import stats
-from tests.contract.test_sources import CASES, statistic
+from tests.contract.test_sources import CASES, a_round, statistic
 from tests.privacy.partition_parts import bits, changed, questions_about
 from tests.spark.local_cluster import start
 from typer.testing import CliRunner
@@ -36,14 +36,19 @@ from noisewise.data.sources.base import ClusterSource, Wanted
 from noisewise.data.statistics.averaged import averaged_gram_sum, random_groups
 from noisewise.data.statistics.bounds import grid_counts
 from noisewise.data.statistics.gram import gram_sum
+from noisewise.data.statistics.model import ModelRows
 from noisewise.data.statistics.moments import moments_sum
 from noisewise.data.statistics.partition import part_moments
 from noisewise.errors import DataError
 from noisewise.kinds import kinds
 from noisewise.run import ALONE, QUIET, Run
-from noisewise.schema import Basis, Schema
+from noisewise.schema import Basis, Design, Schema
 from noisewise.schema.partition import part_design
 from noisewise.schema.schema import Unit
+from noisewise.scores.families import FAMILIES
+from noisewise.scores.likelihood import Problem
+from noisewise.scores.looks import Layout
+from noisewise.scores.rounds import Look, Point
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -91,6 +96,40 @@ def test_moments_and_counts_are_identical(spark: SparkSession) -> None:
     assert np.array_equal(here.columns["age"], counted.columns["age"]) and here.rows == counted.rows
 
 
+@pytest.mark.inner
+def test_the_rounds_of_a_model_are_identical(spark: SparkSession) -> None:
+    """The point's tables are made here and sent to the workers."""
+    table, (basis, layout, problem, point) = CASES["with holes"], a_round()
+    there, here = (ModelRows.open(data, basis, layout) for data in (frame(spark, table), table))
+    assert there.look(run=QUIET).exact == here.look(run=QUIET).exact
+    assert there.round(problem, point, run=QUIET).exact == here.round(problem, point, run=QUIET).exact
+
+
+def test_the_same_rows_of_a_person_count_in_every_round(spark: SparkSession) -> None:
+    """The key that chooses them is new for each release, not for each pass."""
+    rng = np.random.default_rng(3)
+    table = pa.table({"x": rng.uniform(0, 1, 900), "y": rng.uniform(0, 1, 900), "who": np.arange(900) // 9})
+    kind = nw.Model("y ~ x")
+    basis = kind.settled(PEOPLE)
+    layout, design = Layout.of(basis, FAMILIES["gaussian"]), Design.of(kind.formula, basis, None)
+    look = Look(noise=0.0, sums=np.zeros(layout.size), rows=300.0, rows_noise=1.0)
+    problem = Problem.of(basis, design, FAMILIES["gaussian"], look)
+    point = Point(coefficients=np.array([0.5, 0.1]), coordinates=np.eye(2), scale=0.3, spread=False)
+    opened, other = (ModelRows.open(frame(spark, table), basis, layout) for _ in range(2))
+    first = opened.look(run=QUIET)
+    assert first.rows == 300
+    assert [opened.round(problem, point, run=QUIET).fingerprint for _ in range(2)] == [first.fingerprint] * 2
+    assert other.look(run=QUIET).fingerprint != first.fingerprint
+
+
+def test_a_table_that_is_random_anew_in_each_pass_is_refused(spark: SparkSession) -> None:
+    schema = Schema.from_dict({"adjacency": "replace-one", "columns": {"x": {"bounds": [0, 1]}, "y": {"bounds": [0, 1]}}})
+    clock = "cast(reflect('java.lang.System', 'nanoTime') as bigint) % 1000 / 1000.0D"  # rand and uuid have a seed
+    made = spark.range(500).selectExpr(f"{clock} as x", "0.5D as y")
+    with pytest.raises(DataError, match="the same in every round"):
+        nw.release(made, schema, nw.Model("y ~ x"), epsilon=1.0, delta=1e-6, run=QUIET)
+
+
 def test_rows_that_are_brought_to_the_driver_are_all_there(spark: SparkSession) -> None:
     source = open_source(frame(spark, CASES["several batches"]))
     wanted = [Wanted("age", "number"), Wanted("ward", "level")]
@@ -121,7 +160,7 @@ def test_every_kind_of_release_takes_a_table_of_spark(spark: SparkSession, tmp_p
         "x": {"bounds": [0, 1]}, "y": {"bounds": [0, 1]}, "sick": {"levels": ["no", "yes"]}}})
     asked = [{"ask": "posterior-probability", "of": "x", "at": [0]}]
     requests = [nw.Gram(), nw.Gram(average=3), nw.Moments("y ~ x"), nw.AdaSSP("y ~ x"), nw.Partition("y ~ x", 12, asked),
-                nw.Rows(), nw.Bounds({"x": (0, None)}), nw.Binary("sick", rows=50)]
+                nw.Rows(), nw.Bounds({"x": (0, None)}), nw.Binary("sick", rows=50), nw.Model("y ~ x")]
     assert {request.name for request in requests} == {kind.name for kind in kinds()}
     made = {request: nw.release(data, schema, request, epsilon=50.0, delta=None if request.name in ("bounds", "binary") else 1e-6,
                                 to=tmp_path / "rows.nwr" if request.needs_file else None, run=QUIET) for request in requests}

@@ -12,11 +12,11 @@ import pytest
 
 import noisewise
 
-NAMES = ["AdaSSP", "BayesFactor", "Binary", "Bounds", "Comparison", "Criterion", "Gram", "Ledger", "Moments",
+NAMES = ["AdaSSP", "BayesFactor", "Binary", "Bounds", "Comparison", "Criterion", "Gram", "Ledger", "Model", "Moments",
          "NoisewiseError", "Partition", "PointEstimate", "Posterior", "PosteriorProbability", "PosteriorQuantile", "Prior",
          "Release", "Rows", "Run", "Schema", "__version__", "answer", "audit", "combine", "combine_synthetic", "compare",
          "compare_methods", "fit", "fit_binary", "fit_many", "fit_sum", "hypothesis_test", "load", "load_many", "plan",
-         "plan_power", "query", "release", "report", "suggest_parts", "synthesize"]
+         "plan_power", "query", "release", "report", "start", "suggest_parts", "synthesize"]
 ESTIMATORS = ["PrivateLinearRegression", "PrivateLogisticRegression", "PrivatePoissonRegressor"]
 HEAVY = ["formulaic", "jax", "matplotlib", "opendp", "pandas", "pyarrow", "pydantic", "scipy", "sklearn"]
 

@@ -248,24 +248,28 @@ def linear(change: Array, sd: Array) -> tuple[Array, float]:
     return np.divide(relative, sd * distance, out=np.zeros_like(change), where=sd > 0), distance
 
 
-def worst_neighbours(basis: Basis, change: Change) -> Pair:
+def worst_neighbours(basis: Basis, change: Change, *, pool: int = POOL, rounds: int = ROUNDS) -> Pair:
     """The worst pair of rows: replaced or, if neighbours may differ in their number of rows, removed."""
     schema = basis.schema
-    found = [] if schema.adjacency == "add-remove" else [worst_pair(basis, change, removed=False)]
+    ways = [] if schema.adjacency == "add-remove" else [False]
     if not schema.rows_are_public:
-        found.append(worst_pair(basis, change, removed=True))
+        ways.append(True)
+    found = [worst_pair(basis, change, removed=removed, pool=pool, rounds=rounds) for removed in ways]
     return max(found, key=lambda pair: pair.size)
 
 
 def two_tables(basis: Basis, pair: Pair, group: int, others: Rows | None = None) -> tuple[Rows, Rows]:
     """Tables with the pair's rows in ``group`` units, and rows that both share: many copies of ``others`` if given, or a few."""
     schema = basis.schema
-    each = schema.unit.max_rows
     if others is None:
-        shared = any_rows(schema, BASE_ROWS, np.random.default_rng(7))
-    else:
-        alike = [others] if pair.comes is None else [others, pair.comes]
-        shared = repeated(joined(*alike), 4 * group * each)
+        return tables_around(schema, pair, group, any_rows(schema, BASE_ROWS, np.random.default_rng(7)))
+    alike = [others] if pair.comes is None else [others, pair.comes]
+    return tables_around(schema, pair, group, repeated(joined(*alike), 4 * group * schema.unit.max_rows))
+
+
+def tables_around(schema: Schema, pair: Pair, group: int, shared: Rows) -> tuple[Rows, Rows]:
+    """Tables with the pair's rows in ``group`` units, and these rows that both share, each a unit of its own."""
+    each = schema.unit.max_rows
     count = len(next(iter(shared.values())))
     with_row = joined(shared, repeated(pair.leaves, group * each))
     without = shared if pair.comes is None else joined(shared, repeated(pair.comes, group * each))

@@ -23,6 +23,7 @@ from noisewise.cli.options import Quiet, Traceback, about_messages
 from noisewise.cli.output import Output
 from noisewise.cli.plan.budget import budget
 from noisewise.cli.plan.gram import gram
+from noisewise.cli.plan.model import model
 from noisewise.cli.plan.moments import moments
 from noisewise.cli.plan.partition import partition
 from noisewise.cli.plan.power import power
@@ -72,7 +73,7 @@ def options(
 
 
 plan_app = typer.Typer(no_args_is_help=True, help="Plan a release before spending any budget: noise, cost and power.")
-for one in (moments, rows, partition, power, gram, budget):
+for one in (model, moments, rows, partition, power, gram, budget):
     plan_app.command()(one)
 
 for one in (demo, doctor, bounds, show, answer, fit, check, compare, estimate, report, reproduce, synthesize):

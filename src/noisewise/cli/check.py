@@ -35,6 +35,7 @@ def check(
 
     Names sites that differ from the others in effect, level or residual spread.
     Also checks columns that were released but left out of the formula, and whether counts vary as Poisson counts do.
+    For releases of kind model it also checks whether the rounds agree, and whether residuals vary as the family implies.
 
     Example: noisewise fit site-*.nwr "stay ~ age" --save stay.npz, then noisewise check stay.npz site-*.nwr
     """
@@ -81,7 +82,7 @@ def _tell(out: Output, found: PredictiveCheck) -> None:
                  "outlying site pulls the fit away from the others. Fit again without it, then check again.")
     elif found.single:
         words = ("No evidence against the fit. With a single holder this says little: its own statistics determine the fit, so "
-                 "only columns left out of the formula, and the variance of counts, could contradict it.")
+                 f"{found.alone} could contradict it.")
     else:
         words = ("No evidence against the fit: the sites agree as far as the noise lets us see. Values are per row, in the "
                  "table's units; p is the probability of a value at least this extreme if the model holds.")

@@ -66,12 +66,29 @@ def _is_no_name(text: str) -> bool:
 def files_before_formula(files: list[Path] | None, formula: str) -> list[Path]:
     """Return the files, after checking that the last argument is a formula and a file comes before it."""
     if "~" not in formula:
-        swapped = any("~" in str(file) for file in files or ())
-        hint = "put the formula last" if swapped else "end with a formula in quotes, such as \"stay ~ age + ward\""
-        raise typer.BadParameter(f"{formula!r} is not a formula; {hint}")
+        raise no_formula(files or [], formula)
     if not files:
         raise typer.BadParameter("give at least one release file before the formula")
     return files
+
+
+def files_and_formula(files: list[Path] | None, last: str | None) -> tuple[list[Path], str | None]:
+    """Return the files, and the formula if the last argument is one: a release for one regression needs none."""
+    if last is None:
+        raise typer.BadParameter("give a release file, and a FORMULA unless the release is for one regression")
+    if "~" in last:
+        return files_before_formula(files, last), last
+    given = [*(files or []), Path(last)]
+    if any("~" in str(file) for file in given) or not (given[-1].exists() or given[-1].suffix.lower() == ".nwr"):
+        raise no_formula(files or [], last)
+    return given, None
+
+
+def no_formula(files: list[Path], last: object) -> typer.BadParameter:
+    """Return the error for a last argument that should have been a formula."""
+    swapped = any("~" in str(file) for file in files)
+    hint = "put the formula last" if swapped else "end with a formula in quotes, such as \"stay ~ age + ward\""
+    return typer.BadParameter(f"{str(last)!r} is not a formula; {hint}")
 
 
 def check_release_target(target: Path, *, force: bool, room: int) -> None:
@@ -125,9 +142,10 @@ def check_results(inputs: Iterable[Path], **wanted: Path | None) -> dict[str, Pa
 def check_picture(formula: str, release: Release, family: str) -> None:
     """Refuse a plot with too many terms, before any work starts."""
     from noisewise.plots.picture import MOST_TERMS
+    from noisewise.results.families import family_of
     from noisewise.schema.design import Design
 
-    terms = len(Design.of(formula, release.basis, release.terms).terms) + (family == "gaussian")  # plus sigma
+    terms = len(Design.of(formula, release.basis, release.terms).terms) + (family_of(family).scale is not None)
     if terms > MOST_TERMS:
         raise ResultError(f"a plot shows at most {MOST_TERMS} terms", argument="plot", found=str(terms),
                           remedy="leave --plot out; --csv writes all terms; in Python, plot(terms=...) draws a choice of them")

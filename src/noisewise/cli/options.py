@@ -8,7 +8,15 @@ from typing import Annotated, Final, TypeAlias
 
 import typer
 
-from noisewise.cli.completion import LITERATURE, LITERATURE_MECHANISMS, MECHANISMS, PARTITION_MECHANISMS, formula_words, one_of
+from noisewise.cli.completion import (
+    FAMILIES,
+    LITERATURE,
+    LITERATURE_MECHANISMS,
+    MECHANISMS,
+    PARTITION_MECHANISMS,
+    formula_words,
+    one_of,
+)
 
 MESSAGES: Final = "Output and help"
 SAMPLING: Final = "Sampling"
@@ -66,6 +74,12 @@ Terms: TypeAlias = Annotated[str | None, about_content("--terms", help=(
     "More columns for analysts, for example \"age:ward + I(age**2)\"."))]
 Formula: TypeAlias = Annotated[str, about_content("--formula", help=(
     "Response and predictors, for example \"stay ~ age + ward\"."))]
+Family: TypeAlias = Annotated[str, about_content("--family", "-f", autocompletion=one_of(FAMILIES), help=(
+    "gaussian for a number, logistic or probit for two levels, poisson or negative-binomial for a count."))]
+Rounds: TypeAlias = Annotated[int | None, about_content("--rounds", min=0, help=(
+    "Maximum number of rounds that look for the coefficients, before the last one. Default: as many as help, at most 6."))]
+StartFile: TypeAlias = Annotated[Path | None, about_content("--start", metavar="FILE", help=(
+    "An earlier release of the same model, by another holder or of another year: begin where it ended, in one round."))]
 Mechanism: TypeAlias = Annotated[str | None, about_content(
     "--mechanism", autocompletion=one_of((*MECHANISMS, *LITERATURE_MECHANISMS)),
     help=f"{' or '.join(MECHANISMS)} (default: depends on --delta); {LITERATURE}: {', '.join(LITERATURE_MECHANISMS)}. "

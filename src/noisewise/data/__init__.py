@@ -27,12 +27,14 @@ if TYPE_CHECKING:
     from noisewise.data.sources import open_source
     from noisewise.data.statistics.averaged import averaged_gram_sum
     from noisewise.data.statistics.gram import GramSum, gram_sum
+    from noisewise.data.statistics.model import ModelRows
     from noisewise.data.statistics.moments import MomentsSum, moments_sum
 
-__all__ = ["GramSum", "MomentsSum", "averaged_gram_sum", "gram_sum", "moments_sum", "open_source"]
+__all__ = ["GramSum", "ModelRows", "MomentsSum", "averaged_gram_sum", "gram_sum", "moments_sum", "open_source"]
 
-_HOMES = {"GramSum": "statistics.gram", "MomentsSum": "statistics.moments", "averaged_gram_sum": "statistics.averaged",
-          "gram_sum": "statistics.gram", "moments_sum": "statistics.moments", "open_source": "sources"}
+_HOMES = {"GramSum": "statistics.gram", "ModelRows": "statistics.model", "MomentsSum": "statistics.moments",
+          "averaged_gram_sum": "statistics.averaged", "gram_sum": "statistics.gram", "moments_sum": "statistics.moments",
+          "open_source": "sources"}
 
 if not TYPE_CHECKING:
 

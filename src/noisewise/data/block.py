@@ -76,6 +76,30 @@ class Panel(NamedTuple):
         return tuple(panels)
 
 
+class SymmetricProduct:
+    """``rows @ rows.T`` of whole numbers of at most 2**20, exactly: in any order, all partial sums are at most 2**53.
+
+    Only the upper triangle without its corner is valid, and only until the next call.
+    """
+
+    def __init__(self, size: int) -> None:
+        self._product: Array = np.zeros((size, size))
+        self._panels = Panel.cover(size)
+
+    def __call__(self, rows: Array) -> Array:
+        """The product of at most `BLOCK_ROWS` columns."""
+        if len(rows) > MANY_COLUMNS:
+            return np.matmul(rows, rows.T, out=self._product)
+        for panel in self._panels:
+            left, right = rows[panel.rows], rows[panel.columns].T
+            part = left[:, : panel.depth] @ right[: panel.depth]
+            for start in range(panel.depth, rows.shape[1], panel.depth):
+                stop = start + panel.depth
+                part += left[:, start:stop] @ right[start:stop]
+            self._product[panel.rows, panel.columns] = part
+        return self._product
+
+
 class Block:
     """A workspace for blocks of rows, for one thread."""
 
@@ -86,8 +110,7 @@ class Block:
         # Arrays of double precision, so that narrower columns are widened and not the other way round.
         self._centres = [np.array(number.centre) for number in plan.numbers]
         self._scales = np.array([[number.scale] for number in plan.numbers]).reshape(-1, 1)
-        self._product: Array = np.zeros((plan.size, plan.size))
-        self._panels = Panel.cover(plan.size)
+        self._multiply = SymmetricProduct(plan.size)
         self._expect_missing = False
 
     def gram(self, piece: Piece) -> tuple[Array, int]:
@@ -113,10 +136,15 @@ class Block:
 
     def kept(self, piece: Piece) -> tuple[Array, Flags | None]:
         """The released columns without the constant, in units of 2**-20, and flags of the rows to leave out, if any."""
+        block, left_out = self.laid_out(piece)
+        return block[self.plan.order[1:]], left_out
+
+    def laid_out(self, piece: Piece) -> tuple[Array, Flags | None]:
+        """All columns as the plan lays them out, until the next call, and flags of the rows to leave out, if any."""
         block = self._load(piece)
         left_out = self._repair(block, piece.left_out())
         self._derive(block)
-        return block[self.plan.order[1:]], left_out
+        return block, left_out
 
     def _load(self, piece: Piece) -> Array:
         block = self._values[:, : piece.rows]
@@ -154,16 +182,3 @@ class Block:
         product = self._multiply(block)
         block[0] = ONE
         return product, block.shape[1] - int(left_out.sum())
-
-    def _multiply(self, block: Array) -> Array:
-        """``block @ block.T``, exactly: in any order, all partial sums are whole numbers of at most 2**53."""
-        if len(block) > MANY_COLUMNS:
-            return np.matmul(block, block.T, out=self._product)
-        for panel in self._panels:
-            left, right = block[panel.rows], block[panel.columns].T
-            part = left[:, : panel.depth] @ right[: panel.depth]
-            for start in range(panel.depth, block.shape[1], panel.depth):
-                stop = start + panel.depth
-                part += left[:, start:stop] @ right[start:stop]
-            self._product[panel.rows, panel.columns] = part
-        return self._product

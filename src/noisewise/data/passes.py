@@ -11,6 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from dataclasses import dataclass
 from functools import partial, reduce
 from typing import Generic, TypeVar
 
@@ -21,7 +22,7 @@ from noisewise.data.block import Block, Piece, pieces
 from noisewise.data.cluster import sum_over_cluster
 from noisewise.data.columns import require_columns, wanted_columns
 from noisewise.data.plan import Plan
-from noisewise.data.reading import in_order, reporting, source_for
+from noisewise.data.reading import READING, in_order, reporting, source_for
 from noisewise.data.sources import open_source
 from noisewise.data.sources.base import ClusterSource, Source, Sum, Task, Wanted, Worker
 from noisewise.data.splitting.units import UnitLimit, limit_units
@@ -44,21 +45,42 @@ def sum_over_columns(source: object, wanted: Sequence[Wanted], unit: Unit,
     """The workers' sum over all rows, reading these columns. A cluster sums on its own machines and returns only sums."""
     opened = open_source(source)
     require_columns(opened, wanted)
-    opened, limit = limit_units(opened, unit, wanted)
-    if isinstance(opened, ClusterSource):
-        return sum_over_cluster(opened, wanted, partial(worker_with, None), run)
-    parts = share_batches(opened, wanted, lambda: worker_with(limit), in_order=limit is not None, run=run)
-    return reduce(lambda one, other: one.merge(other), parts)
+    return OpenedRows.of(opened, wanted, unit).sum(worker_with, run=run)
+
+
+@dataclass(frozen=True)
+class OpenedRows:
+    """A table opened for any number of passes. In all of them the same rows of each unit count."""
+
+    source: Source
+    wanted: tuple[Wanted, ...]
+    most_of_each: int | None
+    """The most rows of each unit; None if each row is a unit, or if the source has chosen them."""
+
+    @classmethod
+    def of(cls, source: Source, wanted: Sequence[Wanted], unit: Unit) -> OpenedRows:
+        """Rows of an open source that has these columns."""
+        chosen, limit = limit_units(source, unit, wanted)
+        return cls(chosen, tuple(wanted), None if limit is None else limit.max_rows)
+
+    def sum(self, worker_with: Callable[[UnitLimit | None], Worker[Sum]], *, run: Run, doing: str = READING) -> Sum:
+        """The workers' sum over all rows. ``doing`` is what a progress bar says."""
+        if isinstance(self.source, ClusterSource):
+            return sum_over_cluster(self.source, self.wanted, partial(worker_with, None), run)
+        limit = None if self.most_of_each is None else UnitLimit(self.most_of_each)
+        parts = share_batches(self.source, self.wanted, lambda: worker_with(limit), in_order=limit is not None, run=run,
+                              doing=doing)
+        return reduce(lambda one, other: one.merge(other), parts)
 
 
 def share_batches(source: Source, wanted: Sequence[Wanted], worker: Callable[[], Worker[Part]], *, in_order: bool,
-                  run: Run, rows: int | None = None) -> list[Part]:
+                  run: Run, rows: int | None = None, doing: str = READING) -> list[Part]:
     """Hand all batches to workers, one per thread, or to a single one if the order of the rows matters.
 
     ``rows`` is the number of rows, if the caller knows it and the source does not.
     """
     workers = 1 if in_order else run.workers
-    with (reporting(run, source.rows if rows is None else rows) as counter, blas().limit(limits=1, user_api="blas"),
+    with (reporting(run, source.rows if rows is None else rows, doing) as counter, blas().limit(limits=1, user_api="blas"),
           closing(_queue(source, wanted, workers, run)) as queue):
 
         def work(_: int) -> Part:

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 import pyarrow as pa
 
@@ -17,6 +17,9 @@ from noisewise.data.sources.base import BATCH_ROWS, ClusterSource, Source, Task,
 from noisewise.data.threads import ahead
 from noisewise.progress import Tick
 from noisewise.run import ALONE, DEFAULT, Run
+
+READING: Final = "Reading rows"
+"""What a progress bar says, unless told otherwise."""
 
 Batches: TypeAlias = "Generator[pa.RecordBatch, None, None]"
 
@@ -97,7 +100,7 @@ class RowCounter:
 
 
 @contextmanager
-def reporting(run: Run, rows_total: int | None, doing: str = "Reading rows") -> Iterator[RowCounter]:
+def reporting(run: Run, rows_total: int | None, doing: str = READING) -> Iterator[RowCounter]:
     """Count rows, and report them to a callback, a bar or nobody: see `noisewise.run.Run`."""
     with run.bar(doing, "rows") as tick:
         yield RowCounter(tick, rows_total)

@@ -1,6 +1,7 @@
 """scikit-learn estimators on top of `noisewise.release` and `noisewise.fit`, without mechanisms or samplers of their own.
 
     regressions.py   the estimators; base.py: what all three share
+    release_kinds.py which release a fit makes, and what it can be asked for
     declarations.py  turn constructor arguments into a schema and a formula, never using the rows
     rows.py          read X and y into a table without looking at any value
     callers.py       which pipelines and cross-validations may call fit

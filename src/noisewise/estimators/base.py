@@ -17,24 +17,22 @@ from noisewise.arrays import Array
 from noisewise.errors import ConvergenceWarning, DeclarationError, NoisewiseError, NoisewiseWarning, PrivacyError
 from noisewise.estimators.callers import check_callers
 from noisewise.estimators.declarations import Bounds, Levels, declare
-from noisewise.estimators.predictions import Kind, OutputMixin, interval_table
-from noisewise.estimators.rows import RowsError, Table, as_new_rows, read_features, read_table
+from noisewise.estimators.predictions import IntervalKind, OutputMixin, interval_table
+from noisewise.estimators.release_kinds import Wanted, check_wanted, kind_of_release
+from noisewise.estimators.rows import Table, as_new_rows, read_features, read_table
 from noisewise.holder.release import release
 from noisewise.holder.watched_ledger import WatchedLedger
-from noisewise.kinds import Gram
-from noisewise.posterior.asked import GAUSSIAN
+from noisewise.kinds import Kind
 from noisewise.posterior.fit import fit
-from noisewise.posterior.glm.families import FAMILIES
-from noisewise.posterior.glm.prior import prior_data
-from noisewise.posterior.methods import DEFAULT_METHOD, method_for
-from noisewise.posterior.prior import Prior, ResolvedPrior
+from noisewise.posterior.methods import DEFAULT_METHOD
+from noisewise.posterior.prior import Prior
 from noisewise.posterior.request import whole
 from noisewise.progress import Tick
 from noisewise.releases.release import Release
 from noisewise.results import Posterior
 from noisewise.results.fit_info import check_interval
 from noisewise.run import Run
-from noisewise.schema import Basis, Design, Schema
+from noisewise.schema import Schema
 
 if TYPE_CHECKING:
     from noisewise.estimators.predictions import Output
@@ -59,7 +57,9 @@ class PrivateRegression(OutputMixin, BaseEstimator):  # type: ignore[misc]
     levels: Levels | None = None
     adjacency: str | None = None
     max_rows: int | None = None
+    release_kind: str | None = None
     mechanism: str | None = None
+    robust: bool = False
     prior: Prior | None = None
     draws: int = 1000
     chains: int = 4
@@ -77,15 +77,13 @@ class PrivateRegression(OutputMixin, BaseEstimator):  # type: ignore[misc]
         """
         check_callers(self, rows_are_units=self.adjacency == "replace-one" and unit is None)
         table = read_table(X, y, unit)
-        schema, formula = self._declared(table)
-        if schema.rows_are_public and not table.rows:
-            raise RowsError("X has 0 sample(s) while a minimum of 1 is required.")
+        schema, formula, kind = self._declared(table)
         seed = self._seed()
         validate_data(self, X, skip_check_array=True)  # names and number of features only
         assert self.epsilon is not None
         ledger = None if self.ledger is None else WatchedLedger(self.ledger)
-        made = release(table.columns, schema, Gram(mechanism=self.mechanism), epsilon=self.epsilon, delta=self.delta,
-                       ledger=ledger, edition=self._edition(), run=Run(progress=self.progress))
+        made = release(table.columns, schema, kind, epsilon=self.epsilon, delta=self.delta, ledger=ledger,
+                       edition=self._edition(), run=Run(progress=self.progress))
         if ledger is not None and not ledger.completed:
             _check_stored(made, table.rows)
         self.__dict__.pop("posterior_", None)  # it belongs to an earlier release
@@ -102,10 +100,11 @@ class PrivateRegression(OutputMixin, BaseEstimator):  # type: ignore[misc]
         This reads no rows and spends no budget. Use it to compare priors or to get more draws.
         """
         check_is_fitted(self, "release_")
-        self._check_request(self.formula_, self.release_.schema)
+        self._check_posterior()
+        check_wanted(self.release_.kind, self.release_.schema, self.formula_, self._wanted())
         return self._fit_posterior(self._seed())
 
-    def predict_interval(self, X: object, interval: float | None = None, kind: Kind | None = None) -> Output:
+    def predict_interval(self, X: object, interval: float | None = None, kind: IntervalKind | None = None) -> Output:
         """Return the lower and upper end of an interval for each row; a data frame after ``set_output(transform="pandas")``.
 
         With ``kind="response"`` the interval covers a new response of such a row, with ``kind="mean"`` the average of many; see
@@ -140,27 +139,34 @@ class PrivateRegression(OutputMixin, BaseEstimator):  # type: ignore[misc]
         """Return the method; only linear regression has a choice."""
         return str(getattr(self, "method", DEFAULT_METHOD))
 
-    def _declared(self, table: Table) -> tuple[Schema, str]:
-        """Check all public declarations; from the table, use only column names."""
+    def _near_normal(self) -> bool:
+        """Return whether the user says that numeric predictors are near normal; linear regression never asks."""
+        return bool(getattr(self, "near_normal", False))
+
+    def _declared(self, table: Table) -> tuple[Schema, str, Kind]:
+        """Check all public declarations; from the table, use only column names and, if it is public, the number of rows."""
         if self.epsilon is None:
             raise DeclarationError("epsilon is required: it limits what a fit reveals about any one person", argument="epsilon",
-                                   found="epsilon=None", remedy="for example epsilon=1.0, with delta=1e-6 for Gaussian noise")
+                                   found="epsilon=None", remedy="for example epsilon=1.0, with delta=1e-6")
         schema, formula = declare(table.features, table.response, self._target(), bounds=self.bounds, levels=self.levels,
                                   adjacency=self.adjacency, max_rows=self.max_rows, unit=table.unit)
-        self._check_request(formula, schema)
-        return schema, formula
+        self._check_posterior()
+        chosen = kind_of_release(self.release_kind, self.delta)
+        kind = chosen.request(formula, self._family, self.mechanism)
+        design = check_wanted(kind, schema, formula, self._wanted())
+        if schema.rows_are_public:
+            chosen.check_rows(table.rows, design)
+        return schema, formula, kind
 
-    def _check_request(self, formula: str, schema: Schema) -> None:
-        """Raise the errors `noisewise.fit` would raise, from public declarations alone: a typo must not cost budget."""
+    def _check_posterior(self) -> None:
+        """Refuse numbers of draws, chains and an interval that `noisewise.fit` would refuse."""
         whole("draws", self.draws, 1)
         whole("chains", self.chains, 1)
         check_interval(self.interval)
-        method_for(self._method(), "gram")
-        design = Design.of(formula, Basis.of(schema))
-        if self._family == GAUSSIAN:
-            ResolvedPrior.of(design, self.prior)
-        else:
-            prior_data(design, FAMILIES[self._family], self.prior)
+
+    def _wanted(self) -> Wanted:
+        """What the posterior is asked for."""
+        return Wanted(self._family, self._method(), self.prior, self.robust)
 
     def _seed(self) -> int | None:
         """Return the seed of the posterior draws; it seeds nothing else."""
@@ -179,8 +185,9 @@ class PrivateRegression(OutputMixin, BaseEstimator):  # type: ignore[misc]
     def _fit_posterior(self, seed: int | None) -> Self:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", ConvergenceWarning)
-            self.posterior_ = fit(self.formula_, self.release_, family=self._family, method=self._method(), prior=self.prior,
-                                  draws=self.draws, chains=self.chains, seed=seed, run=Run(progress=self.progress))
+            self.posterior_ = fit(self.formula_, self.release_, family=self._family, method=self._method(), robust=self.robust,
+                                  near_normal=self._near_normal(), prior=self.prior, draws=self.draws, chains=self.chains,
+                                  seed=seed, run=Run(progress=self.progress))
         for warning in caught:  # it advises fitting again, which need not spend budget
             doubtful = issubclass(warning.category, ConvergenceWarning)
             warnings.warn(f"{warning.message}. {WITHOUT_SPENDING}" if doubtful else str(warning.message), warning.category,

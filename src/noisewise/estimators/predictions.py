@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     Output: TypeAlias = Array | pandas.DataFrame | polars.DataFrame
 
-Kind = Literal["response", "mean"]
+IntervalKind = Literal["response", "mean"]
 CONTAINERS: Final = ("default", "pandas", "polars")
 
 
@@ -49,7 +49,7 @@ class OutputMixin:
         return table.to_numpy()
 
 
-def interval_table(posterior: Posterior, new_rows: object, interval: float, kind: Kind | None) -> pandas.DataFrame:
+def interval_table(posterior: Posterior, new_rows: object, interval: float, kind: IntervalKind | None) -> pandas.DataFrame:
     """Return the lower and upper end of the interval for each new row."""
     with _as_value_errors():
         return posterior.predict(new_rows, interval, kind)[["lower", "upper"]]

@@ -36,13 +36,18 @@ class _PrivateRegressor(RegressorMixin, PrivateRegression):  # type: ignore[misc
 class PrivateLinearRegression(_PrivateRegressor):
     """Linear regression with differential privacy: ``fit`` releases the rows and fits a posterior to the release.
 
+    With a delta the release is of kind model: sums for this regression alone, with much narrower intervals and no assumption about
+    the predictors. Without one it is of kind gram: sums of products of all columns. ``release_kind`` names the kind instead.
+
     The arguments up to ``edition`` are public declarations and must not be derived from the rows. The others affect the posterior
     and have no effect on privacy.
 
     Args:
         epsilon: The budget of each ``fit``. Required.
-        delta: With a delta the noise is Gaussian, without one Laplace.
-        mechanism: A different noise mechanism, as in `noisewise.Gram`.
+        delta: The delta of each ``fit``. Without one the guarantee is pure epsilon, and the noise is Laplace.
+        release_kind: "model" (`noisewise.Model`; the default with a delta, which it needs) or "gram" (`noisewise.Gram`; the
+            default without).
+        mechanism: A different noise mechanism, as in `noisewise.Gram`. For gram releases only.
         bounds: ``{column: (low, high)}``; or ``(low, high)``, as numbers for all features or as lists with one number per
             feature. Required for numbers. Values outside are clipped; missing values become the middle.
         levels: ``{column: [level, ...]}`` for categories, reference level first. Missing values become the first level.
@@ -52,8 +57,10 @@ class PrivateLinearRegression(_PrivateRegressor):
         ledger: A `noisewise.Ledger`, charged before any noise is drawn.
         edition: Names the state of the table. With a ledger, the same request for the same edition returns the stored release,
             with a warning, and spends nothing. Without an edition each fit is a new release.
+        robust: Intervals that hold although the variance is not what the family says, as in `noisewise.fit`. For model releases
+            only.
         prior: A `noisewise.Prior`.
-        method: The method of `noisewise.fit`.
+        method: The method of `noisewise.fit`. Model releases have one.
         draws: Draws per chain.
         chains: Number of chains.
         interval: The probability of intervals.
@@ -74,7 +81,7 @@ class PrivateLinearRegression(_PrivateRegressor):
     >>> X = rng.uniform(0, 10, size=(20_000, 1))
     >>> y = 3 + 2 * X[:, 0] + rng.normal(0, 2, 20_000)
     >>> model = PrivateLinearRegression(epsilon=1.0, delta=1e-6, bounds=(0, 10), target_bounds=(0, 30), adjacency="replace-one",
-    ...                                 method="laplace", random_state=0).fit(X, y)
+    ...                                 random_state=0).fit(X, y)
     >>> model.coef_.shape, model.coef_interval_.shape, model.predict([[5.0]]).shape
     ((1,), (1, 2), (1,))
     """
@@ -94,13 +101,15 @@ class PrivateLinearRegression(_PrivateRegressor):
 class PrivateLogisticRegression(ClassifierMixin, PrivateRegression):  # type: ignore[misc]
     """Binary logistic regression with differential privacy.
 
-    Arguments and attributes are those of `PrivateLinearRegression`, except that there is no ``method`` (only one exists) and
-    ``classes`` replaces ``target_bounds``. ``classes_`` is sorted, as everywhere in scikit-learn; probabilities, coefficients
+    Arguments and attributes are those of `PrivateLinearRegression`, except that there is no ``method`` (only one exists for each
+    kind of release) and ``classes`` replaces ``target_bounds``. ``classes_`` is sorted, as everywhere in scikit-learn; probabilities, coefficients
     and intervals refer to the second class. ``coef_`` has shape (1, coefficients) and ``intercept_`` (1,), as in
     ``LogisticRegression``.
 
     Args:
         classes: The two labels, declared and never read from y. Required. An undeclared label in y counts as the first class.
+        near_normal: For gram releases, which take numeric predictors for normal: True if you know that they nearly are. Then no
+            warning says so.
 
     >>> import numpy as np
     >>> model = PrivateLogisticRegression(epsilon=1.0, delta=1e-6, bounds=(0, 10), classes=("no", "yes"),
@@ -113,6 +122,7 @@ class PrivateLogisticRegression(ClassifierMixin, PrivateRegression):  # type: ig
 
     _family: ClassVar[str] = "logistic"
     classes: Sequence[Level] | None = None
+    near_normal: bool = False
 
     def predict_proba(self, X: object) -> Array:
         """Return the probability of each class, in the order of ``classes_``."""
@@ -163,11 +173,13 @@ class PrivateLogisticRegression(ClassifierMixin, PrivateRegression):  # type: ig
 class PrivatePoissonRegressor(_PrivateRegressor):
     """Poisson regression (log link) with differential privacy.
 
-    Arguments and attributes are those of `PrivateLinearRegression`, except that there is no ``method`` (only one exists).
+    Arguments and attributes are those of `PrivateLinearRegression`, except that there is no ``method`` (only one exists for each
+    kind of release).
     ``score`` is the share of the deviance explained, as in scikit-learn's ``PoissonRegressor``.
 
     Args:
         target_bounds: The largest count, as in ``target_bounds=20`` or ``(0, 20)``. Larger counts are clipped. Required.
+        near_normal: As in `PrivateLogisticRegression`.
 
     >>> PrivatePoissonRegressor(epsilon=1.0, bounds=(0, 10), target_bounds=20, adjacency="replace-one").target_bounds
     20
@@ -175,6 +187,7 @@ class PrivatePoissonRegressor(_PrivateRegressor):
 
     _family: ClassVar[str] = "poisson"
     target_bounds: float | Sequence[float] | None = None
+    near_normal: bool = False
 
     def score(self, X: object, y: object, sample_weight: object = None) -> float:
         """Return D², the share of the deviance explained."""

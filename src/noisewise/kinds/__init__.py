@@ -8,13 +8,14 @@ from noisewise.kinds.binary import Binary
 from noisewise.kinds.bounds import Bounds
 from noisewise.kinds.gram import Gram
 from noisewise.kinds.kind import Kind
+from noisewise.kinds.model import Model
 from noisewise.kinds.moments import Moments
 from noisewise.kinds.partition import Partition
 from noisewise.kinds.registry import kind_from_dict, kind_named, kinds, register
 from noisewise.kinds.rows import Rows
 
-for _kind in (Gram, Moments, Partition, Rows, Bounds, Binary, AdaSSP):
+for _kind in (Gram, Model, Moments, Partition, Rows, Bounds, Binary, AdaSSP):
     register(_kind)
 
-__all__ = ["AdaSSP", "Binary", "Bounds", "Gram", "Kind", "Moments", "Partition", "Rows", "kind_from_dict", "kind_named", "kinds",
-           "register"]
+__all__ = ["AdaSSP", "Binary", "Bounds", "Gram", "Kind", "Model", "Moments", "Partition", "Rows", "kind_from_dict",
+           "kind_named", "kinds", "register"]

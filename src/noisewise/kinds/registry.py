@@ -21,6 +21,8 @@ ROOMS: Final[Mapping[str, str]] = {
     "contents": "noisewise.releases.contents.{}",
     "audit": "noisewise.audits.{}",
     "posterior": "noisewise.posterior.kinds.{}",
+    "selection": "noisewise.selection.kinds.{}",
+    "check": "noisewise.results.kinds.{}",
     "answers": "noisewise.answers.{}",
     "report": "noisewise.reports.kinds.{}",
     "command": "noisewise.cli.release.{}",

@@ -15,10 +15,11 @@ from noisewise.releases.combine import Releases
 from noisewise.run import nobody
 from noisewise.schema import Design
 from noisewise.schema.bayes_factors import ZELLNER_SIOW
-from noisewise.selection.compare import Task
+from noisewise.selection.kinds.gram import solver
 from noisewise.selection.methods import EXPORTED, METHODS
 from noisewise.selection.moments import Moments, without_leading
 from noisewise.selection.question import Units, gram_release
+from noisewise.selection.task import Task
 
 if TYPE_CHECKING:
     import pyarrow
@@ -31,9 +32,9 @@ def synthetic_rows(formula: str, release: Releases, *, method: str = EXPORTED, k
     if method not in able:
         raise FitError("synthetic_rows needs a method that treats noisy moments as exact", argument="method", found=repr(method),
                        known=tuple(able))
-    task = Task.of(formula, gram_release(release), ZELLNER_SIOW, "uniform", keep)
-    exact = resolve_name(able[method].moments)(task.asked(0, (), nobody))
-    return rows_with_moments(task.design, task.units, exact, whole("seed", seed, 0))
+    solved = solver(Task.of(formula, gram_release(release), ZELLNER_SIOW, "uniform", keep))
+    exact = resolve_name(able[method].moments)(solved.asked(0, (), nobody))
+    return rows_with_moments(solved.task.design, solved.units, exact, whole("seed", seed, 0))
 
 
 def rows_with_moments(design: Design, units: Units, exact: Moments, seed: int) -> Iterator[pyarrow.RecordBatch]:

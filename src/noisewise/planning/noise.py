@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from noisewise.arrays import Array
+from noisewise.scores.rounds import Round
 
 if TYPE_CHECKING:
     from noisewise.releases.contents.gram import EntryNoise
@@ -32,3 +34,20 @@ def _wishart(random: np.random.Generator, noise: EntryNoise, size: int) -> Array
     if not noise.corner:
         matrix[0, 0] = 0.0
     return matrix
+
+
+def isotropic_noise(random: np.random.Generator, noise: float, size: int) -> Array:
+    """A symmetric matrix of normal numbers: this standard deviation on the diagonal, √½ of it elsewhere."""
+    upper = np.triu(random.normal(size=(size, size)) * noise * np.sqrt((1.0 + np.eye(size)) / 2.0))
+    return np.asarray(upper + np.triu(upper, 1).T)
+
+
+def noisy_round(random: np.random.Generator, exact: Round) -> Round:
+    """A round of a model release, with the noise that it states."""
+    size, noise = len(exact.score), exact.noise
+    return replace(
+        exact, score=exact.score + noise.score * random.normal(size=size),
+        matrix=exact.matrix + isotropic_noise(random, noise.matrix, size),
+        square=None if exact.square is None or noise.square is None else exact.square + noise.square * float(random.normal()),
+        spread=None if exact.spread is None or noise.spread is None else
+        exact.spread + isotropic_noise(random, noise.spread, size))

@@ -16,16 +16,20 @@ from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 
-from noisewise.arrays import Array
+from noisewise.arrays import Array, Values
 from noisewise.checks import is_number
 from noisewise.errors import DeclarationError
 from noisewise.planning.assumptions import Declared, Shape, Shares, assumed, clipped_moments, correlation_root, origin
 from noisewise.schema import Basis, Design
+from noisewise.scores.families import FAMILIES as SCORE_FAMILIES
 from noisewise.words import leave_out, option
 
 POOL, MOST_DRAWN = 2**14, 4096
 INTERCEPT: Final = "Intercept"
 CLIPPED_SHARE: Final = 0.01
+DISPERSION: Final = 0.5
+"""Default dispersion of a negative binomial count."""
+COUNTS: Final = ("poisson", "negative-binomial")
 
 
 class NormalResponse(NamedTuple):
@@ -34,6 +38,11 @@ class NormalResponse(NamedTuple):
     sigma: float
     lower: float
     upper: float
+
+    @property
+    def scale(self) -> float:
+        """The standard deviation of the errors."""
+        return self.sigma
 
     def moments(self, eta: Array) -> tuple[Array, Array]:
         """Mean and mean square after clipping."""
@@ -62,6 +71,11 @@ class TwoLevels(NamedTuple):
     """A response with two levels, by the logistic or the probit link."""
 
     link: str
+
+    @property
+    def scale(self) -> float:
+        """None: 1."""
+        return 1.0
 
     def mean(self, eta: Array) -> Array:
         """The probability of the second level."""
@@ -93,6 +107,11 @@ class Count(NamedTuple):
 
     largest: float
 
+    @property
+    def scale(self) -> float:
+        """None: 1."""
+        return 1.0
+
     def mean(self, eta: Array) -> Array:
         """The mean before the cut-off: exp(η)."""
         return np.exp(eta)
@@ -121,22 +140,65 @@ class Count(NamedTuple):
         return np.asarray(poisson.sf(self.largest, np.exp(eta)))
 
 
-ResponseLaw: TypeAlias = NormalResponse | TwoLevels | Count
+class OverdispersedCount(NamedTuple):
+    """A negative binomial count with mean exp(η) and variance μ + dispersion μ², cut off at the largest declared count."""
+
+    largest: float
+    dispersion: float
+
+    @property
+    def scale(self) -> float:
+        """The dispersion."""
+        return self.dispersion
+
+    def mean(self, eta: Array) -> Array:
+        """The mean before the cut-off: exp(η)."""
+        return np.exp(eta)
+
+    def moments(self, eta: Array) -> tuple[Array, Array]:
+        """Mean and mean square after the cut-off."""
+        found = SCORE_FAMILIES["negative-binomial"].moments(eta, np.zeros_like(eta), np.full_like(eta, self.largest), self.scale)
+        return found.mean, found.square
+
+    def draw(self, eta: Array, random: np.random.Generator) -> Array:
+        """Draw a count for each η, cut off at the largest: a Poisson count whose mean has a gamma distribution."""
+        means = np.exp(eta) * random.gamma(1 / self.dispersion, self.dispersion, eta.shape)
+        return np.minimum(random.poisson(means), self.largest).astype(float)
+
+    def information(self, eta: Array) -> Array:
+        """μ / (1 + dispersion μ), before the cut-off."""
+        mean = np.exp(eta)
+        return np.asarray(mean / (1 + self.dispersion * mean))
+
+    def clipped(self, eta: Array) -> Array:
+        """The probability of a count above the largest."""
+        from scipy.stats import nbinom
+
+        size = 1 / self.dispersion
+        return np.asarray(nbinom.sf(self.largest, size, size / (size + np.exp(eta))))
+
+
+ResponseLaw: TypeAlias = NormalResponse | TwoLevels | Count | OverdispersedCount
 """How a response depends on its linear predictor η.
 
 A table holds the response within its bounds: a number is clipped, a count is cut off, and two levels are −1 and +1. ``mean`` is
 the mean before clipping, coded as the family codes it. ``moments`` are mean and mean square of the value in the table, and
-``draw`` draws such a value for each η. ``information`` is Fisher's information about η in a row that was not clipped.
+``draw`` draws such a value for each η. ``scale`` is what a response has beside its mean. ``information`` is Fisher's information
+about η in a row that was not clipped.
 ``clipped`` is the probability that a response lies beyond the bounds."""
 
 
-def response_law(family: str, assumed: Shape | Shares, sigma: float | None) -> tuple[ResponseLaw, float]:
+def response_law(family: str, assumed: Shape | Shares, sigma: float | None, dispersion: float | None = None
+                 ) -> tuple[ResponseLaw, float]:
     """The law of the response, and its mean (the share of the second level) over all rows."""
     if family != "gaussian" and sigma is not None:
         raise DeclarationError("only a linear regression has a residual standard deviation", argument="sigma",
                                found=option("sigma", sigma), remedy=leave_out("sigma"))
+    if family != "negative-binomial" and dispersion is not None:
+        raise DeclarationError("only a negative binomial regression has a dispersion", argument="dispersion",
+                               found=option("dispersion", dispersion), remedy=leave_out("dispersion"))
     if isinstance(assumed, Shares):
-        if family in ("gaussian", "poisson") or len(assumed.shares) != 2:
+        if family not in ("logistic", "probit") or len(assumed.shares) != 2:
             raise DeclarationError(f"the response of a {family} regression must be a number", argument="family",
                                    found=f"'{assumed.column.name}', a category",
                                    remedy="give " + option("family", "logistic") + " for a response with two levels")
@@ -146,10 +208,17 @@ def response_law(family: str, assumed: Shape | Shares, sigma: float | None) -> t
                                found=f"'{assumed.column.name}', a number")
     if family == "poisson":
         return Count(float(assumed.column.upper)), assumed.mean
-    spread = assumed.sd if sigma is None else sigma
-    if isinstance(spread, bool) or not isinstance(spread, (int, float)) or not 0 < spread < float("inf"):
-        raise DeclarationError("sigma, the residual standard deviation, must be positive and finite", found=repr(sigma))
-    return NormalResponse(float(spread), float(assumed.column.lower), float(assumed.column.upper)), assumed.mean
+    if family == "negative-binomial":
+        spread = DISPERSION if dispersion is None else dispersion
+        return OverdispersedCount(float(assumed.column.upper), _positive("dispersion", spread)), assumed.mean
+    spread = _positive("sigma, the residual standard deviation,", assumed.sd if sigma is None else sigma)
+    return NormalResponse(spread, float(assumed.column.lower), float(assumed.column.upper)), assumed.mean
+
+
+def _positive(what: str, value: object) -> float:
+    if not is_number(value) or not 0 < value < float("inf"):
+        raise DeclarationError(f"{what} must be positive and finite", found=repr(value))
+    return float(value)
 
 
 @dataclass(frozen=True)
@@ -162,6 +231,8 @@ class Population:
     response: Shape | Shares
     effects: Mapping[str, float]
     """The coefficient of every term, including the intercept, in the user's units."""
+    values: Mapping[str, Values]
+    """The pool's predictors, in the user's units."""
     rows: Array
     """The pool, shaped (rows, used columns except the response), with the constant first."""
     eta: Array
@@ -171,14 +242,14 @@ class Population:
 
     @classmethod
     def of(cls, formula: str, basis: Basis, terms: str | None, family: str, effects: Mapping[str, float], sigma: float | None,
-           declared: Declared, correlations: Mapping[tuple[str, str], float]) -> Population:
+           declared: Declared, correlations: Mapping[tuple[str, str], float], dispersion: float | None = None) -> Population:
         """Build the pool and the response's law; refuse a schema with norm_bound, and effects of terms not in the formula."""
         design = Design.of(formula, basis, terms)
         if basis.norm_clipped:
             raise DeclarationError("a plan cannot simulate a bound on the norm of a row",
                                    found=f"norm_bound {basis.schema.norm_bound}", remedy="plan with a schema without norm_bound")
-        *columns, response = assumed(design, declared, count=family == "poisson")
-        law, centre = response_law(family, response, sigma)
+        *columns, response = assumed(design, declared, count=family in COUNTS)
+        law, centre = response_law(family, response, sigma, dispersion)
         root = correlation_root(design.columns_needed, correlations)
         values = {column.column.name: column.values(normal)
                   for column, normal in zip(columns, root @ _normal_points(len(columns)), strict=True)}
@@ -188,7 +259,7 @@ class Population:
         used = (0, *(int(index) for index in np.flatnonzero(np.any(design.features != 0.0, axis=1)) if index))
         rows = basis.evaluate(values)[:, used] if values else np.ones((POOL, 1))
         (position,) = (int(index) for index in np.flatnonzero(design.target) if index)
-        return cls(design, law, tuple(columns), response, found, rows, eta, used, position)
+        return cls(design, law, tuple(columns), response, found, values, rows, eta, used, position)
 
     @cached_property
     def mean(self) -> Array:
@@ -232,8 +303,11 @@ class Population:
         information = features.T @ (features * self.law.information(self.eta)[:, None]) * (rows / POOL)
         return np.sqrt(np.diag(np.linalg.inv(information)))
 
-    def words(self, *, sigma_declared: bool, level_declared: bool) -> tuple[str, ...]:
-        """All assumptions about the columns, one line each. ``level_declared``: the intercept was given."""
+    def words(self, *, scale_declared: bool, level_declared: bool) -> tuple[str, ...]:
+        """All assumptions about the columns, one line each. ``scale_declared``: sigma, or the dispersion, was given.
+
+        ``level_declared``: the intercept was given.
+        """
         lines = [str(column) for column in self.columns]
         response, name = self.response, self.design.response
         mean, sure = float(self.law.mean(self.eta).mean()), level_declared or response.declared
@@ -241,7 +315,10 @@ class Population:
             lines.append(f"{name}: {response.column.levels[1]} in {mean:.3g} of the rows" + origin(sure))
         elif isinstance(self.law, NormalResponse):
             lines.append(f"{name}: mean {mean:.4g}{origin(sure)}, residual sd {self.law.sigma:.4g}"
-                         + origin(sigma_declared or response.declared))
+                         + origin(scale_declared or response.declared))
+        elif isinstance(self.law, OverdispersedCount):
+            lines.append(f"{name}: negative binomial, mean {mean:.4g}{origin(sure)}, dispersion {self.law.dispersion:.4g}"
+                         + origin(scale_declared))
         else:
             lines.append(f"{name}: Poisson, mean {mean:.4g}" + origin(sure))
         return tuple(lines)

@@ -1,11 +1,11 @@
-"""Many simulated releases for one regression, and the intervals of fits to them."""
+"""Many simulated gram releases for one regression, and the intervals of fits to them. Those of model releases are in `model`."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Final, NamedTuple, TypeAlias
+from typing import ClassVar, Final, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
@@ -27,6 +27,8 @@ HIDDEN_REPEATS: Final = 48
 """Sample at most this many of them, because sampling is slow."""
 LOT: Final = 16
 """Always sample this many side by side. Another number would need a new compilation."""
+STATEMENT: Final = "A simulation: no table was read, and the noise has a seed. It protects nobody."
+LIBRARY: Final = "a plan, not a release"
 
 
 @dataclass
@@ -56,9 +58,59 @@ class Found(NamedTuple):
     sampled: bool
 
 
+class Promise(NamedTuple):
+    """The mechanism and delta of a planned release."""
+
+    mechanism: str
+    delta: float
+
+
+class Simulated(Protocol):
+    """Simulated releases of one kind, for one regression."""
+
+    @property
+    def population(self) -> Population:
+        """The hypothetical rows."""
+
+    @property
+    def family(self) -> str:
+        """The family of the regression."""
+
+    @property
+    def holders(self) -> int:
+        """How many holders have a table each."""
+
+    @property
+    def interval(self) -> float:
+        """The probability of intervals."""
+
+    @property
+    def repeats(self) -> int:
+        """How many releases of each cell are simulated."""
+
+    @property
+    def method(self) -> str:
+        """How they are fitted."""
+
+    @property
+    def biased_by_clipping(self) -> bool:
+        """Whether responses beyond their declared bounds bias the coefficients."""
+
+    def promise(self, epsilon: float) -> Promise:
+        """The mechanism and delta; refuses what `release` would refuse."""
+
+    def found(self, rows: int, epsilon: float, fits: Fits, near: Near | None = None) -> Found:
+        """Intervals of one cell. ``near`` returns True if intervals by a fast method are worth a slower one."""
+
+    def prior_widths(self) -> dict[str, float]:
+        """The widths of the prior's intervals by term; empty if they depend on the release."""
+
+
 @dataclass(frozen=True)
 class Simulation:
     """Everything that is fixed while rows and epsilon vary."""
+
+    biased_by_clipping: ClassVar[bool] = True
 
     population: Population
     family: str
@@ -82,6 +134,11 @@ class Simulation:
             self._blanks[epsilon] = blank_gram(design.basis.schema, design.added_terms, design.basis, chosen)
         return self._blanks[epsilon]
 
+    def promise(self, epsilon: float) -> Promise:
+        """The mechanism and delta of the planned release."""
+        part = self.blank(epsilon).contents
+        return Promise(part.mechanism, part.delta)
+
     def release(self, rows: int, epsilon: float, number: int) -> Release:
         """Simulation ``number`` of one cell. Cells share random numbers, which makes curves smooth."""
         random = np.random.default_rng([self.seed, number])
@@ -91,8 +148,7 @@ class Simulation:
         for _ in range(self.holders):
             matrix = self.population.gram(rows, random) + simulated_noise(random, part.noise, size)
             parts.append(replace(part, matrix=matrix, rows=rows if blank.schema.rows_are_public else None,
-                                 statement="A simulation: no table was read, and the noise has a seed. It protects nobody.",
-                                 library="a plan, not a release"))
+                                 statement=STATEMENT, library=LIBRARY))
         return blank.with_contributions(tuple(parts))
 
     @cached_property
@@ -108,14 +164,14 @@ class Simulation:
         releases = [self.release(rows, epsilon, number) for number in range(self.repeats)]
         if self.method == "conditional":
             hidden = [self.fast.hides(release) for release in releases]
-            return Found(_stacked(self._sampled_by_kind(releases, hidden, fits)), float(np.mean(hidden)), sampled=True)
+            return Found(stacked(self._sampled_by_kind(releases, hidden, fits)), float(np.mean(hidden)), sampled=True)
         ends, hidden = [], []
         for number, release in enumerate(releases):
             one, hides = self.fast(release, number)
             ends.append(one)
             hidden.append(hides)
             fits.count(1)
-        fast = Found(_stacked(ends), float(np.mean(hidden)), sampled=False)
+        fast = Found(stacked(ends), float(np.mean(hidden)), sampled=False)
         if self.method == "fast" or fast.hidden <= HIDDEN_SHARE or not (near is None or near(fast.ends)):
             return fast
         places = [number for number, hides in enumerate(hidden) if hides]
@@ -124,7 +180,7 @@ class Simulation:
         fits.expect(len(places))
         for number, one in zip(places, self._sampled([releases[number] for number in places], fits), strict=True):
             ends[number] = one
-        return Found(_stacked(ends[:kept]), fast.hidden, sampled=True)
+        return Found(stacked(ends[:kept]), fast.hidden, sampled=True)
 
     def _sampled_by_kind(self, releases: Sequence[Release], hidden: Sequence[bool], fits: Fits) -> list[Ends]:
         """Sample releases with hidden moments apart from the others: releases sampled side by side need the same model."""
@@ -141,7 +197,8 @@ class Simulation:
         for first in range(0, len(releases), LOT):
             lot = list(releases[first:first + LOT])
             posteriors = fit_many(self.population.design.formula, lot + lot[-1:] * (LOT - len(lot)), family=self.family,
-                                  prior=self.prior, seed=self.seed + first, run=QUIET, draws=DRAWS)[:len(lot)]
+                                  prior=self.prior, seed=self.seed + first, run=QUIET, draws=DRAWS,
+                                  near_normal=True)[:len(lot)]
             ends += [Ends.of(posterior.samples[..., :terms].reshape(-1, terms), self.interval) for posterior in posteriors]
             fits.count(len(lot))
         return ends
@@ -157,5 +214,6 @@ class Simulation:
         return {term: reach * float(value) for term, value in zip(self.population.effects, sd, strict=True)}
 
 
-def _stacked(found: Sequence[Ends]) -> Ends:
+def stacked(found: Sequence[Ends]) -> Ends:
+    """The ends of several fits, one in each row."""
     return Ends(*map(np.array, zip(*found, strict=True)))

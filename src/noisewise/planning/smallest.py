@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from noisewise.errors import PrivacyError
 from noisewise.planning.intervals import Ends
-from noisewise.planning.simulation import Fits, Simulation
+from noisewise.planning.simulation import Fits, Simulated
 from noisewise.progress import Tick
 
 EPSILONS: Final = (0.001, 100.0)
@@ -75,7 +75,7 @@ class Seen(NamedTuple):
 class _Search:
     """Powers of all effects at the values tried so far, with the other quantity fixed."""
 
-    simulation: Simulation
+    simulation: Simulated
     effects: Mapping[str, float]
     power: float
     """How often each effect should be found."""
@@ -179,7 +179,7 @@ class _Search:
         return Needed(term, self.effects[term], self.quantity, self.given, value, lower, upper, reason)
 
 
-def needed_for(simulation: Simulation, effects: Mapping[str, float], power: float, sizes: Sequence[int], budgets: Sequence[float],
+def needed_for(simulation: Simulated, effects: Mapping[str, float], power: float, sizes: Sequence[int], budgets: Sequence[float],
                tick: Tick) -> tuple[Needed, ...]:
     """The least epsilon for each number of rows, or the fewest rows for each epsilon; one answer per effect."""
     quantity, given = ("epsilon", sizes) if sizes else ("rows", budgets)

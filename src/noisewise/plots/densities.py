@@ -22,7 +22,7 @@ from noisewise.plots.sheet import (
     shorten,
     titled_sheet,
 )
-from noisewise.results.fit_info import SIGMA
+from noisewise.results.fit_info import SCALES
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -63,7 +63,7 @@ def _panel(panel: Axes, term: str, place: int, picture: Picture) -> None:
     outer = (float(np.quantile(draws, 0.002)), float(np.quantile(draws, 0.998)))
     low, high = visible_range(term, picture, outer, margin=0.06)
     grid = np.linspace(low, high, GRID)
-    height = kernel_density(draws, grid, floor=0.0 if term == SIGMA else None)
+    height = kernel_density(draws, grid, floor=0.0 if term in SCALES else None)
     inside = (grid >= estimate.lower) & (grid <= estimate.upper)
     panel.fill_between(grid, height, where=inside, color=POSTERIOR, alpha=0.28, linewidth=0)
     panel.plot(grid, height, color=POSTERIOR, linewidth=1.5, gid="posterior")

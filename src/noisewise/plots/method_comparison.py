@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from noisewise.plots.line_panels import TICK_ROOM, TITLE_ROOM, WIDTH, draw_interval, frame_lines, name_lines
 from noisewise.plots.picture import Estimate
 from noisewise.plots.sheet import FAINT, INK, MARGIN, POSTERIOR, shorten, text_width, titled_sheet
-from noisewise.results.fit_info import SIGMA
+from noisewise.results.fit_info import SCALES
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -58,7 +58,7 @@ def _draw_term(panel: Axes, comparison: MethodComparison, term: str) -> None:
     low, high = _range(term, estimates, reference)
     panel.set_xlim(low, high)
     frame_lines(panel, len(names))
-    if low <= 0 <= high and term != SIGMA:
+    if low <= 0 <= high and term not in SCALES:
         panel.axvline(0, color=FAINT, linewidth=0.9, linestyle=(0, (2, 2)), zorder=1, gid="zero")
     panel.axvspan(reference.lower, reference.upper, color=POSTERIOR, alpha=0.1, linewidth=0, zorder=0, gid="default")
     for line, (name, estimate) in enumerate(zip(names, estimates, strict=True)):
@@ -75,7 +75,7 @@ def _range(term: str, estimates: list[Estimate], reference: Estimate) -> tuple[f
     low = max(min(estimate.lower for estimate in estimates), reference.lower - WIDEST * width)
     high = min(max(estimate.upper for estimate in estimates), reference.upper + WIDEST * width)
     pad = 0.06 * max(high - low, width)
-    return (max(low - pad, 0.0) if term == SIGMA else low - pad), high + pad
+    return (max(low - pad, 0.0) if term in SCALES else low - pad), high + pad
 
 
 def _colour(comparison: MethodComparison, name: str) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 
 from noisewise.arrays import Array
 from noisewise.errors import ResultError
-from noisewise.results.fit_info import SIGMA, PriorSummary
+from noisewise.results.fit_info import SCALES, PriorSummary
 
 References = dict[str, dict[str, float]]
 
@@ -88,11 +88,11 @@ def visible_range(term: str, picture: Picture, outer: tuple[float, float], margi
     width = high - low if high > low else abs(low) * 0.1 or 1.0
     values = [values[term] for values in picture.references.values() if term in values]
     near_zero = min(abs(low), abs(high)) <= ZERO_WITHIN * width
-    ends = [low, high, *values, *([0.0] if near_zero and term != SIGMA else [])]
+    ends = [low, high, *values, *([0.0] if near_zero and term not in SCALES else [])]
     low, high = min(ends), max(ends)
     pad = margin * max(high - low, width)
     low, high = low - pad, high + pad
-    return (max(low, 0.0) if term == SIGMA and not any(value < 0 for value in values) else low), high
+    return (max(low, 0.0) if term in SCALES and not any(value < 0 for value in values) else low), high
 
 
 def named_references(reference: object, terms: Sequence[str]) -> References:

@@ -14,12 +14,13 @@ from noisewise.posterior.request import Sampled
 from noisewise.releases.release import Release
 from noisewise.releases.source import source_of
 from noisewise.results import FitInfo, Posterior, PriorSummary
+from noisewise.results.families import RESULT_FAMILIES, family_of
 from noisewise.run import Run
 from noisewise.schema import Design
 from noisewise.words import leave_out
 
 GAUSSIAN: Final = "gaussian"
-FAMILIES: Final = (GAUSSIAN, *GLM_FAMILIES)
+FAMILIES: Final = tuple(RESULT_FAMILIES)
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,9 @@ class Asked:
     chains: int
     seed: int
     run: Run
+    robust: bool = False
+    near_normal: bool = False
+    """True if the user says that numeric predictors are near normal."""
 
     def by(self) -> Method:
         """Return the method, after checking that it takes this kind of release and this prior."""
@@ -50,10 +54,11 @@ class Asked:
             raise FitError("random effects by site need releases of kind gram", found=f"site {self.site!r}",
                            remedy="leave site out")
 
-    def result(self, method: str, design: Design, prior: PriorSummary | None, sampled: Sampled, started: float) -> Posterior:
+    def result(self, method: str, design: Design, prior: PriorSummary | None, sampled: Sampled, started: float,
+               estimand: str = "") -> Posterior:
         """Turn draws into a `Posterior`; ``started`` is the `time.perf_counter` reading at the start of the fit."""
         return assemble(self.formula, method, self.release, design, prior, sampled, family=self.family, seed=self.seed,
-                        seconds=time.perf_counter() - started)
+                        seconds=time.perf_counter() - started, estimand=estimand)
 
 
 def check_family(family: str) -> None:
@@ -63,7 +68,10 @@ def check_family(family: str) -> None:
 
 
 def check_glm(family: str, method: str, site: str | None = None) -> None:
-    """Refuse options that only linear regression has."""
+    """Refuse a family that only model releases serve, and options that only linear regression has."""
+    if family not in GLM_FAMILIES:
+        raise FitError(f"a {family} regression needs a release of kind model", argument="family", found=repr(family),
+                       known=(GAUSSIAN, *GLM_FAMILIES))
     if method != DEFAULT_METHOD:
         raise FitError(f"a {family} regression has one method", argument="method", found=f"method {method!r}",
                        remedy=leave_out("method"))
@@ -73,11 +81,12 @@ def check_glm(family: str, method: str, site: str | None = None) -> None:
 
 
 def assemble(formula: str, method: str, release: Release, design: Design, prior: PriorSummary | None,
-             sampled: Sampled, *, seed: int, seconds: float, family: str = GAUSSIAN) -> Posterior:
+             sampled: Sampled, *, seed: int, seconds: float, family: str = GAUSSIAN, estimand: str = "") -> Posterior:
     """Combine draws with the information about their fit."""
     chains, draws, _ = sampled.samples.shape
     divergences = 0 if sampled.diverging is None else int(sampled.diverging.sum())
     info = FitInfo(method, family, formula, seed, chains, draws, divergences, release.holders, seconds, sampled.doubts,
-                   source_of(release))
-    terms = (*design.terms, "sigma") if family == GAUSSIAN else design.terms
+                   source_of(release), estimand)
+    scale = family_of(family).scale
+    terms = design.terms if scale is None else (*design.terms, scale)
     return Posterior(sampled.samples, terms, design, info, prior, sampled.diverging, sampled.sites)

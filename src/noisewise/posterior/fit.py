@@ -10,16 +10,19 @@ from collections.abc import Sequence
 from typing import Literal, overload
 
 from noisewise.errors import ConvergenceWarning, FitError
+from noisewise.kinds.kind import Kind
 from noisewise.kinds.registry import has_room, module_of
 from noisewise.posterior.asked import GAUSSIAN, Asked, check_family
 from noisewise.posterior.methods import CAUTIONS, DEFAULT_METHOD, from_the_literature, known_method, method_for, methods_for
 from noisewise.posterior.prior import Prior, ResolvedPrior
 from noisewise.posterior.request import sampling
 from noisewise.releases.combine import Releases, combine
+from noisewise.releases.release import Release
 from noisewise.results import PointEstimate, Posterior
 from noisewise.results.method_comparison import MethodComparison
 from noisewise.run import DEFAULT, Run
 from noisewise.schema import Design
+from noisewise.words import either, function, leave_out, option
 
 
 @overload
@@ -27,17 +30,20 @@ def fit(formula: str, release: Releases, *, method: Literal["adassp"]) -> PointE
 
 
 @overload
-def fit(formula: str, release: Releases, *, family: str = ..., method: str = ..., site: str | None = ...,
-        prior: Prior | None = ..., draws: int = ..., chains: int = ..., seed: int | None = ..., run: Run = ...) -> Posterior: ...
+def fit(formula: str | Releases, release: Releases | None = ..., *, family: str | None = ..., method: str = ...,
+        robust: bool = ..., near_normal: bool = ..., site: str | None = ..., prior: Prior | None = ..., draws: int = ...,
+        chains: int = ..., seed: int | None = ..., run: Run = ...) -> Posterior: ...
 
 
-def fit(formula: str, release: Releases, *, family: str = GAUSSIAN, method: str = DEFAULT_METHOD, site: str | None = None,
-        prior: Prior | None = None, draws: int = 1000, chains: int = 4, seed: int | None = None, run: Run = DEFAULT
-        ) -> Posterior | PointEstimate:
+def fit(formula: str | Releases, release: Releases | None = None, *, family: str | None = None, method: str = DEFAULT_METHOD,
+        robust: bool = False, near_normal: bool = False, site: str | None = None, prior: Prior | None = None, draws: int = 1000,
+        chains: int = 4, seed: int | None = None, run: Run = DEFAULT) -> Posterior | PointEstimate:
     """Fit a regression to one release, or to the releases of several data holders together.
 
-    ``formula`` may use any released columns, and any of them may be the response: ``"stay ~ age + ward"``. ``method``:
+    A release of kind model knows its own regression: ``fit(release)``. For other kinds, ``formula`` may use any released columns,
+    and any of them may be the response: ``fit("stay ~ age + ward", release)``. ``method``:
 
+    - ``rounds`` (default for releases of kind model) makes no assumption about the predictors;
     - ``conditional`` (default) makes no assumption about the distribution of the predictors;
     - ``conditional-flat`` is the same with a flat prior on their moments: faster, less careful where the noise is large;
     - ``collapsed`` assumes normal predictors;
@@ -49,9 +55,16 @@ def fit(formula: str, release: Releases, *, family: str = GAUSSIAN, method: str 
     ``clt-gibbs``; ``simex`` and ``naive`` for releases of kind rows; ``adassp`` for releases of that kind, which gives a
     `PointEstimate` without posterior or intervals.
 
-    ``family``: ``gaussian`` (default) is linear regression. ``logistic`` and ``probit`` need a response with two declared levels
-    and give the probability of the second; ``poisson`` (log link) needs a count with bounds from 0. They assume that numeric
-    predictors are normal given the categories, and have one method.
+    ``family``: ``gaussian`` is linear regression. ``logistic`` and ``probit`` need a response with two declared levels and give
+    the probability of the second; ``poisson`` (log link) needs a count with bounds from 0. The default is the family of a model
+    release, and ``gaussian`` for other kinds. ``negative-binomial`` needs a model release.
+
+    From a gram release, ``logistic``, ``probit`` and ``poisson`` have one method, which takes numeric predictors for normal given
+    the categories. If they are not, its coefficients and intervals can be far off, so it warns. ``near_normal=True`` says that
+    they are near normal: then it does not. Model releases take nothing for normal.
+
+    ``robust=True``, for model releases, gives intervals that hold although the family's variance is wrong: for residuals with
+    unequal variances or heavy tails, and for overdispersed counts.
 
     ``site="random"`` gives every data holder its own coefficients around those of a population of sites, which the result then
     describes. ``site="random-intercept"`` lets only the response's level differ. Without it, all holders share one set of
@@ -60,17 +73,50 @@ def fit(formula: str, release: Releases, *, family: str = GAUSSIAN, method: str 
     ``prior``: see `Prior`; the default depends on public bounds only. ``seed`` makes the draws reproducible.
     ``run``: see `Run`; ``Run(progress=False)`` shows no bar.
     """
-    check_family(family)
     known_method(method)
     draws, chains, seed = sampling(draws, chains, seed)
-    together = combine(release)
+    together, wanted = given(formula, release)
+    formula = own_formula(together) if wanted is None else wanted
+    chosen: str = getattr(together.kind, "family", GAUSSIAN) if family is None else family
+    check_family(chosen)
     if not has_room(together.kind, "posterior"):
         raise FitError(f"a release of kind {together.kind.name} does not support regression", found=together.title(),
                        remedy=together.kind.use)
-    asked = Asked(formula, together, family, method, site, prior, draws, chains, seed, run)
-    found: Posterior | PointEstimate = module_of(together.kind, "posterior").fit(asked)
+    module = module_of(together.kind, "posterior")
+    if robust and not knows_its_regression(together.kind):
+        raise FitError(f"a release of kind {together.kind.name} has no robust intervals", argument="robust",
+                       found=option("robust", True), remedy=leave_out("robust") + ", or use a release of kind model")
+    asked = Asked(formula, together, chosen, method, site, prior, draws, chains, seed, run, robust, near_normal)
+    found: Posterior | PointEstimate = module.fit(asked)
     found.warn_if_bad(stacklevel=2)
     return found
+
+
+def given(formula: str | Releases, release: Releases | None, function: str = "fit") -> tuple[Release, str | None]:
+    """The releases together, and the formula if there is one: with a release alone it comes first."""
+    if release is not None:
+        if not isinstance(formula, str):
+            raise FitError("the formula comes first, then the release", argument="formula", found=type(formula).__name__,
+                           remedy=f'for example {function}("stay ~ age", release)')
+        return combine(release), formula
+    if isinstance(formula, str):
+        raise FitError(f"{function} needs a release", argument="release", found=f"only {formula[:80]!r}",
+                       remedy="read one with noisewise.load(path)")
+    return combine(formula), None
+
+
+def own_formula(release: Release, function: str = "fit") -> str:
+    """The formula that a release was made for, if it serves only that one."""
+    if release.formula is None or not knows_its_regression(release.kind):
+        raise FitError(f"a release of kind {release.kind.name} needs a formula", argument="formula", found="no formula",
+                       remedy="for example " + either(f'{function}("stay ~ age", release)',
+                                                      f'noisewise {function} FILE "stay ~ age"'))
+    return release.formula
+
+
+def knows_its_regression(kind: Kind) -> bool:
+    """True if a release of this kind is for one regression: its fit needs no formula, and can be robust."""
+    return has_room(kind, "posterior") and hasattr(module_of(kind, "posterior"), "OWN_REGRESSION")
 
 
 def compare_methods(formula: str, release: Releases, methods: Sequence[str] | None = None, *, family: str = GAUSSIAN,
@@ -92,6 +138,9 @@ def compare_methods(formula: str, release: Releases, methods: Sequence[str] | No
                        known=able, remedy=from_the_literature(able))
     together = combine(release)
     method_for(DEFAULT_METHOD, together.kind.name)
+    if knows_its_regression(together.kind):
+        raise FitError(f"a release of kind {together.kind.name} has one method", found=together.title(),
+                       remedy="fit it: " + function("fit"))
     draws, chains, seed = sampling(draws, chains, seed)
     ResolvedPrior.of(Design.of(formula, together.basis, together.terms), prior)  # raise only once what every method would raise
     posteriors, refused = {}, {}

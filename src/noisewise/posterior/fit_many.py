@@ -9,16 +9,17 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
 from noisewise.errors import ConvergenceWarning, FitError
 from noisewise.posterior.asked import GAUSSIAN, assemble, check_family, check_glm
+from noisewise.posterior.fit import fit, knows_its_regression
 from noisewise.posterior.glm.families import FAMILIES as GLM_FAMILIES
-from noisewise.posterior.glm.fit import GlmModel
+from noisewise.posterior.glm.fit import GlmModel, doubts_about_numbers
 from noisewise.posterior.kernels.batch import Shown, sample_batch
 from noisewise.posterior.kernels.jax_setup import on_accelerator
 from noisewise.posterior.kernels.mode import doubts_about
@@ -36,6 +37,7 @@ from noisewise.results.diagnostics import plain_r_hat
 from noisewise.results.summary import DIVERGENCE_LIMIT
 from noisewise.run import DEFAULT, Run
 from noisewise.schema import Design
+from noisewise.words import leave_out, option
 
 METHODS: Final = (DEFAULT_METHOD, "conditional-flat")
 
@@ -80,26 +82,40 @@ WIDE_LOT: Final = 8
 """The maximum for regressions with so many columns that LAPACK must factorise: see ``kernels.small_linear``."""
 
 
-def fit_many(formulas: str | Sequence[str], releases: Release | Sequence[Release | Sequence[Release]], *, family: str = GAUSSIAN,
-             method: str = DEFAULT_METHOD, prior: Prior | None = None, draws: int = 1000, chains: int = 4,
-             seed: int | None = None, run: Run = DEFAULT) -> list[Posterior]:
+def fit_many(formulas: str | Sequence[str], releases: Release | Sequence[Release | Sequence[Release]], *,
+             family: str | None = None, method: str = DEFAULT_METHOD, robust: bool = False, near_normal: bool = False,
+             prior: Prior | None = None, draws: int = 1000, chains: int = 4, seed: int | None = None, run: Run = DEFAULT
+             ) -> list[Posterior]:
     """Fit one formula to many releases, many formulas to one release, or each formula to the release at the same position.
 
     An entry of ``releases`` may itself be a list: the releases of several data holders to be fitted together. ``method`` is
     ``conditional`` or ``conditional-flat`` (families other than ``gaussian`` have one only); everything else is as for `fit`. One
-    warning says which fits, if any, have problems.
+    warning says which fits, if any, have problems. Model releases are fitted one after the other.
 
     >>> fit_many(["stay ~ age", "stay ~ ward"], release)    # doctest: +SKIP
     """
-    check_family(family)
+    if family is not None:
+        check_family(family)
+    draws, chains, seed = sampling(draws, chains, seed)
+    texts, tables = _paired(formulas, releases)
+    own = [knows_its_regression(table.kind) for table in tables]
+    if all(own):
+        options = {"family": family, "method": method, "robust": robust, "prior": prior, "draws": draws, "chains": chains}
+        return _one_by_one(texts, tables, options, seed, run)
+    if any(own):
+        raise FitError("model releases must be fitted apart from others", argument="releases",
+                       found=", ".join(dict.fromkeys(table.kind.name for table in tables)))
+    if robust:
+        raise FitError("only model releases can have robust intervals", argument="robust", found=option("robust", True),
+                       remedy=leave_out("robust"))
+    family = GAUSSIAN if family is None else family
     if family != GAUSSIAN:
         check_glm(family, method)
     if method not in METHODS:
         raise FitError("this method cannot make many fits at once", argument="method", found=repr(method), known=METHODS,
                        remedy="call fit in a loop for another method")
-    draws, chains, seed = sampling(draws, chains, seed)
     started = time.perf_counter()
-    jobs = _jobs(formulas, releases, prior, method, family)
+    jobs = _jobs(texts, tables, prior, method, family)
     lots = _lots(jobs)
     # Batches with neighbouring seeds would share random numbers: the sampler uses a seed and those after it.
     first, second = np.random.SeedSequence(seed).spawn(2)
@@ -114,9 +130,25 @@ def fit_many(formulas: str | Sequence[str], releases: Release | Sequence[Release
             worst.update(zip(lot, r_hats, strict=True))
             tick(number + 1, len(lots))
     seconds = (time.perf_counter() - started) / len(jobs)
+    if family != GAUSSIAN:
+        sampled = {index: replace(found, doubts=found.doubts + doubts_about_numbers(jobs[index].design, near_normal))
+                   for index, found in sampled.items()}
     posteriors = [assemble(job.formula, method, job.release, job.design, job.prior, sampled[index], seed=seed, seconds=seconds,
                            family=family) for index, job in enumerate(jobs)]
     _warn(posteriors, worst)
+    return posteriors
+
+
+def _one_by_one(formulas: list[str], releases: list[Release], options: Mapping[str, Any], seed: int, run: Run) -> list[Posterior]:
+    """Fit releases that cannot be sampled side by side."""
+    posteriors, quiet = [], replace(run, progress=False)
+    with run.bar("Sampling", "regressions") as tick, warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # one warning for all of them follows
+        for number, (formula, release) in enumerate(zip(formulas, releases, strict=True)):
+            posteriors.append(fit(formula, release, seed=seed + number, run=quiet, **options))
+            tick(number + 1, len(releases))
+    r_hats = {number: float(np.max(plain_r_hat(found.samples))) for number, found in enumerate(posteriors)}
+    _warn(posteriors, r_hats, stacklevel=4)
     return posteriors
 
 
@@ -124,8 +156,9 @@ def _seeds(sequence: np.random.SeedSequence, count: int) -> list[int]:
     return [int(value) for value in sequence.generate_state(count, np.uint64) >> np.uint64(2)]
 
 
-def _jobs(formulas: str | Sequence[str], releases: Release | Sequence[Release | Sequence[Release]], prior: Prior | None,
-          method: str, family: str) -> list[Job]:
+def _paired(formulas: str | Sequence[str], releases: Release | Sequence[Release | Sequence[Release]]
+            ) -> tuple[list[str], list[Release]]:
+    """The formulas and the releases, as many of one as of the other."""
     for name, given, one in (("formulas", formulas, str), ("releases", releases, Release)):
         if not isinstance(given, (one, Iterable)):
             raise FitError(f"{name} must be one {name[:-1]} or a list", found=type(given).__name__)
@@ -135,7 +168,10 @@ def _jobs(formulas: str | Sequence[str], releases: Release | Sequence[Release | 
     if not texts or not tables or {len(texts), len(tables)} - {1, count}:
         raise FitError("give as many formulas as releases, or only one of either",
                        found=f"{len(texts)} formulas and {len(tables)} releases")
-    texts, tables = texts * (count // len(texts)), tables * (count // len(tables))
+    return texts * (count // len(texts)), tables * (count // len(tables))
+
+
+def _jobs(texts: list[str], tables: list[Release], prior: Prior | None, method: str, family: str) -> list[Job]:
     jobs: list[Job] = []
     shared: Regression | None = None
     for text, release in zip(texts, tables, strict=True):
@@ -235,7 +271,7 @@ FAR_APART: Final = 1.05
 """R-hat of chains that are clearly worth less than a hundred independent draws."""
 
 
-def _warn(posteriors: list[Posterior], r_hats: Mapping[int, float]) -> None:
+def _warn(posteriors: list[Posterior], r_hats: Mapping[int, float], stacklevel: int = 3) -> None:
     """Warn once about all fits with obvious problems; `diagnose` is slower and more thorough."""
     bad = [index for index, posterior in enumerate(posteriors)
            if posterior.info.doubts or posterior.info.divergences > DIVERGENCE_LIMIT * posterior.samples[..., 0].size
@@ -243,4 +279,4 @@ def _warn(posteriors: list[Posterior], r_hats: Mapping[int, float]) -> None:
     if bad:
         shown = ", ".join(map(str, bad[:8])) + (", …" if len(bad) > 8 else "")
         warnings.warn(f"{len(bad)} of {len(posteriors)} fits should not be trusted yet (positions {shown}): call diagnose() on "
-                      "each", ConvergenceWarning, stacklevel=3)
+                      "each", ConvergenceWarning, stacklevel=stacklevel)

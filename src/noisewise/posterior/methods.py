@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from noisewise.errors import FitError
 from noisewise.posterior.linear.methods import collapsed, conditional, conditional_flat, laplace
+from noisewise.posterior.model.fit import fit_model
 from noisewise.posterior.rows.fit import rows
 from noisewise.words import leave_out, option
 
@@ -65,6 +66,7 @@ METHODS: Final = by_name([
     Method("laplace", "a normal approximation of conditional-flat: instant, without JAX", laplace,
            caution="a normal approximation: too narrow or too wide where the noise hides sigma"),
     Method("rows", "accounts for the noise of every published cell; the default for published rows", rows, kind="rows"),
+    Method("rounds", "the rounds of a model release, for any predictors; the default for them", fit_model, kind="model"),
     Method("normal-x", "normal predictors, by Gibbs and Metropolis steps (Alparslan et al. 2023)",
            "noisewise.literature.normal_x:normal_x", caution=NORMAL_PREDICTORS),
     Method("normal-x-nuts", "the same posterior by NUTS", "noisewise.literature.normal_x_nuts:normal_x_nuts",
@@ -86,7 +88,7 @@ METHODS: Final = by_name([
     Method("naive", "least squares, as if rows had no noise", "noisewise.literature.noisy_rows:naive_draws", kind="rows",
            takes_prior=False, caution="treats noisy rows as exact: slopes are far too small and intervals too narrow"),
 ])
-DEFAULTS: Final = {"gram": DEFAULT_METHOD, "rows": "rows"}
+DEFAULTS: Final = {"gram": DEFAULT_METHOD, "model": "rounds", "rows": "rows"}
 """The method that the default stands for, by kind of release. A point estimate must be requested by name."""
 CAUTIONS: Final = {name: method.caution for name, method in METHODS.items() if method.caution}
 

@@ -16,7 +16,7 @@ import numpy as np
 from noisewise.arrays import Array
 from noisewise.plots.densities import kernel_density
 from noisewise.reports.numbers import MINUS, chance, number
-from noisewise.results.fit_info import SIGMA, PriorSummary, check_interval
+from noisewise.results.fit_info import SCALES, PriorSummary, check_interval
 
 ZERO_WITHIN: Final = 1.5
 """Show zero if it is at most this many widths of the axis away."""
@@ -54,10 +54,10 @@ class Axis:
         """
         low, high = min(ends), max(ends)
         width = (high - low) or abs(low) * 0.1 or 1.0
-        if name != SIGMA and min(abs(low), abs(high)) <= ZERO_WITHIN * width:
+        if name not in SCALES and min(abs(low), abs(high)) <= ZERO_WITHIN * width:
             low, high = min(low, 0.0), max(high, 0.0)
         pad = 0.06 * max(high - low, width)
-        return cls(max(low - pad, 0.0) if name == SIGMA else low - pad, high + pad)
+        return cls(max(low - pad, 0.0) if name in SCALES else low - pad, high + pad)
 
     def x(self, value: float) -> float:
         """The coordinate of a number; numbers beyond an end are drawn at that end."""
@@ -70,7 +70,7 @@ class Axis:
 
     def zero(self, name: str) -> str | None:
         """The coordinate of zero, if it is on the axis and meaningful for this term."""
-        return self.at(0.0) if self.low <= 0.0 <= self.high and name != SIGMA else None
+        return self.at(0.0) if self.low <= 0.0 <= self.high and name not in SCALES else None
 
     def ticks(self) -> tuple[Tick, ...]:
         """Some round numbers. Labels near an end are aligned so that they are not cut off."""
@@ -144,7 +144,7 @@ def term_chart(name: str, draws: Array, levels: Sequence[float], prior: PriorSum
     known = prior if prior is not None and prior.covers(name) else None
     chart = _chart(name, draws, Axis.around(np.quantile(draws, SHOWN).tolist(), name), float(draws.mean()),
                    {level: ends_of(draws, level) for level in levels}, known)
-    return chart if name == SIGMA else chart._replace(rest=f"Above 0 with probability {chance(float((draws > 0.0).mean()))}")
+    return chart if name in SCALES else chart._replace(rest=f"Above 0 with probability {chance(float((draws > 0.0).mean()))}")
 
 
 def answer_chart(name: str, draws: Array, level: float, point: float, ends: tuple[float, float], share: bool) -> TermChart:
@@ -162,7 +162,7 @@ def _chart(name: str, draws: Array, axis: Axis, point: float, ends: dict[float, 
     prior_bars = () if prior is None else tuple(_bar(axis, level, prior.interval(name, level), None) for level in ends)
     grid = np.linspace(axis.low, axis.high, 90)
     xs = [axis.x(float(value)) for value in grid]
-    heights = kernel_density(draws, grid, axis.low if name == SIGMA and axis.low == 0 else None)
+    heights = kernel_density(draws, grid, axis.low if name in SCALES and axis.low == 0 else None)
     ceiling = 1.08 * float(heights.max()) or 1.0
 
     def curve(heights: Array) -> str:

@@ -18,7 +18,7 @@ from noisewise.reports.given import Fitted, Subject
 from noisewise.reports.numbers import Table, chance, count, listed, number, percent, plural, rough
 from noisewise.reports.trust import Verdict, check, diagnostics, draws_verdict, mismatch, ranks
 from noisewise.results.families import family_of
-from noisewise.results.fit_info import SIGMA, PriorSummary, check_interval
+from noisewise.results.fit_info import DISPERSION, SCALES, SIGMA, PriorSummary, check_interval
 from noisewise.results.point_estimate import NO_POSTERIOR, PointEstimate
 from noisewise.results.posterior import Posterior
 from noisewise.schema.columns import Categorical
@@ -28,6 +28,15 @@ USUAL_LEVELS: Final = (0.5, 0.8, 0.95)
 MOST_CHARTS, MOST_SHARED_CHARTS, MOST_FITS = 40, 24, 12
 LARGEST_DRAWN: Final = 1e100
 """Larger draws, which a file from elsewhere may hold, would overflow the arithmetic of a drawing."""
+
+
+ROBUST_WORDS: Final = (
+    "The intervals are robust: how much residuals vary was measured with noise, not taken from the family. So they hold although "
+    "residuals vary unequally, have heavy tails, or counts vary more than the family implies.")
+SCALE_WORDS: Final = {
+    SIGMA: " sigma is the residual standard deviation.",
+    DISPERSION: " With mean m, counts have the variance m + dispersion × m².",
+}
 
 
 class FitView(NamedTuple):
@@ -64,11 +73,19 @@ class FitView(NamedTuple):
             "logistic": f"the change of the log odds of {what}",
             "probit": f"the change of the normal quantile of the probability of {what}",
             "poisson": f"the change of the log of the expected {what}",
+            "negative-binomial": f"the change of the log of the expected {what}",
         }.get(family, f"the change of the mean of {what}")
         words = (f"A coefficient is {change} when its column increases by one unit and all others stay the same. For a level of "
                  "a category, written like ward[T.B], it is the difference from the first level.")
-        with_sigma = family == "gaussian" and isinstance(self.result, Posterior)
-        return words + (" sigma is the residual standard deviation." if with_sigma else "")
+        return words + (SCALE_WORDS.get(family_of(family).scale or "", "") if isinstance(self.result, Posterior) else "")
+
+    @property
+    def estimand(self) -> str:
+        """What the coefficients describe, and whether the intervals are robust; empty if there is nothing to say."""
+        info = self.result.info
+        if not info.estimand:
+            return ""
+        return f"The coefficients describe {info.estimand}." + (f" {ROBUST_WORDS}" if info.robust else "")
 
 
 def levels_of(interval: float) -> tuple[float, ...]:
@@ -122,7 +139,7 @@ def _terms(found: Posterior) -> Iterator[tuple[str, Array, float]]:
 def _subtitle(found: Posterior) -> str:
     info = found.info
     chains, draws, _ = found.samples.shape
-    kind = "linear" if found.has_sigma else family_of(info.family).name.capitalize() if info.family == "poisson" else info.family
+    kind = {"gaussian": "linear", "poisson": "Poisson", "negative-binomial": "negative binomial"}.get(info.family, info.family)
     holders = plural(info.holders, "data holder") + (" together" if info.holders > 1 else "")
     if found.sites is not None:
         holders = f"average coefficients of {found.sites.count} sites"
@@ -132,7 +149,7 @@ def _subtitle(found: Posterior) -> str:
 
 def findings(found: Posterior, interval: float) -> str:
     """Say in one sentence which intervals exclude zero."""
-    ends = {term: ends_of(draws, interval) for term, draws, _ in _terms(found) if term not in (INTERCEPT, SIGMA)}
+    ends = {term: ends_of(draws, interval) for term, draws, _ in _terms(found) if term not in (INTERCEPT, *SCALES)}
     if not ends:
         return ""
     clear = [f"{term} ({'positive' if low > 0 else 'negative'})" for term, (low, high) in ends.items() if low > 0 or high < 0]
@@ -150,7 +167,7 @@ def _coefficients(found: Posterior, interval: float) -> Table:
     for term, draws, sd in _terms(found):
         low, high = ends_of(draws, interval)
         rows.append((term, number(float(draws.mean()), sd), rough(sd), number(low, sd), number(high, sd),
-                     "–" if term == SIGMA else chance(float((draws > 0).mean()))))
+                     "–" if term in SCALES else chance(float((draws > 0).mean()))))
     return Table.of(f"Coefficients with {percent(interval)} intervals",
                     ["Term", "Mean", "Standard deviation", "From", "To", "Probability above 0"], rows,
                     rest="`noisewise fit --csv` writes them all")

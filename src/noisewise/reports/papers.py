@@ -8,9 +8,13 @@ ALPARSLAN: Final = ("B. Alparslan, S. Yıldırım and Ş. İ. Birbil (2023). Dif
                     "regression with MCMC. ICML.")
 AMITAI: Final = ("G. Amitai and J. P. Reiter (2018). Differentially private posterior summaries for linear regression "
                  "coefficients. Journal of Privacy and Confidentiality 8(1).")
+AVELLA_MEDINA: Final = ("M. Avella-Medina, C. Bradshaw and P.-L. Loh (2023). Differentially private inference via noisy "
+                        "optimization. Annals of Statistics 51(5).")
 BALLE: Final = ("B. Balle and Y.-X. Wang (2018). Improving the Gaussian mechanism for differential privacy: analytical "
                 "calibration and optimal denoising. ICML.")
 BERNSTEIN: Final = "G. Bernstein and D. Sheldon (2019). Differentially private Bayesian linear regression. NeurIPS."
+CANTONI: Final = ("E. Cantoni and E. Ronchetti (2001). Robust inference for generalized linear models. Journal of the American "
+                  "Statistical Association 96(455).")
 DWORK: Final = ("C. Dwork, F. McSherry, K. Nissim and A. Smith (2006). Calibrating noise to sensitivity in private data "
                 "analysis. TCC.")
 KULKARNI: Final = ("T. D. Kulkarni, J. Jälkö, A. Koskela, S. Kaski and A. Honkela (2021). Differentially private Bayesian "
@@ -31,3 +35,4 @@ OF_METHODS: Final = {
 }
 """Where these ideas come from. The documentation's methods page says what noisewise does differently."""
 OF_OTHER_FAMILIES: Final = (KULKARNI,)
+OF_ROUNDS: Final = (AVELLA_MEDINA, CANTONI)

@@ -13,8 +13,9 @@ from noisewise.reports.given import Fitted, ReleaseFile, Subject
 from noisewise.reports.kinds.view import view_of
 from noisewise.reports.numbers import Table, count
 from noisewise.results.comparison import AVERAGED, Comparison
+from noisewise.results.fit_info import ROBUST, FitInfo
 from noisewise.results.point_estimate import PointEstimate
-from noisewise.results.posterior import INDEPENDENT, Posterior
+from noisewise.results.posterior import INDEPENDENT, ROUNDS, Posterior
 from noisewise.version import __version__
 
 AUTHORS: Final = "The noisewise developers"
@@ -44,10 +45,16 @@ def _papers(subjects: Sequence[Subject]) -> list[str]:
         found.update(view_of(subject.release.kind).papers_of(subject.release))
         for fitted in subject.results:
             info = fitted.result.info
-            found.update(papers.OF_METHODS.get(info.method, ()) if info.family == "gaussian" else papers.OF_OTHER_FAMILIES)
+            found.update(_papers_of(info))
             if isinstance(fitted.result, Posterior) and info.method not in INDEPENDENT:
                 found.add(papers.VEHTARI)
     return sorted(found)
+
+
+def _papers_of(info: FitInfo) -> tuple[str, ...]:
+    if info.method.removesuffix(ROBUST) == ROUNDS:
+        return papers.OF_ROUNDS
+    return papers.OF_METHODS.get(info.method, ()) if info.family == "gaussian" else papers.OF_OTHER_FAMILIES
 
 
 def _commands(subjects: Sequence[Subject], output: str, title: str | None, interval: float) -> Iterable[tuple[str, str]]:
@@ -105,10 +112,12 @@ def _command(fitted: Fitted, files: list[str], name: str) -> str | None:
         return _line("fit", [*files, info.formula])
     if info.method == AVERAGED:
         return None
+    size = ["--draws", str(info.draws), "--chains", str(info.chains)]
+    if info.method.removesuffix(ROBUST) == ROUNDS:  # the file has the formula and the family
+        return _line("fit", [*files, *(["--robust"] if info.robust else []), *size, *seed, "--save", name])
     family = [] if info.family == "gaussian" else ["--family", info.family]
     method = ["--method", info.method] if found.has_sigma and found.sites is None and info.method != DEFAULT_METHOD else []
     site = [] if found.sites is None else ["--site", "random-intercept" if found.sites.varying == ("Intercept",) else "random"]
-    size = ["--draws", str(info.draws), "--chains", str(info.chains)]
     return _line("fit", [*files, info.formula, *family, *method, *site, *size, *seed, "--save", name])
 
 

@@ -91,8 +91,7 @@ def check(fitted: Fitted, found: Posterior, subject: Subject, interval: float) -
         verdict = Verdict(False, "The released statistics are not what this fit expects:", problems)
     elif done.single:
         verdict = Verdict(True, "Nothing in the release contradicts the fit. With a single data holder this means little: its "
-                          "own statistics determine the fit, so only columns left out of the formula, and the spread of "
-                          "counts, can contradict it.")
+                          f"own statistics determine the fit, so {done.alone} can contradict it.")
     else:
         verdict = Verdict(True, "Nothing contradicts the fit: the data holders agree as far as their noise allows one to tell.")
     table = done.table.reset_index().sort_values("p", kind="stable")

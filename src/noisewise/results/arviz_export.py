@@ -8,11 +8,11 @@ import numpy as np
 
 from noisewise.arrays import Array, Flags
 from noisewise.errors import ResultError
-from noisewise.results.fit_info import SIGMA, FitInfo
+from noisewise.results.fit_info import SCALES, FitInfo
 
 
 def to_arviz(samples: Array, terms: tuple[str, ...], info: FitInfo, diverging: Flags | None) -> Any:
-    """Return the variables `coefficient` (chain, draw, term) and, in a linear regression, `sigma` (chain, draw)."""
+    """Return the variables `coefficient` (chain, draw, term) and the family's scale, if any, such as `sigma` (chain, draw)."""
     try:
         import arviz
         import xarray
@@ -22,10 +22,10 @@ def to_arviz(samples: Array, terms: tuple[str, ...], info: FitInfo, diverging: F
     sampled = {"chain": np.arange(chains), "draw": np.arange(draws)}
     attributes = {"inference_library": "noisewise", "method": info.method, "family": info.family, "formula": info.formula,
                   **({"source": info.source} if info.source else {})}
-    named = [term for term in terms if term != SIGMA]
+    named = [term for term in terms if term not in SCALES]
     variables: dict[str, Any] = {"coefficient": (("chain", "draw", "term"), samples[:, :, : len(named)])}
-    if SIGMA in terms:
-        variables[SIGMA] = (("chain", "draw"), samples[:, :, -1])
+    for name in terms[len(named):]:
+        variables[name] = (("chain", "draw"), samples[:, :, -1])
     groups = {"posterior": xarray.Dataset(variables, coords={**sampled, "term": named}, attrs=attributes)}
     if diverging is not None:
         groups["sample_stats"] = xarray.Dataset({"diverging": (("chain", "draw"), diverging)}, coords=sampled, attrs=attributes)

@@ -14,6 +14,19 @@ MEAN = "mean residual"
 SQUARES = "mean squared residual"
 MEAN_RESPONSE = "mean response"
 DISPERSION = "dispersion"
+ROUNDS = "rounds"
+VARIANCES = {"gaussian": "variance ratio of residuals", "poisson": "variance ratio of counts",
+             "negative-binomial": "variance ratio of residual counts"}
+"""For each family whose residuals' squares are released, the name of their variance ratio."""
+EXPECTED = {"variance ratio of residuals": "residuals of rows with unusual predictors vary {much} times as much as expected",
+            "variance ratio of counts": "counts vary {much} times as much as Poisson counts",
+            "variance ratio of residual counts": "counts vary {much} times as much as negative binomial counts"}
+"""How a finding about a variance ratio begins."""
+TOO_NARROW = "the intervals are too narrow: use robust intervals"
+TOO_WIDE = "the intervals are wider than they need be: use robust intervals"
+OTHER_FAMILY = ", or ask for a release with the family negative-binomial"
+APART = ("its rounds do not agree with one another, so the fit does not describe its rows everywhere, and the coefficients may "
+         "be off: ask for a release that begins where this one ended")
 LEFT_OUT = " (left out)"
 NAMED_HOLDERS = 10
 ENOUGH_OTHERS = 10
@@ -42,12 +55,12 @@ class Lines:
         """Add a line; ``gap`` is observed minus expected, ``half`` is half the width of the interval."""
         self.records.append((holder, statistic, expected + gap, expected, expected - half, expected + half, p))
 
-    def add_distance(self, holder: str, value: float, freedom: float, p: float) -> None:
-        """Add the distance of all statistics together, a chi-square."""
+    def add_distance(self, holder: str, value: float, freedom: float, p: float, statistic: str = OVERALL) -> None:
+        """Add the distance of several statistics together, a chi-square."""
         from scipy.special import chdtri
 
         ends = (float(chdtri(freedom, tail)) for tail in ((1 + self.interval) / 2, (1 - self.interval) / 2))
-        self.records.append((holder, OVERALL, value, freedom, *ends, p))
+        self.records.append((holder, statistic, value, freedom, *ends, p))
 
     def table(self) -> pandas.DataFrame:
         """Return the lines as a table, indexed by holder and statistic."""
@@ -65,6 +78,8 @@ def problems(table: pandas.DataFrame, level: float) -> list[str]:
     distance = holders[holders["statistic"] == OVERALL]
     single = holders[holders["statistic"] != OVERALL]
     striking = single[single["p"] < level / 4 / max(len(single), 1)]
+    apart = striking["statistic"].isin([ROUNDS, *EXPECTED])
+    striking, about_fit = striking[~apart], [_about_fit(row, count) for _, row in striking[apart].iterrows()]
     shared = flat[flat["holder"] == ALL]
     whole, left_out = shared[shared["statistic"] == OVERALL], shared[shared["statistic"] != OVERALL]
     spread = _dispersion(left_out if count > 1 else striking, level / 4 / max(len(left_out), 1) if count > 1 else 1.0)
@@ -95,7 +110,20 @@ def problems(table: pandas.DataFrame, level: float) -> list[str]:
             found.append(f"the residuals depend on {column}, which the formula leaves out (p {probability})")
         elif statistic == MEAN_RESPONSE:
             found.append(f"over all holders, {_reason(row)} (p {probability})")
-    return _short(found + spread)
+        elif statistic in EXPECTED:
+            found.append(_about_fit(row, count))
+    return _short(found + about_fit + spread)
+
+
+def _about_fit(row: pandas.Series, holders: int) -> str:
+    """What the rounds of a model release say against its fit."""
+    statistic, ratio, probability = str(row["statistic"]), float(row["observed"]), _probability(float(row["p"]))
+    if statistic == ROUNDS:
+        return f"{'the release' if holders == 1 else f'holder {row.holder}'}: {APART} (p {probability})"
+    where, more = "" if holders == 1 else "over all holders, ", ratio > 1
+    begin = EXPECTED[statistic].format(much=f"{'at least ' if more else 'only '}{ratio:.2g}")
+    other = OTHER_FAMILY if more and statistic == VARIANCES["poisson"] else ""
+    return f"{where}{begin}, so {TOO_NARROW if more else TOO_WIDE}{other} (p {probability})"
 
 
 def _dispersion(rows: pandas.DataFrame, level: float) -> list[str]:

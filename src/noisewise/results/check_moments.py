@@ -169,8 +169,8 @@ def reference(c: Array, slopes: Array, weights: Array, root: Array, observed: Ar
     all_slopes = slopes.sum(axis=0)
     all_cross = all_slopes @ gain.matrix @ np.einsum("j,jfl->fl", weights, c[:, fitted])
     return Reference(
-        holders=own @ _at_least(c + fit - cross - cross.transpose(0, 2, 1), c, least) @ own.transpose(0, 2, 1),
-        together=_at_least((c.sum(axis=0) + all_slopes @ gain.posterior @ all_slopes.T - all_cross - all_cross.T)[None],
+        holders=own @ at_least(c + fit - cross - cross.transpose(0, 2, 1), c, least) @ own.transpose(0, 2, 1),
+        together=at_least((c.sum(axis=0) + all_slopes @ gain.posterior @ all_slopes.T - all_cross - all_cross.T)[None],
                            c.sum(axis=0)[None], least)[0],
         agreement=_agreement(observed, c[:, fitted][:, :, fitted], slopes[:, fitted], weights, gain),
     )
@@ -218,7 +218,7 @@ def _gain(slope: Array, covariance: Array, root: Array) -> _Gain:
     return _Gain(posterior, posterior @ np.linalg.solve(correlation, slope / sd[:, None]).T / sd)
 
 
-def _at_least(covariances: Array, bounds: Array, share: float) -> Array:
+def at_least(covariances: Array, bounds: Array, share: float) -> Array:
     """Raise the covariances to a share of the bounds in every direction where they fall below it."""
     root = whitening_root(bounds)
     inside = np.linalg.solve(root, np.linalg.solve(root, covariances).transpose(0, 2, 1))

@@ -14,7 +14,8 @@ from noisewise.arrays import Array, Flags
 from noisewise.errors import ConvergenceWarning, NoisewiseWarning, ResultError
 from noisewise.notebook import card, frame
 from noisewise.results import store
-from noisewise.results.fit_info import SIGMA, FitInfo, check_interval
+from noisewise.results.families import family_of
+from noisewise.results.fit_info import FitInfo, check_interval
 from noisewise.results.posterior import Posterior
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ class Comparison:
     """Models, one for each choice of terms, with their probabilities given the release.
 
     `members` marks which of `question.terms` each model contains, most probable model first. `samples` are draws of the
-    coefficients (zero for terms outside the model) and sigma, in the user's units. `without_noise` holds draws of the inclusion
+    coefficients (zero for terms outside the model) and the family's scale, if it has one, in the user's units. `without_noise` holds draws of the inclusion
     probabilities that the same analysis would give on the table itself; the bands come from these. Plug-in methods have none.
 
     >>> found = noisewise.compare("stay ~ age + ward + sex", release)    # doctest: +SKIP
@@ -73,7 +74,7 @@ class Comparison:
     def __post_init__(self) -> None:
         count, terms = len(self.probabilities), len(self.question.terms)
         shapes = {"members": (count, terms), "probabilities": (count,), "log_bayes_factors": (count,),
-                  "samples": (len(self.samples), len(self.design.terms) + 1)}
+                  "samples": (len(self.samples), len(self.columns))}
         if self.without_noise is not None:
             shapes["without_noise"] = (len(self.without_noise), terms)
         for name, shape in shapes.items():
@@ -82,6 +83,12 @@ class Comparison:
                 raise ResultError(f"{name} must be finite and have shape {shape}", argument=name, found=str(values.shape))
             values.setflags(write=False)
             object.__setattr__(self, name, values)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the columns of `samples`: the terms and, if the family has one, the scale."""
+        scale = family_of(self.info.family).scale
+        return self.design.terms if scale is None else (*self.design.terms, scale)
 
     def inclusion(self, interval: float = 0.95) -> pandas.DataFrame:
         """Tabulate the probability that each candidate term belongs in the model, and its band.
@@ -131,16 +138,16 @@ class Comparison:
         """Tabulate the coefficients averaged over models, zeros included: mean, sd, interval, probability of not being zero."""
         inside = dict(zip(self.question.terms, self.inclusion_probabilities, strict=True))
         chances = np.array([inside.get(term, 1.0) for term in self.design.written])
-        draws = self.samples[:, :-1]
+        draws = self.samples[:, :len(self.design.terms)]
         lower, upper = np.quantile(draws, check_interval(interval), axis=0)
         return _by_term(self.design.terms, {"mean": draws.mean(axis=0), "sd": draws.std(axis=0), "lower": lower, "upper": upper,
                                             "probability": chances})
 
     def posterior(self) -> Posterior:
         """Return the averaged draws as a `Posterior`, with its summary, predictions, plots, ArviZ export and file."""
-        return Posterior(self.samples[None], (*self.design.terms, SIGMA), self.design, replace(self.info, method=AVERAGED))
+        return Posterior(self.samples[None], self.columns, self.design, replace(self.info, method=AVERAGED))
 
-    def predict(self, new_rows: object, interval: float = 0.95, kind: Literal["response", "mean"] = "response"
+    def predict(self, new_rows: object, interval: float = 0.95, kind: Literal["response", "mean"] | None = None
                 ) -> pandas.DataFrame:
         """Predict the response for new rows, averaged over the models; see `Posterior.predict`."""
         return self.posterior().predict(new_rows, interval, kind)

@@ -13,6 +13,7 @@ import numpy as np
 
 from noisewise.arrays import Array
 from noisewise.errors import ResultError
+from noisewise.results.fit_info import DISPERSION, SIGMA
 
 LARGEST: Final = 300.0
 """Cap on the log of a rate. Far outside the data, exp would overflow."""
@@ -28,6 +29,8 @@ class ResultFamily:
     """Maps the linear predictor to the mean response; for two levels, to the probability of the second."""
     ratio: str | None = None
     """The name of exp(coefficient), if it means something."""
+    scale: str | None = None
+    """The name of what a response has beside its mean: the residual standard deviation, or the dispersion of counts."""
 
     @property
     def default_prediction(self) -> Literal["response", "mean"]:
@@ -51,12 +54,13 @@ def _exp(eta: Array) -> Array:
     return np.asarray(np.exp(np.minimum(eta, LARGEST)))
 
 
-GAUSSIAN: Final = ResultFamily("gaussian", "number", lambda eta: eta)
+GAUSSIAN: Final = ResultFamily("gaussian", "number", lambda eta: eta, scale=SIGMA)
 RESULT_FAMILIES: Final = {family.name: family for family in (
     GAUSSIAN,
     ResultFamily("logistic", "two levels", _logistic, "odds ratio"),
     ResultFamily("probit", "two levels", _probit),
     ResultFamily("poisson", "count", _exp, "incidence-rate ratio"),
+    ResultFamily("negative-binomial", "count", _exp, "incidence-rate ratio", DISPERSION),
 )}
 
 

@@ -14,6 +14,13 @@ from noisewise.errors import ResultError
 
 INTERCEPT = "Intercept"
 SIGMA = "sigma"
+DISPERSION = "dispersion"
+SCALES = (SIGMA, DISPERSION)
+"""The names of what a response has beside its mean: positive numbers."""
+ROBUST = "-robust"
+"""The end of the name of a method whose intervals are robust."""
+TAKEN_FOR_NORMAL = "numeric predictors are taken for normal"
+"""How a doubt about numeric predictors begins."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +44,18 @@ class FitInfo:
     """Reasons not to trust the draws, found while fitting."""
     source: str = field(default="", repr=False)
     """Digest of the release (or of all releases together) that was fitted; empty if not recorded."""
+    estimand: str = ""
+    """What the coefficients describe, in words, if that is not the obvious thing."""
+
+    @property
+    def robust(self) -> bool:
+        """True if the intervals hold although the family's variance is wrong."""
+        return self.method.endswith(ROBUST)
+
+    @property
+    def taken_for_normal(self) -> bool:
+        """True if there are doubts because numeric predictors are taken for normal."""
+        return any(doubt.startswith(TAKEN_FOR_NORMAL) for doubt in self.doubts)
 
 
 @dataclass(frozen=True)

@@ -16,10 +16,10 @@ from noisewise.notebook import card, frame
 from noisewise.results import arviz_export, prediction, store
 from noisewise.results import summary as summaries
 from noisewise.results.families import GAUSSIAN, family_of
-from noisewise.results.fit_info import SIGMA, FitInfo, PriorSummary, check_interval, frozen
+from noisewise.results.fit_info import ROBUST, FitInfo, PriorSummary, check_interval, frozen
 from noisewise.results.new_rows import declared_levels, more_probable_levels, read_rows
 from noisewise.results.sites import SiteEffects
-from noisewise.words import option
+from noisewise.words import either, option
 
 if TYPE_CHECKING:
     import pandas
@@ -33,15 +33,18 @@ if TYPE_CHECKING:
 Reference = Mapping[str, float] | Mapping[str, Mapping[str, float]]
 INDEPENDENT = ("laplace", "fast", "model-averaging", "simex", "naive")
 """Methods whose draws are independent; with "fast", sigma is constant."""
+ROUNDS = "rounds"
+"""The method for model releases."""
+FROM_HERE = "begins where this one ended (" + either("Model(..., start=noisewise.start(release))", "--start FILE") + ")"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Posterior:
     """Draws of regression coefficients in the user's units and, in a linear regression, of sigma.
 
-    `samples` has shape (chains, draws, terms); in a linear regression the last of `terms` is "sigma". `diverging`, if the sampler
-    reports it, marks the draws whose trajectory diverged. With random effects by site, the samples describe an average site, and
-    `sites` describes how the sites differ.
+    `samples` has shape (chains, draws, terms); in a linear regression the last of `terms` is "sigma", in a negative binomial one
+    "dispersion". `diverging`, if the sampler reports it, marks the draws whose trajectory diverged. With random effects by site,
+    the samples describe an average site, and `sites` describes how the sites differ.
 
     >>> post = noisewise.fit("stay ~ age + ward", release)    # doctest: +SKIP
     >>> post.summary().loc["age", ["2.5%", "97.5%"]]           # doctest: +SKIP
@@ -63,11 +66,12 @@ class Posterior:
         if samples.ndim != 3 or 0 in samples.shape or samples.shape[2] != len(terms):
             raise ResultError(f"samples must have shape (chains, draws, {len(terms)} terms)", argument="samples",
                               found=str(samples.shape))
-        if terms != (*self.design.terms, *((SIGMA,) if self.has_sigma else ())):
-            raise ResultError("terms must be those of the design and, in a linear regression, sigma", argument="terms",
+        scale = family_of(self.info.family).scale
+        if terms != (*self.design.terms, *(() if scale is None else (scale,))):
+            raise ResultError("terms must be those of the design and the family's scale, if it has one", argument="terms",
                               found=", ".join(map(str, terms)))
-        if not np.isfinite(samples).all() or (self.has_sigma and (samples[..., -1] < 0).any()):
-            raise ResultError("draws must be finite, and sigma >= 0", argument="samples")
+        if not np.isfinite(samples).all() or (scale is not None and (samples[..., -1] < 0).any()):
+            raise ResultError("draws must be finite, and a scale >= 0", argument="samples")
         object.__setattr__(self, "samples", samples)
         object.__setattr__(self, "terms", terms)
         if self.diverging is not None:
@@ -126,9 +130,9 @@ class Posterior:
             raise ResultError("kind must be 'response' or 'mean'", argument="kind", found=repr(kind))
         columns, index = read_rows(new_rows, self.design.columns_needed, declared_levels(self.design))
         flat = self.samples.reshape(-1, len(self.terms))
-        coefficients, sigma = flat[:, : len(self.design.terms)], flat[:, -1] if self.has_sigma else None
+        coefficients, scale = flat[:, : len(self.design.terms)], None if family.scale is None else flat[:, -1]
         ends = (prediction.credible_ends(family, tails) if chosen == "mean"
-                else prediction.predictive_ends(family, sigma, tails))
+                else prediction.predictive_ends(family, scale, tails))
         mean, lower, upper = prediction.predict_rows(columns, len(index), self.design, coefficients, ends)
         table = pandas.DataFrame({"mean": mean, "lower": lower, "upper": upper}, index=index)
         if chosen == "response" and family.response == "two levels":
@@ -136,7 +140,8 @@ class Posterior:
         return table
 
     def ratios(self, interval: float = 0.95, per: Mapping[str, float] | None = None) -> pandas.DataFrame:
-        """Tabulate exp(coefficient × per): odds ratios (logistic regression) or incidence-rate ratios (Poisson regression).
+        """Tabulate exp(coefficient × per): odds ratios (logistic regression) or incidence-rate ratios (Poisson or negative
+        binomial regression).
 
         Each predictor has one row with `per`, the ratio (posterior median), its interval and `P(>1)`. `per` is the change in the
         predictor that the ratio describes, 1 unless given; `per={"age": 10}` means ten years. If a predictor appears in several
@@ -207,7 +212,13 @@ class Posterior:
         more = "more draws (" + option("draws", 4 * info.draws) + ")"
         again: str = "fit again with " + more + " and look at plot(kind='posterior')"
         too = "; and " + again if found > doubts else ""
-        if doubts and not self.has_sigma:
+        if doubts and info.method.removesuffix(ROBUST) == ROUNDS:
+            remedy: str = ("ask the data holder for a release that " + FROM_HERE + ", with a larger epsilon or of fewer terms"
+                           + too)
+        elif info.taken_for_normal:
+            remedy = ("fit with " + option("near_normal", True) + " if you know that they are near normal, or ask the data "
+                      "holder for a release of kind model, which takes nothing for normal") + too
+        elif doubts and not self.has_sigma:
             remedy = ("use fewer predictors, without powers or products, or ask the data holder for a release with less noise "
                       "and no norm bound") + too
         elif doubts and self.sites is not None:

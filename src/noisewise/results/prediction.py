@@ -3,9 +3,9 @@
 For each draw, the mean of a new response is the inverse link of x·beta_s.
 
 Given draws (beta_s, sigma_s), the predictive distribution of a new response is the mixture of the normal distributions
-N(x·beta_s, sigma_s), or of the Poisson distributions with rates exp(x·beta_s). Its quantiles solve F(y) = p for the mixture's
-distribution function F. No noise is drawn, so the answer needs no seed and does not depend on which rows are predicted together.
-Memory is bounded by a block of rows times the number of draws.
+N(x·beta_s, sigma_s), or of the Poisson (or negative binomial) distributions with rates exp(x·beta_s). Its quantiles solve
+F(y) = p for the mixture's distribution function F. No noise is drawn, so the answer needs no seed and does not depend on which
+rows are predicted together. Memory is bounded by a block of rows times the number of draws.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from noisewise.arrays import Array, Flags, Values
 from noisewise.errors import NoisewiseError, ResultError
@@ -59,17 +60,18 @@ def credible_ends(family: ResultFamily, tails: tuple[float, float]) -> Ends:
     return ends
 
 
-def predictive_ends(family: ResultFamily, sigma: Array | None, tails: tuple[float, float]) -> Ends:
+def predictive_ends(family: ResultFamily, scale: Array | None, tails: tuple[float, float]) -> Ends:
     """Compute the mean response, and an interval for one new response (for its probability if it has two levels)."""
     if family.response == "two levels":
         return credible_ends(family, tails)
 
     def ends(location: Array) -> tuple[Array, Array, Array]:
         means = family.inverse_link(location)
-        if sigma is None:
-            lower, upper = (count_quantile(means, tail) for tail in tails)
+        if family.response == "count":
+            lower, upper = (count_quantile(means, tail, scale) for tail in tails)
         else:
-            lower, upper = (mixture_quantile(location, sigma, tail) for tail in tails)
+            assert scale is not None
+            lower, upper = (mixture_quantile(location, scale, tail) for tail in tails)
         return means.mean(axis=1), lower, upper
 
     return ends
@@ -152,23 +154,30 @@ def _distribution(point: Array, location: Array, scale: Array, probability: floa
     return np.asarray(excess), np.asarray(density), np.asarray(slope)
 
 
-def count_quantile(rates: Array, probability: float) -> Array:
+def count_quantile(rates: Array, probability: float, dispersion: Array | None = None) -> Array:
     """Return for each row the smallest k with P(count ≤ k) ≥ probability, in the equal mixture of Poisson(rates[row, s]).
+
+    With a dispersion for each draw, of negative binomial distributions instead.
 
     >>> count_quantile(np.full((1, 5), 3.0), 0.975).tolist()
     [7.0]
     """
     if rates.shape[1] >= 8 * COARSE_STRIDE:  # a few draws show where to start
-        start = count_quantile(rates[:, ::COARSE_STRIDE], probability)
+        start = count_quantile(rates[:, ::COARSE_STRIDE], probability,
+                               None if dispersion is None else dispersion[::COARSE_STRIDE])
     else:
         start = np.floor(rates.mean(axis=1))
     # Bracket the quantile: P(count ≤ low) < probability (low may be −1) and P(count ≤ high) ≥ probability. Then bisect.
     low, high, step = start - 1.0, start.copy(), np.maximum(1.0, np.floor(0.01 * np.sqrt(start)))
+
+    def up_to(places: npt.NDArray[np.intp], counts: Array) -> Array:
+        return _up_to(rates[places], counts, dispersion)
+
     active = np.arange(len(rates))
     while len(active):
-        below, above, here = low[active], high[active], rates[active]
-        lower = (below >= 0.0) & (_up_to(here, below) >= probability)
-        higher = ~lower & (_up_to(here, above) < probability)
+        below, above = low[active], high[active]
+        lower = (below >= 0.0) & (up_to(active, below) >= probability)
+        higher = ~lower & (up_to(active, above) < probability)
         low[active] = np.where(lower, np.maximum(below - step[active], -1.0), np.where(higher, above, below))
         high[active] = np.where(lower, below, np.where(higher, above + step[active], above))
         active = active[lower | higher]
@@ -176,7 +185,7 @@ def count_quantile(rates: Array, probability: float) -> Array:
     active = np.flatnonzero(_apart(low, high))
     while len(active):
         middle = np.floor(0.5 * (low[active] + high[active]))
-        enough = _up_to(rates[active], middle) >= probability
+        enough = up_to(active, middle) >= probability
         high[active] = np.where(enough, middle, high[active])
         low[active] = np.where(enough, low[active], middle)
         active = active[_apart(low[active], high[active])]
@@ -187,8 +196,12 @@ def _apart(low: Array, high: Array) -> Flags:
     return np.asarray(high - low > np.maximum(1.0, high / LARGEST_STEP))
 
 
-def _up_to(rates: Array, counts: Array) -> Array:
+def _up_to(rates: Array, counts: Array, dispersion: Array | None) -> Array:
     """P(count ≤ counts[row])."""
-    from scipy.special import pdtr
+    from scipy.special import betainc, pdtr
 
+    if dispersion is not None:
+        size = 1.0 / np.maximum(dispersion, 1e-9)
+        found = np.where(counts[:, None] < 0, 0.0, betainc(size, np.maximum(counts[:, None], 0.0) + 1.0, size / (size + rates)))
+        return np.asarray(found.mean(axis=1))
     return np.asarray(pdtr(counts[:, None], rates).mean(axis=1))

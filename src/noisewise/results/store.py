@@ -26,7 +26,7 @@ import numpy as np
 
 from noisewise.arrays import Values
 from noisewise.errors import NoisewiseError, ResultError
-from noisewise.results.fit_info import SIGMA, FitInfo, PriorSummary
+from noisewise.results.fit_info import FitInfo, PriorSummary
 from noisewise.results.sites import SiteEffects
 from noisewise.whole_file import whole_file
 from noisewise.words import either
@@ -71,7 +71,7 @@ def save_comparison(found: Comparison, path: Place) -> None:
         arrays |= {f"{OTHER}{number}_{name}": values for name, values in named.items()}
     others = [{"name": name, "info": dataclasses.asdict(other.info), **_words(other)} for name, other in found.others.items()]
     _write(path, arrays, {
-        "terms": [*found.design.terms, SIGMA], "design": found.design.to_dict(), "info": dataclasses.asdict(found.info),
+        "terms": list(found.columns), "design": found.design.to_dict(), "info": dataclasses.asdict(found.info),
         "prior": None,
         COMPARISON: {**_words(found), "verdicts": [dict(row) for row in found.verdicts], "others": others},
     })

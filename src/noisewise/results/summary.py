@@ -13,7 +13,7 @@ from noisewise.arrays import Array, Flags
 from noisewise.errors import ResultError
 from noisewise.results import diagnostics
 from noisewise.results.families import LARGEST, RESULT_FAMILIES, ResultFamily
-from noisewise.results.fit_info import INTERCEPT, check_interval
+from noisewise.results.fit_info import INTERCEPT, SCALES, check_interval
 
 if TYPE_CHECKING:
     import pandas
@@ -102,7 +102,7 @@ def ratio_table(draws: Array, terms: tuple[str, ...], family: ResultFamily, inte
         known = ", ".join(f"{other.ratio}s ({other.name})" for other in RESULT_FAMILIES.values() if other.ratio)
         raise ResultError(f"a {family.name} regression has no ratios", found=f"family {family.name!r}",
                           remedy=f"ratios exist as {known}; otherwise use summary() and predict()")
-    chosen = [term for term in terms if term != INTERCEPT]
+    chosen = [term for term in terms if term not in (INTERCEPT, *SCALES)]
     if not chosen:
         raise ResultError("ratios require a predictor", found="a formula without predictors")
     given = _steps(per, chosen)

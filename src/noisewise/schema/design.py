@@ -16,8 +16,8 @@ from noisewise.schema.polynomial import Polynomial
 from noisewise.schema.schema import Schema
 from noisewise.words import option
 
-RESERVED: Final = "sigma"
-"""The name of the residual standard deviation among the coefficients of a fit."""
+RESERVED: Final = ("sigma", "dispersion")
+"""The names of a family's scale among the coefficients of a fit."""
 
 
 class StoredDesign(TypedDict):
@@ -107,9 +107,9 @@ def _check(formula: str, response: str, columns: list[TermColumn]) -> None:
         raise FormulaError("a formula needs an intercept or at least one predictor", found=formula,
                            remedy="write: response ~ 1 for a mean")
     names = [column.name for column in columns]
-    ambiguous = sorted({name for name in names if names.count(name) > 1 or name == RESERVED})
+    ambiguous = sorted({name for name in names if names.count(name) > 1 or name in RESERVED})
     if ambiguous:
-        raise FormulaError(f"the terms of a formula must have different names, none of them {RESERVED}", found=ambiguous[0],
+        raise FormulaError(f"the terms of a formula must have different names, none of them {' or '.join(RESERVED)}", found=ambiguous[0],
                            remedy=f"write I({ambiguous[0]}), or rename the column in the table")
     for column in columns:
         if response in column.sources:

@@ -3,43 +3,36 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pkgutil import resolve_name
-from typing import Final
 
 import numpy as np
 
-from noisewise.arrays import Array
 from noisewise.errors import FitError
-from noisewise.posterior.contributions import residual_rows
+from noisewise.kinds.registry import has_room, kinds, module_of
+from noisewise.posterior.fit import given, own_formula
 from noisewise.posterior.methods import from_the_literature
 from noisewise.posterior.request import sampling
-from noisewise.progress import Tick
 from noisewise.releases.combine import Releases
 from noisewise.releases.release import Release
 from noisewise.releases.source import source_of
 from noisewise.results.comparison import AVERAGED, Comparison, Question
 from noisewise.results.fit_info import FitInfo
 from noisewise.run import DEFAULT, Run
-from noisewise.schema import Design
 from noisewise.schema.bayes_factors import LAPLACE, ZELLNER_SIOW, check_prior
-from noisewise.selection.methods import AGREEMENT, DEFAULT_METHOD, METHODS, Asked, Found
-from noisewise.selection.moments import Moments
-from noisewise.selection.probabilities import log_prior_by_size
-from noisewise.selection.question import TermGroups, Units, gram_release, names_of
-
-HIDDEN: Final = 4.0
-"""A direction of the predictors is hidden if its moment is below this many standard deviations of its noise.
-
-Near this limit, probabilities start to be too low: the likelihood mistakes some noise for information about the coefficients.
-"""
+from noisewise.selection.methods import AGREEMENT, DEFAULT_METHOD, METHODS
+from noisewise.selection.question import names_of
+from noisewise.selection.task import Methods, Solution, Solver, Task
+from noisewise.words import leave_out
 
 
-def compare(formula: str, release: Releases, *, prior: str = ZELLNER_SIOW, model_prior: str = "beta-binomial",
+def compare(formula: str | Releases, release: Releases | None = None, *, prior: str = ZELLNER_SIOW, model_prior: str = "beta-binomial",
             method: str | Sequence[str] = DEFAULT_METHOD, keep: str | Sequence[str] = (), draws: int = 4000,
             seed: int | None = None, run: Run = DEFAULT) -> Comparison:
     """Find which terms of a formula matter: the probability of every subset of them, given one or several releases.
+
+    Releases must be of kind gram or model. A release of kind model knows its own formula and family: ``compare(release)``.
 
     ``prior`` of the coefficients within a model: ``zellner-siow`` (default), ``zellner`` (g = n), ``hyper-g``, or ``bic`` and
     ``aic``, which replace a prior; ``zellner-siow-laplace`` is for plug-in methods only. ``model_prior``: ``beta-binomial``
@@ -54,16 +47,19 @@ def compare(formula: str, release: Releases, *, prior: str = ZELLNER_SIOW, model
     With several methods the result is that of the first, and its ``agreement()`` compares them all. ``draws``: the number of
     draws of the averaged coefficients; ``seed`` makes them reproducible. ``run``: see `Run`.
     """
-    names = _methods(method)
+    names = _known_methods(method)
     check_prior(prior)
     if prior == LAPLACE and DEFAULT_METHOD in names:
         raise FitError("this prior is for methods that treat the moments as exact",
                        found=f"{prior!r} with method {DEFAULT_METHOD!r}",
                        remedy=f"prior={ZELLNER_SIOW!r} is the same prior without the Laplace approximation")
     draws, _, seed = sampling(draws, 1, seed)
-    together = gram_release(release)
-    task = Task.of(formula, together, prior, model_prior, keep)
-    found = {name: task.solve(name, draws, seed, run) for name in names}
+    together, wanted = given(formula, release, "compare")
+    able, solver = _of_kind(together)
+    _check_able(names, able, together)
+    task = Task.of(own_formula(together, "compare") if wanted is None else wanted, together, prior, model_prior, keep)
+    solve = _Solving(task, solver(task), draws, seed, run)
+    found = {name: solve(name) for name in names}
     result = found.pop(names[0])
     if found:
         inside = {one.question.method: one.inclusion_probabilities for one in (result, *found.values())}
@@ -72,7 +68,7 @@ def compare(formula: str, release: Releases, *, prior: str = ZELLNER_SIOW, model
     return result
 
 
-def _methods(method: str | Sequence[str]) -> list[str]:
+def _known_methods(method: str | Sequence[str]) -> list[str]:
     names = names_of("method", method)
     unknown = [name for name in names if name not in METHODS]
     if unknown or not names:
@@ -81,71 +77,53 @@ def _methods(method: str | Sequence[str]) -> list[str]:
     return names
 
 
+def _of_kind(release: Release) -> tuple[Methods, Callable[[Task], Solver]]:
+    """The methods for a kind of release, and what turns a task into its solver."""
+    if not has_room(release.kind, "selection"):
+        able = " and ".join(kind.name for kind in kinds() if has_room(kind, "selection"))
+        raise FitError(f"models can be compared by releases of kind {able} only", found=f"a release of kind {release.kind.name}",
+                       remedy=f"the data holder can make a release of kind {able.replace('and', 'or')}")
+    module = module_of(release.kind, "selection")
+    return module.METHODS, module.solver
+
+
+def _check_able(names: Sequence[str], able: Methods, release: Release) -> None:
+    for name in names:
+        if name not in able:
+            raise FitError(f"the method {name} needs a release of kind {METHODS[name].kind}", argument="method",
+                           found=f"a release of kind {release.kind.name}",
+                           remedy=leave_out("method") + f": {DEFAULT_METHOD} weighs the models of this release")
+
+
 @dataclass(frozen=True)
-class Task:
-    """The parsed and checked question, and the release's moments for it."""
+class _Solving:
+    """Answers a task by one method after another."""
 
-    release: Release
-    design: Design
-    terms: TermGroups
-    units: Units
-    moments: Moments
-    prior: str
-    model_prior: str
-    log_prior: Array
+    task: Task
+    solver: Solver
+    draws: int
+    seed: int
+    run: Run
 
-    @classmethod
-    def of(cls, formula: str, release: Release, prior: str, model_prior: str, keep: str | Sequence[str]) -> Task:
-        """Parse and check the question; refuse tables with too few rows for the formula."""
-        design = Design.of(formula, release.basis, release.terms)
-        terms = TermGroups.of(design, keep)
-        log_prior = log_prior_by_size(model_prior, len(terms.optional))
-        rows = sum(residual_rows(part) for part in release.contributions)
-        if rows < len(design.terms) + 2:
-            raise FitError("comparing models needs more rows than columns",
-                           found=f"{rows:,.0f} rows and {len(design.terms)} columns",
-                           remedy="use a shorter formula, or a release of more rows")
-        units = Units.of(design, terms.places)
-        return cls(release, design, terms, units, Moments.of(release.contributions, units), prior, model_prior, log_prior)
-
-    def asked(self, draws: int, seeds: Sequence[int], tick: Tick) -> Asked:
-        """The task as a method takes it."""
-        return Asked(self.moments, self.release.contributions, self.units, self.terms.groups, self.prior, self.log_prior, draws,
-                     seeds, tick)
-
-    def solve(self, method: str, draws: int, seed: int, run: Run) -> Comparison:
-        """Answer by one method. The same ``seed`` gives the same answer."""
+    def __call__(self, method: str) -> Comparison:
+        """Answer by one method. The same seed gives the same answer."""
         started = time.perf_counter()
-        seeds = [int(value) for value in np.random.SeedSequence(seed).generate_state(3, np.uint32)]
-        with run.bar("Comparing", "%") as tick:
-            found = METHODS[method](self.asked(draws, seeds, tick))
-        info = FitInfo(method=AVERAGED, family="gaussian", formula=self.design.formula, seed=seed, chains=1, draws=draws,
-                       holders=self.release.holders, seconds=time.perf_counter() - started, doubts=found.weighed.doubts,
-                       source=source_of(self.release))
+        seeds = [int(value) for value in np.random.SeedSequence(self.seed).generate_state(3, np.uint32)]
+        with self.run.bar("Comparing", "%") as tick:
+            found = self.solver.solve(method, self.draws, seeds, tick)
+        release = self.task.release
+        info = FitInfo(method=AVERAGED, family=self.solver.family, formula=self.task.design.formula, seed=self.seed, chains=1,
+                       draws=self.draws, holders=release.holders, seconds=time.perf_counter() - started, doubts=found.doubts,
+                       source=source_of(release), estimand=found.estimand)
         return self._result(method, found, info)
 
-    def _result(self, method: str, found: Found, info: FitInfo) -> Comparison:
-        weighed = found.weighed
+    def _result(self, method: str, found: Solution, info: FitInfo) -> Comparison:
+        task, weighed = self.task, found.weighed
         order = np.lexsort((-weighed.log_bayes_factors, -weighed.probabilities))  # many probabilities may be 0 in floats
         return Comparison(
-            design=self.design,
-            question=Question(self.terms.optional, self.terms.kept, self.prior, self.model_prior, method),
+            design=task.design,
+            question=Question(task.terms.optional, task.terms.kept, task.prior, task.model_prior, method),
             members=weighed.members[order], probabilities=weighed.probabilities[order],
-            log_bayes_factors=weighed.log_bayes_factors[order], samples=self.units.to_user(found.drawn.working), info=info,
-            without_noise=found.without_noise, complete=weighed.complete, notes=tuple(hidden(self.moments, method)),
+            log_bayes_factors=weighed.log_bayes_factors[order], samples=found.samples, info=info,
+            without_noise=found.without_noise, complete=weighed.complete, notes=found.notes,
         )
-
-
-def hidden(moments: Moments, method: str) -> list[str]:
-    """A warning if the noise hides how the predictors vary."""
-    gram = moments.features.T @ moments.matrix @ moments.features
-    values, vectors = np.linalg.eigh((gram + gram.T) / 2)
-    noise = np.sqrt([moments.squared_noise(direction) for direction in (moments.features @ vectors).T])
-    count = int(np.sum(values < HIDDEN * noise))
-    if not count:
-        return []
-    return [f"the noise hides how the predictors vary in {count} of {len(values)} directions (their moments are below {HIDDEN:g} "
-            "standard deviations of the noise): the release says little about which terms matter, "
-            + ("and probabilities are too low; do not conclude from them that a term can be left out"
-               if method == DEFAULT_METHOD else
-               f"and the method {method} mistakes noise for effects; do not conclude from its probabilities that a term matters")]

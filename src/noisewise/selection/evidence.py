@@ -20,19 +20,17 @@ for AIC −k.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from noisewise.arrays import Array, Flags
 from noisewise.errors import FitError
-from noisewise.schema.bayes_factors import CRITERIA, Mixture, exact_log_bayes_factors, information_criterion, mixture
+from noisewise.schema.bayes_factors import CRITERIA, exact_log_bayes_factors, information_criterion
 from noisewise.selection.moments import Moments, without_leading
-from noisewise.selection.subsets import all_subsets, memberships, sizes
+from noisewise.selection.subsets import all_subsets, sizes
+from noisewise.selection.weigher import Effective, Places, Weigher, floored, log_determinants
 from noisewise.selection.weighing import weighing
 
 ROUNDS: Final = 20
@@ -41,41 +39,20 @@ SETTLED: Final = 1e-6
 MOST_DEGREES: Final = 1e8
 INDEPENDENT: Final = 1e-12
 """The least eigenvalue allowed for the correlations of a table without noise."""
-LOT: Final = 1024
-"""Models weighed together. This bounds the memory."""
 
 
-@dataclass(frozen=True)
-class Effective:
-    """The effective moments of several models, zero for columns that are not in a model; see the text above.
-
-    In coordinates in which the prior's precision is 1/g times the identity, A has the eigenvalues ``values``, b is ``cross``,
-    and the slopes are ``back`` times the coordinates. ``head`` has the rows of the kept columns, (A₀₀, A₀ₓ, b₀). Given the
-    slopes, their coefficients are N(A₀₀⁻¹(b₀ − A₀ₓ slopes), σ² A₀₀⁻¹).
-    """
-
-    values: Array
-    cross: Array
-    back: Array
-    total: Array
-    log_scale: Array
-    head: Array
-
-
-class Evidence:
-    """Weighs models, given as rows of flags, one for each of ``groups``: indices of columns, not counting the kept ones."""
+class Evidence(Weigher):
+    """Weighs models by released moments. Its ``prior_moments`` are those of the columns in question about the kept ones."""
 
     def __init__(self, moments: Moments, groups: Sequence[Sequence[int]], prior: str) -> None:
         moments = moments if moments.exact else moments.possible()
-        self.moments, self.groups, self.prior = moments, [list(group) for group in groups], prior
+        self.moments = moments
         both = np.column_stack([moments.features, moments.target])
         self.table = both.T @ moments.matrix @ both
         self.gram, self.cross, self.total = self.table[:-1, :-1], self.table[:-1, -1], float(self.table[-1, -1])
-        self.kept = moments.kept
-        self.columns = len(self.gram) - self.kept
         if moments.exact:
             _check_independent(self.table)
-        self.prior_moments = without_leading(self.gram, self.kept)
+        super().__init__(groups, prior, without_leading(self.gram, moments.kept), moments.kept, moments.rows)
         self.spread = self.gram if moments.exact else _cone(moments.features.T @ moments.spread @ moments.features)
         self.variance, self.variance_spread, self.degrees = self._scale()
         self.total_scale = self.degrees * self.variance
@@ -105,22 +82,27 @@ class Evidence:
         share = float(np.trace(np.linalg.solve(omega, variance * self.spread))) / len(omega)
         return variance, uncertainty, min(2.0 * variance**2 / (uncertainty * min(share, 1.0) ** 2), MOST_DEGREES)
 
-    @cached_property
-    def nodes(self) -> Mixture:
-        """The prior of g as values and weights; not used by criteria."""
-        return mixture(self.prior, self.moments.rows, self.columns)
+    @property
+    def exact(self) -> bool:
+        """True if the moments have no noise."""
+        return self.moments.exact
+
+    @property
+    def width(self) -> int:
+        """The coefficients, and σ."""
+        return len(self.gram) + 1
 
     def all_models(self) -> Array:
         """Log Bayes factors of all models against that with only the kept columns; model i has group k if bit k of i is set."""
         if not self.moments.exact:
-            return self.log_bayes_factors(memberships(len(self.groups)))
+            return super().all_models()
         rest = all_subsets(without_leading(self.table, self.kept), self.groups)
         return self._exactly(rest, sizes([len(group) for group in self.groups]))
 
-    def _exactly(self, rest: Array, columns: npt.NDArray[np.int64]) -> Array:
+    def _exactly(self, rest: Array, columns: Places) -> Array:
         return self.exact_factors(np.minimum(rest / without_leading(self.table, self.kept)[-1, -1], 1.0), columns)
 
-    def exact_factors(self, unexplained: Array, columns: npt.NDArray[np.int64]) -> Array:
+    def exact_factors(self, unexplained: Array, columns: Places) -> Array:
         """Log Bayes factors of models of a table without noise, from the share of the response they leave unexplained."""
         if self.prior in CRITERIA:
             return information_criterion(self.prior, unexplained, columns, self.moments.rows)
@@ -130,89 +112,49 @@ class Evidence:
         """Log Bayes factors of these models against the one with only the kept columns."""
         if self.moments.exact:
             return self._exactly(self._rests(members), self.mask(members).sum(axis=1))
-        found = np.empty(len(members))
-        for mine, places in self._by_size(members):
-            found[mine] = self._log_evidence(self._effective(places))
-        return found - self._of_nothing
-
-    @cached_property
-    def _of_nothing(self) -> float:
-        return float(self._log_evidence(self._effective(np.zeros((1, 0), dtype=np.int64)))[0])
+        return super().log_bayes_factors(members)
 
     def _rests(self, members: Flags) -> Array:
         """Sums of squared residuals in a table without noise."""
         moments = without_leading(self.table, self.kept)
         result = np.empty(len(members))
-        for mine, places in self._by_size(members):
+        for mine, places in self.by_size(members):
             cross = moments[places, -1]
             gram = moments[places[:, :, None], places[:, None, :]]
             result[mine] = moments[-1, -1] - np.einsum("mi,mi->m", cross, np.linalg.solve(gram, cross[..., None])[..., 0])
         return result
-
-    def _by_size(self, members: Flags) -> Iterator[tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]]:
-        """Models with equal numbers of columns, a lot at a time: their indices, and the indices of their columns."""
-        chosen = self.mask(members)
-        count = chosen.sum(axis=1)
-        for size in np.unique(count):
-            same = np.flatnonzero(count == size)
-            for start in range(0, len(same), LOT):
-                mine = same[start:start + LOT]
-                yield mine, np.nonzero(chosen[mine])[1].reshape(len(mine), size)
-
-    def _log_evidence(self, effective: Effective) -> Array:
-        if self.prior in CRITERIA:
-            return self._criterion(effective)
-        return np.asarray(np.logaddexp.reduce(self.by_node(effective), axis=1))
 
     def by_node(self, effective: Effective) -> Array:
         """Log evidence of each model for each g, including its weight in the mixture: (models, nodes)."""
         g = self.nodes.g[None, :, None]
         values, cross = effective.values[:, None, :], effective.cross[:, None, :]
         stretched = g * values + 1.0
-        fours = range(0, stretched.shape[2], 4)  # logarithms are expensive, and products of four cannot overflow
-        determinant = np.sum(np.log(np.multiply.reduceat(stretched, fours, axis=2)), axis=2) if fours else 0.0
         rest = np.maximum(effective.total[:, None] - np.sum(g * cross**2 / stretched, axis=2), self.total_scale)
-        exponent = -0.5 * determinant - 0.5 * (self.degrees + self.columns) * np.log(rest / self.total_scale)
+        exponent = -log_determinants(stretched) - 0.5 * (self.degrees + self.columns) * np.log(rest / self.total_scale)
         return np.asarray(exponent + effective.log_scale[:, None] + self.nodes.log_weight)
 
     def _criterion(self, effective: Effective) -> Array:
-        values = np.maximum(effective.values, 1e-12 * effective.values.max(axis=1, keepdims=True, initial=1e-300))
+        values = floored(effective.values)
         rest = np.maximum(effective.total - np.sum(effective.cross**2 / values, axis=1), self.total_scale)
         gain = -0.5 * (self.degrees + len(self.gram)) * np.log(rest / self.total_scale)
-        units = np.sum(np.log(self.moments.rows * values), axis=1)
-        penalty = values.shape[1] if self.prior == "aic" else 0.5 * np.maximum(units, 0.0)
-        return np.asarray(gain + effective.log_scale - penalty)
+        return self.by_criterion(values, gain + effective.log_scale)
 
-    def mask(self, members: Flags) -> Flags:
-        """Flags for the columns of each model, without the kept ones."""
-        chosen = np.zeros((len(members), self.columns), dtype=bool)
-        for index, group in enumerate(self.groups):
-            chosen[:, group] = members[:, index, None]
-        return chosen
+    def variances(self, rest: Array, rng: np.random.Generator) -> Array:
+        """σ², known as well as from m residuals."""
+        rest = np.maximum(rest, self.total_scale)
+        return np.asarray(rest / rng.chisquare(self.degrees + self.columns, size=len(rest)))
 
-    def effective(self, members: Flags) -> Effective:
-        """The effective moments of each model at its own coefficients; columns that it lacks are zero."""
-        count, size, kept = len(members), self.columns, self.kept
-        result = Effective(np.zeros((count, size)), np.zeros((count, size)), np.zeros((count, size, size)),
-                           np.zeros(count), np.zeros(count), np.zeros((count, kept, kept + size + 1)))
-        for mine, places in self._by_size(members):
-            one, width = self._effective(places), places.shape[1]
-            result.values[mine, :width], result.cross[mine, :width] = one.values, one.cross
-            result.back[mine[:, None], places, :width] = one.back
-            result.total[mine], result.log_scale[mine] = one.total, one.log_scale
-            columns = self._with_kept(places)
-            result.head[mine[:, None, None], np.arange(kept)[:, None], columns[:, None, :]] = one.head
-        return result
+    def scales(self, variances: Array, rng: np.random.Generator) -> Array:
+        """σ. If there is noise, it differs from the scale of the noise in h."""
+        if self.moments.exact:
+            return np.sqrt(variances)[:, None]
+        free = 2.0 * self.variance**2 / self.variance_spread
+        return np.asarray(np.sqrt(self.variance * free / rng.chisquare(free, size=len(variances))))[:, None]
 
-    def _with_kept(self, places: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """Indices among all columns, with the kept ones first and the response last."""
-        count = len(places)
-        return np.column_stack([np.tile(np.arange(self.kept), (count, 1)), places + self.kept, np.full(count, len(self.gram))])
-
-    def _effective(self, places: npt.NDArray[np.int64]) -> Effective:
-        kept, size = self.kept, places.shape[1]
+    def _effective(self, places: Places) -> Effective:
+        kept = self.kept
         moments = self.prior_moments[places[:, :, None], places[:, None, :]]
-        columns = self._with_kept(places)
+        columns = self.with_kept(places)
         if self.weighing is None:
             table = self.table.copy()
             table[-1, -1] -= self.total_scale
@@ -222,13 +164,10 @@ class Evidence:
         rest = without_leading(whole, kept)
         if kept:
             log_scale = log_scale - 0.5 * np.linalg.slogdet(whole[:, :kept, :kept])[1]
-        inverse = np.linalg.inv(np.linalg.cholesky(moments)) if size else moments
-        values, vectors = np.linalg.eigh(inverse @ rest[:, :-1, :-1] @ np.swapaxes(inverse, 1, 2))
-        turned = np.swapaxes(vectors, 1, 2) @ inverse
-        return Effective(np.maximum(values, 0.0), np.einsum("mij,mj->mi", turned, rest[:, :-1, -1]), np.swapaxes(turned, 1, 2),
-                         self.total_scale + rest[:, -1, -1], log_scale, whole[:, :kept])
+        values, cross, back = self.in_coordinates(rest, places)
+        return Effective(values, cross, back, self.total_scale + rest[:, -1, -1], log_scale, whole[:, :kept])
 
-    def _at_own_coefficients(self, columns: npt.NDArray[np.int64], prior: Array) -> tuple[Array, Array]:
+    def _at_own_coefficients(self, columns: Places, prior: Array) -> tuple[Array, Array]:
         """((A, b), (bᵀ, σ² Ŵ_avᵀ Ω⁻¹ Ŵ_av)) and −½ log|Ω/σ²| for each model."""
         assert self.weighing is not None
         features = np.swapaxes(self.moments.features.T[columns[:, :-1]], 1, 2)

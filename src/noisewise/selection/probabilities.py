@@ -11,8 +11,8 @@ import numpy as np
 from noisewise.arrays import Array, Flags
 from noisewise.errors import FitError
 from noisewise.progress import Tick
-from noisewise.selection.evidence import Evidence
 from noisewise.selection.subsets import memberships
+from noisewise.selection.weigher import Weigher
 
 MODEL_PRIORS: Final = ("beta-binomial", "uniform", "bernoulli(p)")
 
@@ -60,22 +60,22 @@ class Weighed:
 
 
 MOST_NOISY: Final = 16
-"""Up to this many terms, all models (2¹⁶) are weighed one by one if the moments are noisy."""
+"""Up to this many terms, all models (2¹⁶) are weighed one by one if there is noise."""
 MOST_EXACT: Final = 20
 STEP: Final = 4096
 
 
-def weigh(evidence: Evidence, log_prior: Array, seed: int, tick: Tick) -> Weighed:
+def weigh(evidence: Weigher, log_prior: Array, seed: int, tick: Tick) -> Weighed:
     """Weigh all models, or those that a walk finds; ``log_prior`` is that of one model with 0, 1, … terms."""
     count = len(evidence.groups)
-    if count > (MOST_EXACT if evidence.moments.exact else MOST_NOISY):
+    if count > (MOST_EXACT if evidence.exact else MOST_NOISY):
         from noisewise.selection.walk import walk
 
         visited = walk(evidence, log_prior, seed, tick)
         factors = evidence.log_bayes_factors(visited.members)
         return Weighed(visited.members, factors, visited.probabilities, tuple(visited.doubts), complete=False)
     members = memberships(count)
-    factors = evidence.all_models() if evidence.moments.exact else _in_steps(evidence, members, tick)
+    factors = evidence.all_models() if evidence.exact else _in_steps(evidence, members, tick)
     return Weighed(members, factors, probabilities(factors, members, log_prior))
 
 
@@ -91,7 +91,7 @@ def log_probabilities(log_bayes_factors: Array, members: Flags, log_prior: Array
     return np.asarray(logs - highest - np.log(np.sum(np.exp(logs - highest))))
 
 
-def _in_steps(evidence: Evidence, members: Flags, tick: Tick) -> Array:
+def _in_steps(evidence: Weigher, members: Flags, tick: Tick) -> Array:
     lots = []
     for start in range(0, len(members), STEP):
         lots.append(evidence.log_bayes_factors(members[start:start + STEP]))

@@ -22,7 +22,7 @@ import numpy.typing as npt
 
 from noisewise.arrays import Array, Flags
 from noisewise.progress import Tick
-from noisewise.selection.evidence import Evidence
+from noisewise.selection.weigher import Weigher
 
 CHAINS: Final = 24
 BLOCK: Final = 100
@@ -50,7 +50,7 @@ class Visited:
     doubts: tuple[str, ...]
 
 
-def walk(evidence: Evidence, log_prior: Array, seed: int, tick: Tick) -> Visited:
+def walk(evidence: Weigher, log_prior: Array, seed: int, tick: Tick) -> Visited:
     """Walk; ``log_prior`` is the log prior probability of one model with 0, 1, …, K terms."""
     rng = np.random.default_rng(seed)
     weights = _Weights(evidence, log_prior)
@@ -77,7 +77,7 @@ def walk(evidence: Evidence, log_prior: Array, seed: int, tick: Tick) -> Visited
 class _Weights:
     """Log posterior weights of models, each weighed once; models are numbered in order of appearance."""
 
-    def __init__(self, evidence: Evidence, log_prior: Array) -> None:
+    def __init__(self, evidence: Weigher, log_prior: Array) -> None:
         self.evidence, self.log_prior, self.terms = evidence, log_prior, len(evidence.groups)
         self.number: dict[bytes, int] = {}
         self.logs: list[float] = []
@@ -184,7 +184,7 @@ def _starts(best: Flags, rng: np.random.Generator) -> Flags:
     return starts
 
 
-def _likeness(evidence: Evidence) -> Array:
+def _likeness(evidence: Weigher) -> Array:
     """Likeness of two groups of columns: their largest squared correlation, plus a small constant."""
     moments = evidence.prior_moments
     squares = moments**2 / np.outer(np.diagonal(moments), np.diagonal(moments))

@@ -20,6 +20,7 @@ SECOND = RNG.random(3000) < 1 / (1 + np.exp(0.5 - 1.0 * X[:, 0] + 0.5 * X[:, 1])
 COUNTS = RNG.poisson(np.exp(0.5 + 0.3 * X[:, 0] - 0.2 * X[:, 1]))
 PUBLIC: dict[str, Any] = {"epsilon": 100.0, "delta": 1e-6, "bounds": (-4, 4), "adjacency": "replace-one", "draws": 300,
                           "chains": 2, "random_state": 1, "progress": False}
+GRAM: dict[str, Any] = {"release_kind": "gram", "near_normal": True}
 
 
 @pytest.fixture
@@ -28,7 +29,7 @@ def without_sampler(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def logistic(classes: Any, **changed: Any) -> Any:
-    return nw.PrivateLogisticRegression(classes=classes, **{**PUBLIC, **changed})
+    return nw.PrivateLogisticRegression(classes=classes, **{**PUBLIC, **GRAM, **changed})
 
 
 @pytest.mark.usefixtures("without_sampler")
@@ -79,7 +80,7 @@ def test_classes_are_two_labels(classes: Any) -> None:
 
 
 def poisson(**changed: Any) -> Any:
-    return nw.PrivatePoissonRegressor(**{"target_bounds": 15, **PUBLIC, **changed})
+    return nw.PrivatePoissonRegressor(**{"target_bounds": 15, **PUBLIC, **GRAM, **changed})
 
 
 @pytest.mark.usefixtures("without_sampler")
@@ -104,11 +105,13 @@ def test_expected_counts_are_those_of_the_posterior() -> None:
     assert np.array_equal(whole, np.round(whole))
 
 
-@pytest.mark.slow
+@pytest.mark.parametrize("kind", [{"release_kind": "model"}, {"release_kind": "model", "robust": True},
+                                  pytest.param({"release_kind": "gram"}, marks=pytest.mark.slow)], ids=repr)
 @pytest.mark.filterwarnings("default::noisewise.errors.ConvergenceWarning")
-def test_coefficients_are_recovered_by_the_real_posterior() -> None:
+def test_coefficients_are_recovered_by_the_real_posterior(kind: dict[str, Any]) -> None:
     """Within six standard deviations, which are small enough to tell a wrong sign or column."""
-    for model, y, truth in [(logistic((False, True)), SECOND, [-0.5, 1.0, -0.5]), (poisson(), COUNTS, [0.5, 0.3, -0.2])]:
+    for model, y, truth in [(logistic((False, True), **kind), SECOND, [-0.5, 1.0, -0.5]),
+                            (poisson(**kind), COUNTS, [0.5, 0.3, -0.2])]:
         model.fit(X, y)
         deviation = model.posterior_.summary()["sd"]
         assert np.all(np.abs(np.append(model.intercept_, model.coef_) - truth) < 6 * deviation)

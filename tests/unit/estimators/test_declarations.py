@@ -90,15 +90,19 @@ HOSTILE = [np.full(4, 1e300), np.full(4, np.nan), np.array([np.inf, -np.inf, 0.0
 
 
 @pytest.mark.parametrize("adjacency", ["replace-one", "add-remove"])
-def test_no_value_makes_a_fit_fail_and_nothing_public_depends_on_one(adjacency: str) -> None:
+@pytest.mark.parametrize("kind", ["gram", pytest.param("model", marks=pytest.mark.outer)])
+@pytest.mark.filterwarnings("ignore::noisewise.errors.ConvergenceWarning")
+def test_no_value_makes_a_fit_fail_and_nothing_public_depends_on_one(adjacency: str, kind: str) -> None:
     """Schema, formula, noise and attributes of a fit are the same, whatever the cells hold."""
+    asked = {"adjacency": adjacency, "release_kind": kind, "method": "conditional", "draws": 50, "chains": 1}
     tame = np.full(4, 0.5)
     public = []
     for cells in (tame, *HOSTILE):
         for features, target in ((np.column_stack([tame, cells]), tame), (np.column_stack([tame, tame]), cells)):
-            model = of_arrays(adjacency=adjacency).fit(features, target)
-            public.append((model.release_.schema.to_toml(), model.formula_, model.release_.contents.noise, model.n_features_in_,
-                           sorted(vars(model))))
+            model = of_arrays(**asked).fit(features, target)
+            contents = model.release_.contents
+            noise = contents.noise if kind == "gram" else (contents.look.noise, contents.look.rows_noise)
+            public.append((model.release_.schema.to_toml(), model.formula_, noise, model.n_features_in_, sorted(vars(model))))
     assert all(found == public[0] for found in public)
 
 

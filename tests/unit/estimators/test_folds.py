@@ -41,7 +41,7 @@ def without_sampler(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def logistic() -> Any:
     return nw.PrivateLogisticRegression(epsilon=10.0, delta=1e-6, bounds=(0, 1), classes=(0, 1), adjacency="replace-one",
-                                        draws=50, chains=1, progress=False)
+                                        release_kind="gram", draws=50, chains=1, progress=False)
 
 
 def moved_by_one_label(splitter: Any) -> int:

@@ -12,7 +12,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 from tests.refusals import about
-from tests.unit.estimators.made_tables import linear, patients
+from tests.unit.estimators.made_tables import GRAM, linear, patients
 from tests.unit.estimators.stand_in import stand_in_fit
 
 import noisewise as nw
@@ -71,7 +71,7 @@ class InMemory:
 
 def test_a_clone_charges_the_same_ledger() -> None:
     ledger = InMemory()
-    model = linear(ledger=ledger).set_output(transform="pandas")
+    model = linear(**GRAM, ledger=ledger).set_output(transform="pandas")
     cloned = clone(model)
     assert cloned.ledger is ledger is model.ledger and cloned.bounds == model.bounds and cloned.bounds is not model.bounds
     assert not hasattr(clone(cloned.fit(X, Y)), "release_") and len(ledger.charged) == 1

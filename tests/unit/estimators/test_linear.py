@@ -16,7 +16,7 @@ import sklearn
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from tests.refusals import about
-from tests.unit.estimators.made_tables import linear, of_arrays, patients
+from tests.unit.estimators.made_tables import GRAM, linear, of_arrays, patients
 from tests.unit.estimators.stand_in import stand_in_fit
 
 import noisewise as nw
@@ -45,9 +45,10 @@ def stand_in(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(base, "fit", stand_in_fit)
 
 
-def test_coefficients_are_recovered() -> None:
+@pytest.mark.parametrize("kind", [{}, GRAM, {"robust": True}], ids=["model", "gram", "robust"])
+def test_coefficients_are_recovered(kind: dict[str, Any]) -> None:
     """Within six standard deviations, which are so small that a wrong column, sign or unit would not come near."""
-    model = linear(epsilon=100.0).fit(X, Y)
+    model = linear(epsilon=100.0, **kind).fit(X, Y)
     assert list(model.coef_names_) == ["age", "ward[T.B]"]
     deviation = model.posterior_.summary()["sd"][:3]
     assert np.all(np.abs(np.append(model.intercept_, model.coef_) - [2.0, 0.1, 3.0]) < 6 * deviation)
@@ -79,22 +80,67 @@ def test_predictions_are_those_of_the_posterior(fitted: Any) -> None:
 
 def test_the_release_can_be_saved_and_fitted_elsewhere(fitted: Any, tmp_path: Path) -> None:
     fitted.release_.save(tmp_path / "patients.nwr")
-    again = nw.fit(fitted.formula_, nw.load(tmp_path / "patients.nwr"), method="laplace", seed=3, run=QUIET)
+    again = nw.fit(fitted.formula_, nw.load(tmp_path / "patients.nwr"), seed=3, run=QUIET)
     assert np.array_equal(again.samples, fitted.posterior_.samples)
     assert fitted.formula_ == "`stay` ~ `age` + `ward`"
 
 
 def test_random_state_is_of_the_draws_and_never_of_the_noise() -> None:
     twice = [linear(random_state=5).fit(X, Y) for _ in range(2)]
-    assert not np.array_equal(twice[0].release_.contents.matrix, twice[1].release_.contents.matrix)
+    assert not np.any(twice[0].release_.contents.look.sums == twice[1].release_.contents.look.sums)
     first = linear(random_state=np.random.RandomState(1)).fit(X, Y)
     seed = first.posterior_.info.seed
-    assert np.array_equal(nw.fit(first.formula_, first.release_, method="laplace", seed=seed).samples, first.posterior_.samples)
+    again = nw.fit(first.formula_, first.release_, seed=seed, run=QUIET)
+    assert np.array_equal(again.samples, first.posterior_.samples)
+
+
+@without_sampler
+@pytest.mark.parametrize(("changed", "kind"), [
+    ({}, "model"), ({"delta": None}, "gram"), ({"release_kind": "gram"}, "gram"), ({"release_kind": "model"}, "model"),
+    ({"release_kind": "gram", "mechanism": "laplace"}, "gram"),
+])
+def test_a_delta_chooses_the_kind_of_release_unless_it_is_named(changed: dict[str, Any], kind: str) -> None:
+    release = linear(**changed).fit(X[:50], Y[:50]).release_
+    assert release.kind.name == kind
+    assert release.contributions[0].mechanism == ("gaussian" if "mechanism" not in changed and "delta" not in changed else "laplace")
+    if kind == "model":
+        assert release.kind == nw.Model("`stay` ~ `age` + `ward`", family="gaussian")
+
+
+@pytest.mark.parametrize(("changed", "argument"), [
+    ({"release_kind": "rows"}, "release_kind"), ({"release_kind": "model", "delta": None}, "delta"),
+    ({"mechanism": "laplace"}, "mechanism"), ({"method": "laplace"}, "method"), ({"prior": nw.Prior(correlation=2.0)}, "prior"),
+    ({"delta": None, "robust": True}, "robust"), ({"release_kind": "gram", "method": "rounds"}, "method"),
+], ids=repr)
+def test_what_a_kind_of_release_does_not_have_costs_nothing(changed: dict[str, Any], argument: str, tmp_path: Path) -> None:
+    ledger = nw.Ledger.open(tmp_path / "budget.db", epsilon=10.0, delta=1e-5)
+    with pytest.raises(nw.NoisewiseError, check=about(argument)):
+        linear(ledger=ledger, **changed).fit(X, Y)
+    assert not ledger.charges()
+
+
+def test_a_model_release_needs_a_row_for_each_coefficient() -> None:
+    """A ValueError in scikit-learn's words, where the number of rows is public."""
+    with pytest.raises(RowsError, match=r"2 sample\(s\) while a minimum of 3") as caught:
+        linear().fit(X[:2], Y[:2])
+    assert isinstance(caught.value, ValueError) and "gram" in str(caught.value.remedy)
+    hidden = linear(adjacency="add-remove", draws=50, chains=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        assert hidden.fit(X[:2], Y[:2]).release_.contents.rows is None
+    assert linear(**GRAM).fit(X[:2], Y[:2]).coef_.shape == (2,)
+
+
+def test_intervals_can_be_made_robust_for_nothing(fitted: Any) -> None:
+    robust = clone(fitted).set_params(robust=True)
+    robust.release_, robust.formula_ = fitted.release_, fitted.formula_
+    assert robust.refit_posterior().posterior_.info.robust and not fitted.posterior_.info.robust
+    assert np.array_equal(robust.posterior_.samples, nw.fit(fitted.release_, robust=True, seed=3, run=QUIET).samples)
 
 
 @without_sampler
 def test_fitted_names() -> None:
-    named = linear().fit(X, Y)
+    named = linear(**GRAM).fit(X, Y)
     assert list(named.feature_names_in_) == ["age", "ward"] and named.n_features_in_ == 2
     plain = of_arrays().fit(np.zeros((5, 3)), np.zeros(5))
     assert plain.formula_ == "`y` ~ `x0` + `x1` + `x2`" and not hasattr(plain, "feature_names_in_")

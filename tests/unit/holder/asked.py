@@ -17,6 +17,7 @@ from noisewise.kinds import Kind
 from noisewise.privacy.mechanisms.binary import BetaBinomial
 from noisewise.privacy.mechanisms.bounds import Selection
 from noisewise.privacy.mechanisms.gram import SymmetricGaussian, SymmetricLaplace
+from noisewise.privacy.mechanisms.model import ModelDraws
 from noisewise.privacy.mechanisms.moments import MomentsMechanism
 from noisewise.privacy.mechanisms.partition import PartitionMechanism
 from noisewise.privacy.mechanisms.rows import RowsMechanism
@@ -30,8 +31,9 @@ COLUMNS: dict[str, Any] = {
     "smoker": {"levels": ["no", "yes"]}}
 PROBABILITY: dict[str, Any] = {"ask": "posterior-probability", "of": "age", "at": [0.0]}
 DRAWS = ((SymmetricGaussian, "perturb"), (SymmetricLaplace, "perturb"), (SymmetricWishart, "perturb"),
-         (MomentsMechanism, "perturb"), (PartitionMechanism, "perturb"), (PartitionMechanism, "select"),
-         (RowsMechanism, "perturb"), (Selection, "choose"), (BetaBinomial, "perturb"))
+         (MomentsMechanism, "perturb"), (ModelDraws, "perturb_look"), (ModelDraws, "perturb_round"),
+         (PartitionMechanism, "perturb"), (PartitionMechanism, "select"), (RowsMechanism, "perturb"), (Selection, "choose"),
+         (BetaBinomial, "perturb"))
 """Every method by which a release of any kind draws noise."""
 
 
@@ -91,6 +93,11 @@ ASKED: dict[str, Asked] = {
         nw.Moments(REGRESSION), 1e-6, title=f"moments release of {REGRESSION}",
         others=(nw.Moments("visits ~ age"), nw.Moments(REGRESSION, blocks={"yx": 2}), nw.Moments(REGRESSION, "I(age**2)")),
         same=(nw.Moments(f" {REGRESSION} "), nw.Moments(REGRESSION, blocks={"yx": 1.5, "y": 0.7, "x": 1, "xx": 1}))),
+    "model": Asked(
+        nw.Model(STAY), 1e-6, title=f"model release of {STAY}",
+        others=(nw.Model("stay ~ age"), nw.Model(STAY, rounds=1), nw.Model("visits ~ age", family="poisson"),
+                nw.Model("smoker ~ age", family="probit")),
+        same=(nw.Model(f" {STAY} "), nw.Model(STAY, family="gaussian"))),
     "adassp": Asked(
         nw.AdaSSP(STAY), 1e-6, title=f"adassp release of {STAY}",
         others=(nw.AdaSSP("stay ~ age"), nw.AdaSSP(STAY, "age:ward")), same=(nw.AdaSSP(f" {STAY}"),)),

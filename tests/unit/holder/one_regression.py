@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Any, TypeAlias
 
+import numpy as np
 from tests.unit.holder.asked import COLUMNS, made_table, schema_with
 
 import noisewise as nw
@@ -38,6 +39,10 @@ def wrong_formulas(response: str) -> Wrong:
 def wrong_terms(response: str) -> Wrong:
     return {**wrong_formulas(response), "term that was not asked for": ({"formula": f"{response} ~ I(age**2)"}, FormulaError),
             "no delta": ({"delta": None}, PrivacyError)}
+
+
+def start(coefficients: Any, coordinates: Any, scale: float = 1.0) -> dict[str, Any]:
+    return {"start": {"coefficients": coefficients, "coordinates": np.array(coordinates).tolist(), "scale": scale}}
 
 
 @dataclass(frozen=True)
@@ -79,6 +84,23 @@ MOMENTS = OneRegression(nw.Moments, {"formula": "visits ~ age + ward"}, 3e-6, UN
     "a weight that is not a number": ({"blocks": {"x": float("nan")}}, DeclarationError),
     "predictors' blocks without predictors": ({"formula": "visits ~ 1"}, DeclarationError),
 })
+MODEL = OneRegression(nw.Model, {"formula": "stay ~ age + ward"}, 3e-6, UNUSED, {
+    **wrong_terms("stay"),
+    "an unknown family": ({"family": "gamma"}, DeclarationError),
+    "two levels of a number": ({"family": "logistic"}, DeclarationError),
+    "a number of three levels": ({"formula": "ward ~ age"}, FormulaError),
+    "a count that does not start at 0": ({"formula": "age ~ stay", "family": "poisson"}, DeclarationError),
+    "a number of two levels": ({"formula": "smoker ~ age"}, DeclarationError),
+    "rounds below 0": ({"rounds": -1}, DeclarationError),
+    "rounds that are no whole number": ({"rounds": 2.0}, DeclarationError),
+    "too many rounds": ({"rounds": 9}, DeclarationError),
+    "start that is none": ({"start": 5}, DeclarationError),
+    "start of another formula": (start([1, 2], [[1, 0], [0, 1]]), DeclarationError),
+    "start with fewer terms": (start([1], [[1, 0, 0, 0]]), DeclarationError),
+    "start beyond floats": (start([1e90] * 4, np.eye(4)), DeclarationError),
+    "start that tells nothing apart": (start([1] * 4, np.zeros((4, 4))), DeclarationError),
+    "start with a scale beyond the bounds": (start([1] * 4, np.eye(4), 1e9), DeclarationError),
+})
 PARTITION = OneRegression(nw.Partition, {"formula": "stay ~ age + ward", "parts": 8, "ask": QUESTIONS}, None, UNKNOWN, {
     **wrong_formulas("stay"),
     "no parts": ({"parts": None}, DeclarationError),
@@ -106,4 +128,4 @@ PARTITION = OneRegression(nw.Partition, {"formula": "stay ~ age + ward", "parts"
     "gaussian without delta": ({"mechanism": "gaussian"}, PrivacyError),
     "laplace for several numbers": ({"mechanism": "laplace"}, PrivacyError),
 })
-REGRESSIONS = {"adassp": ADASSP, "moments": MOMENTS, "partition": PARTITION}
+REGRESSIONS = {"adassp": ADASSP, "model": MODEL, "moments": MOMENTS, "partition": PARTITION}

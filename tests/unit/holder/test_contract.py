@@ -170,7 +170,8 @@ def test_terms_add_columns_for_the_formula(name: str) -> None:
     ("replace-one", {"column": "patient", "max_rows": 3}, "Replacing all rows of any one value of patient (at most 3 rows)"),
     ("add-remove", {"column": "patient", "max_rows": 3}, "Adding or removing all rows of any one value of patient"),
 ])
-@pytest.mark.parametrize(("name", "delta"), [("adassp", 3e-6), ("moments", 3e-6), ("partition", 3e-6), ("partition", None)])
+@pytest.mark.parametrize(("name", "delta"), [("adassp", 3e-6), ("model", 3e-6), ("moments", 3e-6), ("partition", 3e-6),
+                                             ("partition", None)])
 def test_it_is_about_every_adjacency_and_unit(name: str, delta: float | None, adjacency: str, unit: Any, words: str,
                                               tmp_path: Path) -> None:
     schema = REGRESSIONS[name].schema(adjacency, unit)
@@ -187,6 +188,12 @@ def test_it_is_about_every_adjacency_and_unit(name: str, delta: float | None, ad
         assert share.sensitivity == pytest.approx((1 if unit == "row" else 3) * 3, rel=1e-3)
     elif name == "moments":
         assert ("n" in one.blocks) != schema.rows_are_public and (one.noise.corner == 0.0) == schema.rows_are_public
+        if unit != "row":
+            few = REGRESSIONS[name].schema(adjacency, {"column": "patient", "max_rows": 1})
+            alone = REGRESSIONS[name].release(schema=few).contents
+            assert one.sensitivity == pytest.approx(3 * alone.sensitivity, rel=1e-4)
+    elif name == "model":
+        assert (one.look.rows_noise == 0.0) == schema.rows_are_public
         if unit != "row":
             few = REGRESSIONS[name].schema(adjacency, {"column": "patient", "max_rows": 1})
             alone = REGRESSIONS[name].release(schema=few).contents

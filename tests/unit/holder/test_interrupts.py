@@ -50,6 +50,7 @@ KINDS: dict[str, Release] = {
     "gram, text as unit": releasing(unit="name", **PURE),
     "gram, number as unit": releasing(unit="person", **PURE),
     "averaged": releasing(nw.Gram(average=5), **WITH_DELTA),
+    "model": releasing(nw.Model(FORMULA), **WITH_DELTA),
     "moments": releasing(nw.Moments(FORMULA), **WITH_DELTA),
     "adassp": releasing(nw.AdaSSP(FORMULA), **WITH_DELTA),
     "partition, equal parts": releasing(nw.Partition(FORMULA, parts=500, ask=ASKED), **PURE),

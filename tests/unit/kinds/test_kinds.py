@@ -17,8 +17,11 @@ from noisewise.errors import DeclarationError, NoisewiseError
 from noisewise.holder.plan import plan_of
 from noisewise.holder.request import Request
 from noisewise.kinds import Kind, kind_from_dict, kind_named, kinds, registry
+from noisewise.kinds.model import Start
 
 PROBABILITY: dict[str, Any] = {"ask": "posterior-probability", "of": "x", "at": [0]}
+
+START = Start((1, -0.5), ((1, 0), (0.25, 2)), 1)
 
 ACCEPTED: dict[str, tuple[Kind, dict[str, Any]]] = {
     "gram": (nw.Gram(), {"name": "gram"}),
@@ -26,6 +29,10 @@ ACCEPTED: dict[str, tuple[Kind, dict[str, Any]]] = {
     "gram, average of one": (nw.Gram(average=1), {"name": "gram"}),
     "gram, all": (nw.Gram("age:ward", "gaussian", 5),
                   {"name": "gram", "terms": "age:ward", "mechanism": "gaussian", "average": 5}),
+    "model": (nw.Model("y ~ x "), {"name": "model", "formula": "y ~ x", "family": "gaussian"}),
+    "model, all": (nw.Model("y ~ x", "I(x**2)", "logistic", 2, START),
+                   {"name": "model", "formula": "y ~ x", "terms": "I(x**2)", "family": "logistic", "rounds": 2,
+                    "start": {"coefficients": [1.0, -0.5], "coordinates": [[1.0, 0.0], [0.25, 2.0]], "scale": 1.0}}),
     "moments": (nw.Moments(" y ~ x"), {"name": "moments", "formula": "y ~ x"}),
     "moments, all": (nw.Moments("y ~ x", "I(x**2)", {"yx": 2, "x": 1}),
                      {"name": "moments", "formula": "y ~ x", "terms": "I(x**2)", "blocks": {"x": 1.0, "yx": 2.0}}),
@@ -66,6 +73,13 @@ REJECTED: list[tuple[Any, dict[str, Any]]] = [
     *((nw.Gram.from_options, options) for options in (
         {"terms": 5}, {"mechanism": 3}, {"average": 0}, {"average": -2}, {"average": 2.5}, {"average": True}, {"average": "5"},
         {"average": 10**20})),
+    *((nw.Model.from_options, {"formula": "y ~ x"} | options) for options in (
+        {"formula": None}, {"formula": 5}, {"terms": 5}, {"family": "cauchy"}, {"family": None}, {"family": 3}, {"rounds": -1},
+        {"rounds": 9}, {"rounds": 1.0}, {"rounds": True}, {"start": "made.nwr"}, {"start": {}},
+        {"start": {"coefficients": [1.0]}},
+        {"start": {**START.to_dict(), "scale": 0.0}}, {"start": {**START.to_dict(), "scale": float("nan")}},
+        {"start": {**START.to_dict(), "coefficients": [1.0]}}, {"start": {**START.to_dict(), "coordinates": [[1.0], [1.0, 2.0]]}},
+        {"start": {**START.to_dict(), "coefficients": [10**400, 1.0]}}, {"start": {**START.to_dict(), "more": 1}})),
     *((nw.Moments.from_options, {"formula": "y ~ x"} | options) for options in (
         {"formula": None}, {"formula": 5}, {"terms": 5}, {"blocks": {}}, {"blocks": ["x"]}, {"blocks": {"xy": 1}},
         {"blocks": {"yxxxxxx": 1}}, {"blocks": {"x": 0}}, {"blocks": {"x": "1"}}, {"blocks": {"x": float("inf")}},
@@ -102,7 +116,8 @@ def test_a_kind_refuses_wrong_options_when_it_is_made(make: Any, options: dict[s
 
 
 @pytest.mark.parametrize(("plain", "words"), [
-    ({"name": "histogram"}, "unknown kind.*known: gram, moments"), ({}, "unknown kind"), ({"name": ["gram"]}, "unknown kind"),
+    ({"name": "histogram"}, "unknown kind.*known: gram, model, moments"), ({}, "unknown kind"),
+    ({"name": ["gram"]}, "unknown kind"),
     *((given, "dictionary of its name and options") for given in ("gram", None, {1: 2})),
     ({"name": "gram", "formula": "y ~ x"}, "unknown option.*known: terms, mechanism, average"),
     ({"name": "moments"}, "lacks a required option"), ({"name": "binary", "column": "a"}, "lacks a required option"),

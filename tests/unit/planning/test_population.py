@@ -68,7 +68,7 @@ def test_columns_are_as_declared() -> None:
     assert np.corrcoef(features[:, 1], features[:, 2])[0, 1] == pytest.approx(0.5, abs=0.05)
     age = features[:, 1]
     assert np.mean((age - age.mean()) ** 3) / age.std() ** 3 == pytest.approx(2 * 10 / 42, rel=0.1)  # of that gamma distribution
-    words = made.words(sigma_declared=False, level_declared=False)
+    words = made.words(scale_declared=False, level_declared=False)
     assert any("skewed, mean 60, sd 10" in line and "assumed" not in line for line in words)
 
 
@@ -84,7 +84,7 @@ def test_what_is_not_declared_is_assumed_and_said() -> None:
     features = made.rows @ made.design.features[list(made.used)]
     assert features.mean(axis=0) == pytest.approx([1, 58, 1 / 3, 1 / 3], rel=0.01)
     assert features[:, 1].std() == pytest.approx(80 / 6, rel=0.02)
-    words = made.words(sigma_declared=True, level_declared=False)
+    words = made.words(scale_declared=True, level_declared=False)
     assert sum("assumed" in line for line in words) == 3 and words[-1] == "stay: mean 20 (assumed), residual sd 6.667"
 
 

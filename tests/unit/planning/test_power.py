@@ -18,7 +18,8 @@ from noisewise.run import QUIET
 
 SCHEMA = nw.Schema.from_dict({"adjacency": "replace-one", "columns": {
     "stay": {"bounds": [0, 40]}, "age": {"bounds": [18, 98]}, "again": {"levels": ["no", "yes"]}}})
-GIVEN: dict[str, Any] = {"delta": 1e-6, "effects": {"age": 0.05}, "sigma": 4.0, "repeats": 20, "method": "fast"}
+GIVEN: dict[str, Any] = {"delta": 1e-6, "effects": {"age": 0.05}, "sigma": 4.0, "repeats": 20, "method": "fast",
+                         "compare": False}
 
 
 @pytest.fixture(scope="module")

@@ -22,6 +22,7 @@ from noisewise.releases.contents.adassp import AdasspContribution, SmallestEigen
 from noisewise.releases.contents.binary import BinaryContribution
 from noisewise.releases.contents.bounds import BoundsContribution, ColumnBounds
 from noisewise.releases.contents.gram import EntryNoise, GramContribution
+from noisewise.releases.contents.model import ModelContribution
 from noisewise.releases.contents.moments import BlockSums, MomentsContribution
 from noisewise.releases.contents.partition import Number, PartitionContribution
 from noisewise.releases.contents.rows import LevelNoise, NumberNoise, RowsContribution, RowsFile
@@ -31,6 +32,10 @@ from noisewise.releases.rows_file import RowsWriter, describe_file
 from noisewise.schema import Basis, Schema
 from noisewise.schema.moment_blocks import DEFAULT_BLOCKS, MomentBlock
 from noisewise.schema.questions import Question
+from noisewise.scores.change import Weights, changed_square
+from noisewise.scores.families import FAMILIES
+from noisewise.scores.looks import Layout
+from noisewise.scores.rounds import Look, Noise, Point, Round
 
 DECLARED: dict[str, Any] = {
     "adjacency": "replace-one",
@@ -156,6 +161,63 @@ def moments(seed: int = 1, formula: str = MOMENTS, schema: Schema = PUBLIC, **ch
 def hidden_moments(seed: int = 1, **changes: Any) -> Release:
     one = moments_of(seed, **{"names": ("n", "x", "xx", "xxx", "y", "yx"), **changes})
     return Release(nw.Moments(MOMENTS, blocks={name: block.weight for name, block in one.blocks.items()}), PERSONS, (one,))
+
+
+# One regression in several rounds
+
+MODEL = nw.Model("smoker ~ age + ward", family="logistic")
+LINEAR_MODEL = nw.Model("age ~ smoker + ward", family="gaussian")
+MODEL_DISTANCE = 0.2367
+"""All sums together, in standard deviations of their noise: ε = 1 and δ = 1e-6 allow 0.23670…"""
+LOOK_SHARE, ROUND_SHARES = 0.04, (0.06, 0.08, 0.82)
+
+
+def model_noise(schema: Schema, share: float, scaled: bool, spread: bool) -> tuple[Noise, float]:
+    """The noise of a round that has this share of the budget, and the sensitivity."""
+    weights = Weights.of(schema.adjacency, scaled=scaled, spread=spread)
+    added, replaced = (changed_square(weights, added=one) for one in (True, False))
+    norm = schema.unit.max_rows * math.sqrt(added if schema.adjacency == "add-remove" else replaced)
+    score = norm / (MODEL_DISTANCE * math.sqrt(share))
+    given = {"matrix": weights.matrix, "square": weights.square, "spread": weights.spread}
+    return Noise(score=score, **{name: score / math.sqrt(weight) for name, weight in given.items() if weight}), norm
+
+
+def model_of(seed: int = 1, schema: Schema = PUBLIC, kind: nw.Model = MODEL, **changes: Any) -> ModelContribution:
+    """One contribution: a first look and three rounds, of which the last releases Σ s sᵀ unless the response has two levels."""
+    random, family = np.random.default_rng(seed), FAMILIES[kind.family]
+    basis = Basis(schema, kind.columns(schema))
+    layout, predictors = Layout.of(basis, family), basis.size - 1
+    rounds, norms = [], []
+    for place, share in enumerate(ROUND_SHARES, start=1):
+        spread = place == len(ROUND_SHARES) and family.response != "two levels"
+        noise, norm = model_noise(schema, share, family.scaled, spread)
+        norms.append(norm)
+        point = Point(coefficients=random.normal(size=predictors), coordinates=random.normal(size=(predictors, predictors)),
+                      scale=1.0 + random.random() if family.scaled else 1.0, spread=spread)
+        rounds.append(Round(point=point, noise=noise, score=random.normal(0, 30, predictors), matrix=sums_of(seed, predictors),
+                            square=random.normal(200, 20) if family.scaled else None,
+                            spread=sums_of(seed + 1, predictors) if spread else None))
+    public = schema.rows_are_public
+    added, replaced = layout.squares(schema, True) + (not public), layout.squares(schema, False)
+    largest = schema.unit.max_rows * math.sqrt(added if schema.adjacency == "add-remove" else max(added, replaced))
+    sd = largest / (MODEL_DISTANCE * math.sqrt(LOOK_SHARE))
+    look = Look(noise=sd, sums=random.normal(0, 100, layout.size), rows=ROWS if public else 251.5,
+                rows_noise=0.0 if public else sd)
+    return ModelContribution(**{**HEAD, "rows": ROWS if public else None, "sensitivity": max(norms), "basis": basis,
+                                "family": kind.family, "look": look, "rounds": tuple(rounds), **changes})
+
+
+def model(seed: int = 1, kind: nw.Model = MODEL, schema: Schema = PUBLIC, **changes: Any) -> Release:
+    return Release(kind, schema, (model_of(seed, schema, kind, **changes),))
+
+
+def persons_model(seed: int = 1, **changes: Any) -> Release:
+    return model(seed, LINEAR_MODEL, PERSONS, **changes)
+
+
+def open_model(seed: int = 1, **changes: Any) -> Release:
+    return model(seed, nw.Model("visits ~ age + I(age**2)", "I(age**2)", "negative-binomial", rounds=2),
+                 schema_with(adjacency="add-remove", columns=columns_with(visits={"bounds": [0, 20]})), **changes)
 
 
 # Questions
@@ -301,6 +363,9 @@ EXAMPLES: dict[str, Callable[..., Release]] = {
     "gram, averaged": gram_like(average=7),
     "gram, odd levels": gram_like(schema_with(columns={"c": {"levels": [True, 1.5, 7, "x\ty\nz", "ß €"]}}), None),
     "gram, odd bounds": gram_like(schema_with(columns={"x": {"bounds": [-1e300, 0.1]}, "a:b": {"bounds": [-0.0, 5e-300]}}), None),
+    "model": model,
+    "model, persons": persons_model,
+    "model, add-remove": open_model,
     "adassp": adassp,
     "moments": moments,
     "moments, persons": hidden_moments,
@@ -316,7 +381,7 @@ EXAMPLES: dict[str, Callable[..., Release]] = {
 }
 """By name; the first word is the kind. `test_contract` sees that no kind is forgotten."""
 
-ONE_OF_EACH = ("gram", "adassp", "moments", "partition", "rows", "bounds", "binary")
+ONE_OF_EACH = ("gram", "model", "adassp", "moments", "partition", "rows", "bounds", "binary")
 OF_HOLDERS = tuple(name for name, make in EXAMPLES.items() if make().kind.holders)
 OF_ONE = tuple(name for name in ONE_OF_EACH if name not in OF_HOLDERS)
 
@@ -384,6 +449,14 @@ def _moments(one: Any, factor: float) -> list[Any]:
     return [replace(one, blocks={name: replace(block, noise=factor * block.noise) for name, block in one.blocks.items()})]
 
 
+def _model(one: Any, factor: float) -> list[Any]:
+    def less(noise: Noise) -> Noise:
+        return Noise(**{name: sd if sd is None else factor * sd for name, sd in vars(noise).items()})
+
+    look = replace(one.look, noise=factor * one.look.noise, rows_noise=factor * one.look.rows_noise)
+    return [replace(one, look=look, rounds=tuple(replace(found, noise=less(found.noise)) for found in one.rounds))]
+
+
 def _rows(one: Any, factor: float) -> list[Any]:
     numbers = {name: replace(noise, scale=factor * noise.scale) for name, noise in one.numbers.items()}
     odds = {name: noise.keep / (1 - noise.keep) / factor for name, noise in one.levels.items()}
@@ -393,7 +466,8 @@ def _rows(one: Any, factor: float) -> list[Any]:
 
 
 _LESS: dict[type, Callable[[Any, float], list[Any]]] = {
-    GramContribution: _gram, AdasspContribution: _adassp, MomentsContribution: _moments, RowsContribution: _rows,
+    GramContribution: _gram, AdasspContribution: _adassp, MomentsContribution: _moments,
+    ModelContribution: _model, RowsContribution: _rows,
     PartitionContribution: lambda one, factor: [replace(one, noise=factor * one.noise)],
     BinaryContribution: lambda one, factor: [replace(one, alpha=math.floor(factor * one.alpha) - 1)],
     BoundsContribution: lambda one, factor: [],

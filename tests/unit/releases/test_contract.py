@@ -225,7 +225,7 @@ def test_every_field_of_the_contents_is_needed_and_has_its_type(make: Make) -> N
 
 
 SHORT_FORMS: dict[str, dict[str, Any]] = {
-    "gram": {"average": 1}, "adassp": {"formula": "age ~ ward + smoker "}, "moments": {"terms": None},
+    "gram": {"average": 1}, "model": {"start": None}, "adassp": {"formula": "age ~ ward + smoker "}, "moments": {"terms": None},
     "partition": {"ask": {"ask": "posterior-probability", "of": "x", "at": [0]}}, "rows": {"mechanism": None},
     "bounds": {"of": ["age", "length of stay"]}, "binary": {"copies": ...},
 }
@@ -345,6 +345,8 @@ def test_nothing_can_be_changed_afterwards(make: Make) -> None:
             frozen.contents.epsilon = 2.0
         arrays = [value for value in vars(frozen.contents).values() if isinstance(value, np.ndarray)]
         arrays += [block.sums for block in getattr(frozen.contents, "blocks", {}).values()]
+        for one in getattr(frozen.contents, "rounds", ()):
+            arrays += [frozen.contents.look.sums, one.score, one.matrix, one.point.coefficients, one.point.coordinates]
         assert not any(array.flags.writeable for array in arrays)
         for mapping in (getattr(frozen.contents, name, None) for name in ("blocks", "columns")):
             if mapping is not None:
@@ -382,6 +384,12 @@ SAYS: dict[str, tuple[str, ...]] = {
     "gram, laplace": ("epsilon 1. Whoever", "laplace; standard deviation 9 on the diagonal"),
     "gram, wishart": ("wishart, 100 degrees of freedom; standard deviation",),
     "gram, averaged": ("250 (public), averaged in 36 random groups of 7",),
+    "model": ("kind model: 47 noisy numbers", "smoker ~ age + ward: this regression", "250 (public)",
+              "5 sums of single columns, with 4 % of the budget", "2 rounds that looked for the coefficients, then the last one, "
+              "with 82 % of the budget: sums over rows of the score and of the information, for 4 coefficients",
+              "about the weight of 10 rows"),
+    "model, persons": ("one person (at most 3 rows)", "about 252, with noise of standard deviation",
+                       "the information, and of squared residuals, and of the score's squares"),
     "adassp": ("kind adassp: 15 noisy numbers", "age ~ ward + smoker: one regression, by a point estimate",
                "smallest eigenvalue of the predictors' matrix 40, with noise of standard deviation 5", "cost: epsilon 0.3"),
     "moments": ("kind moments: 13 noisy numbers", "smoker ~ age + ward: logistic, probit or Poisson",

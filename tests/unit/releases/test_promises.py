@@ -16,7 +16,7 @@ from tests.unit.releases.examples_of_releases import gram_of, laplace, schema_wi
 import noisewise
 from noisewise.errors import ReleaseError
 from noisewise.holder.plan import plan_of
-from noisewise.kinds import AdaSSP, Binary, Bounds, Gram, Kind, Moments, Partition, Rows
+from noisewise.kinds import AdaSSP, Binary, Bounds, Gram, Kind, Model, Moments, Partition, Rows
 from noisewise.privacy.calibration import log_delta_of_gaussian
 from noisewise.releases.contents.gram import EntryNoise, GramContribution
 from noisewise.releases.promises import check_gaussian, check_pure, check_wishart, least_delta, least_wishart_delta
@@ -38,6 +38,9 @@ REAL: dict[str, tuple[Kind, float | None]] = {
     "averaged": (Gram(average=3), 1e-6),
     "terms": (Gram(terms="age:ward + I(age**2)"), 1e-6),
     "adassp": (AdaSSP("visits ~ age + ward"), 1e-6),
+    "model": (Model("sick ~ age + ward", family="logistic"), 1e-6),
+    "model of counts": (Model("visits ~ age + ward", family="negative-binomial", rounds=1), 1e-6),
+    "model of a number": (Model("age ~ visits", family="gaussian", rounds=0), 1e-6),
     "moments": (Moments("visits ~ age + ward"), 1e-6),
     "moments with weights": (Moments("visits ~ age", blocks={"x": 1, "yx": 4, "xx": 0.3}), 1e-6),
     "partition": (Partition("visits ~ age", parts=20, ask=ASKED), None),

@@ -56,8 +56,20 @@ def everything_of_a_binary_release(file: dict[str, Any], found: dict[str, Any]) 
     return json.dumps(known, sort_keys=True).encode()
 
 
+def look_and_rounds_in(file: dict[str, Any], found: dict[str, Any]) -> bytes:
+    look, rounds = found["look"], found["rounds"]
+    pieces = [numbers_in(*look["sums"]), *([numbers_in(look["rows"])] if "rows" in look else [])]
+    for one in rounds:
+        size = len(one["score"])
+        pieces += [numbers_in(*one["score"]), matrix_in({"statistic": one["matrix"]}, size)]
+        pieces += [numbers_in(one["square"])] if "square" in one else []
+        pieces += [matrix_in({"statistic": one["spread"]}, size)] if "spread" in one else []
+    return b"".join(pieces)
+
+
 BYTES: dict[str, Callable[[dict[str, Any], dict[str, Any]], bytes]] = {
     "gram": lambda file, found: matrix_in(found, len(file["columns"])),
+    "model": look_and_rounds_in,
     "adassp": lambda file, found: matrix_in(found, len(file["columns"]) - 1) + numbers_in(*found["moments"]),
     "moments": lambda file, found: b"".join(
         name.encode() + numbers_in(*block["sums"]) for name, block in found["blocks"].items()),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 import typer
 
 from noisewise.cli.completion import FAMILIES, FIT_METHODS, LITERATURE, LITERATURE_METHODS, SITES, formula_words, one_of
-from noisewise.cli.files import check_picture, check_results, files_before_formula, write_csv
+from noisewise.cli.files import check_picture, check_results, files_and_formula, no_formula, write_csv
 from noisewise.cli.fit import results
 from noisewise.cli.guard import guarded
 from noisewise.cli.named_numbers import named_number
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from noisewise.results import PointEstimate, Posterior
 
 SEVERAL: Final = "Several data holders"
+GAUSSIAN: Final = "gaussian"
 
 
 class Wanted(NamedTuple):
@@ -38,19 +39,24 @@ class Wanted(NamedTuple):
 @guarded(holder=False)
 def fit(
     out: Output, files: ReleaseFiles = None, *,
-    formula: Annotated[str, typer.Argument(metavar="FORMULA", autocompletion=formula_words, help=(
-        "The regression, in quotes: \"stay ~ age + ward\"."))],
-    family: Annotated[str, typer.Option("--family", "-f", autocompletion=one_of(FAMILIES), help=(
-        "gaussian (a number), logistic or probit (two levels), poisson (a count)."))] = "gaussian",
+    formula: Annotated[str | None, typer.Argument(metavar="[FORMULA]", autocompletion=formula_words, help=(
+        "The regression, in quotes: \"stay ~ age + ward\". A release of kind model needs none."))] = None,
+    family: Annotated[str | None, typer.Option("--family", "-f", autocompletion=one_of(FAMILIES), help=(
+        "gaussian (a number; default), logistic or probit (two levels), poisson (a count), negative-binomial (a count, for kind "
+        "model only). A release of kind model has its own."))] = None,
     method: Annotated[str | None, typer.Option(
         "--method", "-m", autocompletion=one_of((*FIT_METHODS, *LITERATURE_METHODS)), help=(
-            "conditional (default), conditional-flat, collapsed, laplace (instant, approximate), rows (for published rows); "
-            f"{LITERATURE}: {', '.join(LITERATURE_METHODS)}."))] = None,
+            "conditional (default), conditional-flat, collapsed, laplace (instant, approximate), rows (for published rows), "
+            f"rounds (for kind model); {LITERATURE}: {', '.join(LITERATURE_METHODS)}."))] = None,
+    robust: Annotated[bool, typer.Option("--robust", help=(
+        "Kind model: intervals that hold although residuals vary unequally or counts more than expected."))] = False,
+    near_normal: Annotated[bool, typer.Option("--near-normal", help=(
+        "Other kinds, for two levels or counts: numeric predictors are near normal, so do not warn."))] = False,
     interval: Interval = 0.95, plot: Picture = None,
     save: Annotated[Path | None, about_results(help="Save all draws (.npz, for Posterior.load).")] = None,
     csv: Csv = None,
     ratios: Annotated[bool, about_results("--ratios", help=(
-        "Also show odds ratios (logistic) or incidence-rate ratios (poisson)."))] = False,
+        "Also show odds ratios (logistic) or incidence-rate ratios (counts)."))] = False,
     per: Annotated[list[str] | None, about_results(metavar="TERM=NUMBER", help=(
         "Ratios for a change of this size: --per age=10; may be repeated."))] = None,
     compare: Annotated[bool, about_results("--compare-methods", help=(
@@ -67,11 +73,14 @@ def fit(
 ) -> None:
     """Fit a regression to one release, or to several data holders' releases together.
 
-    Any released column may be the response.
+    A release of kind model is for one regression: give only its file.
+    In other releases, any released column may be the response.
     The intervals account for the privacy noise.
     Several files must cover different rows, for example those of different hospitals.
 
     Example: noisewise fit patients.nwr "stay ~ age + ward" --plot stay.png
+
+    Example: noisewise fit sick.nwr --robust --per age=10 (a release of kind model)
 
     Example: noisewise fit site-*.nwr "stay ~ age + ward" --sites --save stay.npz
 
@@ -81,7 +90,9 @@ def fit(
     """
     from noisewise.results.fit_info import check_interval
 
-    files = expand(files_before_formula(files, formula))
+    files, formula = files_and_formula(files, formula)
+    files = expand(files)
+    formula, family = _asked(files, formula, family)
     for given, words in ((method, "--compare-methods uses every method; do not give --method"),
                          (site, "--site has its own method and cannot be combined with --compare-methods"),
                          (save, "--save keeps the draws of one method and cannot be combined with --compare-methods")):
@@ -107,10 +118,27 @@ def fit(
     if compare:
         document = _compare(out, formula, release, wanted, settings)
     else:
-        fitted = _fit(formula, release, family, method, settings if site is None else {**settings, "site": site})
+        settings |= {name: value for name, value in (("site", site), ("robust", robust), ("near_normal", near_normal)) if value}
+        fitted = _fit(formula, release, family, method, settings)
         document = _tell_result(out, fitted, wanted, found)
     out.wrote(*wanted.files.values())
     out.document({**document, "sites": [] if found is None else found.documents(), "files": wanted.files})
+
+
+def _asked(files: Sequence[Path], formula: str | None, family: str | None) -> tuple[str, str]:
+    """Return the formula and the family: those given, or those that the first file's release is for."""
+    import noisewise
+    from noisewise.posterior.fit import knows_its_regression
+
+    if formula is not None and family is not None:
+        return formula, family
+    release = noisewise.load(files[0])
+    own = knows_its_regression(release.kind)
+    if formula is None:
+        if not own or release.formula is None:
+            raise no_formula([], files[-1])
+        formula = release.formula
+    return formula, (str(getattr(release.kind, "family", GAUSSIAN)) if own else GAUSSIAN) if family is None else family
 
 
 def _check_family(family: str, ratios: bool, compare: bool) -> None:
@@ -120,10 +148,11 @@ def _check_family(family: str, ratios: bool, compare: bool) -> None:
         near = closest(family, list(RESULT_FAMILIES))
         raise typer.BadParameter(f"--family must be one of {', '.join(RESULT_FAMILIES)}, not {family!r}"
                                  + ("" if near is None else f"; did you mean {near}?"))
-    if compare and family != "gaussian":
+    if compare and family != GAUSSIAN:
         raise typer.BadParameter(f"--compare-methods requires linear regression; --family {family} has only one method")
     if ratios and RESULT_FAMILIES[family].ratio is None:
-        raise typer.BadParameter(f"--ratios and --per require --family logistic or poisson, not {family}")
+        known = [name for name, one in RESULT_FAMILIES.items() if one.ratio is not None]
+        raise typer.BadParameter(f"--ratios and --per require --family {', '.join(known[:-1])} or {known[-1]}, not {family}")
 
 
 def _published_rows(files: Sequence[Path], family: str, site: str | None, compare: bool) -> Release | None:
@@ -136,7 +165,7 @@ def _published_rows(files: Sequence[Path], family: str, site: str | None, compar
     if len(files) > 1:
         raise FitError("published rows must be fitted one release at a time", found=f"{len(files)} files",
                        remedy="give one file; only releases of kind gram can be fitted together")
-    if family != "gaussian" or site is not None or compare:
+    if family != GAUSSIAN or site is not None or compare:
         raise typer.BadParameter("published rows support linear regression only, without --site or --compare-methods")
     return found
 
@@ -167,7 +196,7 @@ def _fit(formula: str, release: Release, family: str, method: str | None, settin
     import noisewise
     from noisewise.posterior.methods import DEFAULT_METHOD, methods_for
 
-    usual = next(iter(methods_for(release.kind.name)), DEFAULT_METHOD) if family == "gaussian" else DEFAULT_METHOD
+    usual = next(iter(methods_for(release.kind.name)), DEFAULT_METHOD) if family == GAUSSIAN else DEFAULT_METHOD
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NoisewiseWarning)  # results.tell_fit prints them for the command line
         return noisewise.fit(formula, release, method=method or usual, family=family, **settings)

@@ -26,6 +26,8 @@ LINKS: Final = {
     "logistic": "A coefficient is a change in the log odds of {response}{level}; --ratios shows odds ratios.",
     "probit": "A coefficient is a change in the normal quantile of the probability of {response}{level}.",
     "poisson": "A coefficient is a change in the log of the expected {response}; --ratios shows incidence-rate ratios.",
+    "negative-binomial": "A coefficient is a change in the log of the expected {response}; --ratios shows incidence-rate ratios. "
+                         "With mean m, counts have the variance m + dispersion × m².",
 }
 """The meaning of a coefficient; for linear regression, of sigma."""
 
@@ -43,6 +45,9 @@ def tell_fit(out: Output, posterior: Posterior, interval: float, ratios: Mapping
     out.heading(f"release of {holders}{differ}, {kind}, {info.chains} × {info.draws:,} draws in {info.seconds:.1f} s, seed "
                 f"{info.seed}", style="dim")
     out.result(_table(posterior.summary(interval)))
+    if info.estimand:
+        robust = " The intervals are robust: they do not rely on the variance that the family implies." if info.robust else ""
+        out.explain(f"The coefficients describe {info.estimand}.{robust}")
     if ratios is not None:
         out.result(_ratios(posterior.ratios(interval, ratios)))
     if posterior.sites is not None:
@@ -72,7 +77,8 @@ def fit_document(posterior: Posterior, interval: float, ratios: Mapping[str, flo
     facts = ("formula", "family", "method", "holders", "chains", "draws", "seed", "seconds")
     document: dict[str, object] = {
         **{name: getattr(info, name) for name in facts}, "interval": interval, "terms": records(summary, keys),
-        "divergences": info.divergences, "problems": posterior.diagnose()}
+        "estimand": info.estimand or None, "robust": info.robust, "divergences": info.divergences,
+        "problems": posterior.diagnose()}
     if ratios is not None:
         found = posterior.ratios(interval, ratios)
         _, name, *ends, above = found.columns
@@ -128,12 +134,19 @@ def _meaning(posterior: Posterior) -> str:
 def _remedy(posterior: Posterior) -> str:
     from noisewise.posterior.linear.methods import TOO_MANY_TO_BE_UNKNOWN
     from noisewise.posterior.methods import CAUTIONS
+    from noisewise.results.fit_info import ROBUST
+    from noisewise.results.posterior import ROUNDS
 
     info = posterior.info
     shared = info.method == "laplace" and TOO_MANY_TO_BE_UNKNOWN in info.doubts  # the default has it too
     remedy = f"--draws {4 * info.draws}"
     and_more = f"; and {remedy}" if len(posterior.diagnose()) > len(info.doubts) else ""  # the draws have problems as well
-    if info.doubts and posterior.sites is not None:
+    if info.doubts and info.method.removesuffix(ROBUST) == ROUNDS:
+        remedy = f"a release that begins where this one ended (--start), with a larger epsilon or of fewer terms{and_more}"
+    elif info.taken_for_normal:
+        remedy = ("--near-normal if you know that they are near normal, or to a release of kind model, which takes nothing for "
+                  f"normal: ask the data holder for one{and_more}")
+    elif info.doubts and posterior.sites is not None:
         remedy = f"{remedy}, or without --site"
     elif info.doubts and not posterior.has_sigma:
         remedy = f"fewer predictors and no powers or products, or a release with less noise and no norm bound{and_more}"

@@ -76,6 +76,8 @@ def make(out: Output, module: ModuleType, asked: Mapping[str, object], *, data: 
     target = _target(output, append, force)
     declared = noisewise.Schema.load(schema)
     kind: Kind = module.asked(**asked)
+    if hasattr(module, "check"):
+        module.check(kind, declared, **asked)
     if append is None:
         check_release_target(target, force=force, room=kind.room(declared))
     else:

@@ -23,8 +23,9 @@ from noisewise.posterior.request import Sampled
 from noisewise.progress import Tick
 from noisewise.releases.release import Release
 from noisewise.results import PriorSummary
+from noisewise.results.fit_info import TAKEN_FOR_NORMAL
 from noisewise.run import nobody
-from noisewise.schema import Design
+from noisewise.schema import Categorical, Design
 
 MOST_LATENT: Final = 13
 """With up to this many columns, sample their distribution too."""
@@ -154,6 +155,23 @@ def _doubts(release: Release, found: Statistics, latent: bool) -> tuple[str, ...
         doubts.append("the noise is of the order of the predictors' smallest variance, and with more than "
                       f"{MOST_LATENT} columns that is not fully accounted for")
     return tuple(doubts)
+
+
+def doubts_about_numbers(design: Design, near_normal: bool) -> tuple[str, ...]:
+    """Warn about numeric predictors, which are taken for normal, unless the user says that they are nearly so.
+
+    >>> from noisewise.schema import Basis, Schema
+    >>> basis = Basis.of(Schema.from_dict({"adjacency": "replace-one", "columns": {
+    ...     "sick": {"levels": ["no", "yes"]}, "ward": {"levels": ["A", "B"]}, "age": {"bounds": [18, 98]}}}))
+    >>> [len(doubts_about_numbers(Design.of(formula, basis), False)) for formula in ("sick ~ age", "sick ~ ward")]
+    [1, 0]
+    """
+    schema, columns = design.basis.schema, design.basis.columns
+    used = np.flatnonzero(np.any(design.features != 0.0, axis=1))
+    factors = [factor.column for index in used for factor in columns[index].factors]
+    numbers = list(dict.fromkeys(name for name in factors if not isinstance(schema.column(name), Categorical)))
+    return () if near_normal or not numbers else (f"{TAKEN_FOR_NORMAL} ({', '.join(numbers)}), which this release cannot show: "
+                                                  "if they are not, coefficients and intervals can be far off",)
 
 
 def _doubts_about_columns(design: Design, layout: Layout) -> tuple[str, ...]:

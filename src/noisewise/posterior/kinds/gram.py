@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
 from noisewise.errors import FitError
 from noisewise.posterior.asked import GAUSSIAN, Asked, check_glm
 from noisewise.posterior.glm.families import FAMILIES
-from noisewise.posterior.glm.fit import GlmModel
+from noisewise.posterior.glm.fit import GlmModel, doubts_about_numbers
 from noisewise.posterior.linear.coordinates import Coordinates
 from noisewise.posterior.methods import DEFAULT_METHOD
 from noisewise.posterior.prior import ResolvedPrior
@@ -42,4 +43,5 @@ def fit_glm(asked: Asked) -> Posterior:
     model = GlmModel.of(release, design, FAMILIES[asked.family], asked.prior)
     with asked.run.bar("Sampling", "steps of each chain") as tick:
         sampled = model.sample(draws=asked.draws, chains=asked.chains, seed=asked.seed, tick=tick)
+    sampled = replace(sampled, doubts=sampled.doubts + doubts_about_numbers(design, asked.near_normal))
     return asked.result(DEFAULT_METHOD, design, model.prior_summary(design), sampled, started)

@@ -1,0 +1,109 @@
+"""Draws of the coefficients of a model release in the user's units, and every doubt about them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from noisewise.arrays import Array
+from noisewise.posterior.model.density import Density
+from noisewise.posterior.model.problem import ModelProblem
+from noisewise.posterior.model.sampler import Drawn, Proposal, sample
+from noisewise.posterior.request import Sampled
+from noisewise.progress import Tick
+from noisewise.scores.estimate import Estimate, scale_chances
+from noisewise.scores.families.family import Family
+
+STRATA: Final = 8
+"""The scale's distribution is cut into this many equally likely parts."""
+FAR: Final = 1.0
+"""A linear predictor that is this far from where the last round looked is not near it: odds differ by a factor of e."""
+
+
+@dataclass(frozen=True, eq=False)
+class ModelFit:
+    """A sampled posterior."""
+
+    sampled: Sampled
+    estimand: str
+
+
+def fit_model(problem: ModelProblem, draws: int, chains: int, seed: int, tick: Tick) -> ModelFit:
+    """Sample the posterior."""
+    best = Estimate.of(problem.likelihoods, problem.prior)
+    scales, middles = _strata(problem, best)
+    estimates = [best if scale is None else Estimate.of(best.likelihoods, problem.prior, scale=scale) for scale in middles]
+    proposals = [Proposal.of(one.distance, one.covariance) for one in estimates]
+    drawn = sample([Density(one) for one in estimates], proposals, draws=draws, chains=chains, seed=seed, tick=tick)
+    flat = best.to_user(drawn.draws.reshape(-1, drawn.draws.shape[-1]).T).T.reshape(drawn.draws.shape)
+    if scales is not None:
+        flat = np.concatenate([flat, scales.draw(drawn, seed)[..., None]], axis=-1)
+    return ModelFit(Sampled(flat, doubts=doubts_about(best)), estimand_of(best))
+
+
+@dataclass(frozen=True, eq=False)
+class Scales:
+    """The distribution of the scale, as a table of its logarithm's cumulative distribution."""
+
+    logs: Array
+    cumulative: Array
+
+    @classmethod
+    def of(cls, scales: Array, chances: Array) -> Scales:
+        """From the chances of scales that are evenly spaced in the logarithm."""
+        logs = np.log(scales)
+        half = (logs[1] - logs[0]) / 2
+        return cls(np.append(logs - half, logs[-1] + half), np.append(0.0, np.cumsum(chances)))
+
+    def quantile(self, shares: Array) -> Array:
+        """The scales below which these shares are."""
+        return np.exp(np.interp(shares, self.cumulative, self.logs))
+
+    def draw(self, drawn: Drawn, seed: int) -> Array:
+        """A scale within the stratum of each draw."""
+        inside = np.random.default_rng((seed, 1)).random(drawn.strata.shape)
+        return self.quantile((drawn.strata + inside) / STRATA)
+
+
+def _strata(problem: ModelProblem, best: Estimate) -> tuple[Scales | None, list[float | None]]:
+    scales, chances = scale_chances(best.likelihoods, best.distance)
+    if len(scales) == 1:
+        return None, [None]
+    if problem.sigma is not None:  # instead of the family's own prior
+        first = best.likelihood.problem
+        logs = np.log(scales) - 0.5 * (scales / problem.sigma) ** 2 - first.family.scale_prior(scales, first.bounds)
+        chances = chances * np.exp(logs - logs.max())
+        chances = chances / chances.sum()
+    found = Scales.of(scales, chances)
+    return found, [float(one) for one in found.quantile((np.arange(STRATA) + 0.5) / STRATA)]
+
+
+def doubts_about(best: Estimate) -> tuple[str, ...]:
+    """Reasons not to trust the draws, from public numbers alone."""
+    doubts = []
+    if not best.converged:
+        doubts.append("the search for the most likely coefficients did not end")
+    moved = best.moved()
+    if moved > FAR and moved > 2 * best.typical(best.covariance):
+        doubts.append(f"the last round looked where typical linear predictors differ by {moved:.2g} from the estimate's, so it "
+                      "says less than it could, and its prediction may be wrong")
+    return tuple(doubts)
+
+
+def estimand_of(best: Estimate) -> str:
+    """What the coefficients describe, in words."""
+    kept = min(one.weight_kept() for one in best.likelihoods)
+    family: Family = best.likelihood.problem.family
+    words = f"the {family.estimand} for the rows of the table"
+    if kept < 0.995:
+        words += f"; rows with unusual predictors count less ({100 * (1 - kept):.0f} % of all weight is lost)"
+    return words + _clipped(family)
+
+
+def _clipped(family: Family) -> str:
+    return {"two levels": "", "number": "; residuals count up to 2.3 standard deviations",
+            "count": "; counts far from their mean count as nearer ones"}[family.response]
+
+
