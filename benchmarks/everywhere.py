@@ -51,9 +51,11 @@ def cases(draws: int) -> dict[str, Callable[[], nw.Posterior]]:
     found["six holders"] = lambda: nw.fit("y ~ x + w", sites, **settings)
     found["random sites"] = lambda: nw.fit("y ~ x + w", sites, site="random", **settings)
     for family, response in (("logistic", "sick"), ("probit", "sick"), ("poisson", "visits")):
-        found[family] = lambda family=family, response=response: nw.fit(f"{response} ~ x + w", clear, family=family, **settings)
+        found[family] = lambda family=family, response=response: nw.fit(
+            f"{response} ~ x + w", clear, family=family, near_normal=True, **settings)
     found["fit_many"] = lambda: nw.fit_many("y ~ x + w", [clear, hidden], method="conditional-flat", **settings)[0]
-    found["fit_many, logistic"] = lambda: nw.fit_many("sick ~ x + w", [clear, clear], family="logistic", **settings)[0]
+    found["fit_many, logistic"] = lambda: nw.fit_many(
+        "sick ~ x + w", [clear, clear], family="logistic", near_normal=True, **settings)[0]
     return found
 
 

@@ -43,6 +43,23 @@ def mean_over_terms(*keys: str, chosen: Callable[[list[Row]], bool] = lambda set
     ]
 
 
+def batches(*keys: str) -> Cells:
+    """A setting has lines for batches of fits; each says how many intervals of each coefficient ``held`` the truth."""
+
+    def cells(rows: list[Row]) -> list[Cell]:
+        found = []
+        for one in by_setting(rows, keys):
+            fits = sum(int(row["replicates"]) for row in one)
+            coefficients = len(one[0]["held"].split())
+            coverage = sum(int(held) for row in one for held in row["held"].split()) / (fits * coefficients)
+            between = sum(float(row["squares"]) for row in one) / fits - coverage**2
+            error = max(between, coverage * (1 - coverage) / coefficients) / fits
+            found.append(Cell.of(coverage, fits, error**0.5))
+        return found
+
+    return cells
+
+
 def measured_last(rows: list[Row]) -> list[Cell]:
     """Settings that were measured twice count by the second measurement."""
 

@@ -18,6 +18,7 @@ from docs.calibration_cells import (
     DOCS,
     Cells,
     Row,
+    batches,
     each,
     mean_over_terms,
     measured_last,
@@ -74,6 +75,9 @@ TABLES, TABLES_PAGE = ("synthetic.md#(1+1/m)B − ū",), "synthetic.md#the-combi
 BINARY, BINARY_PAGE = ("synthetic.md#noise-aware",), "synthetic.md#yes-or-no-synthetic-rows-without-a-release"
 SITES = ("random_sites.csv",)
 ROWS, ROW_CELLS = ("microdata/coverage.csv",), mean_over_terms("table", "rows", "scale", "copies")
+MODEL_PAGE = "model-calibration.md"
+MODEL_FEATURES, MODEL_FEATURE_CELLS = ("model/features.csv",), mean_over_terms("family", "world", "norm", "rows", "epsilon")
+MODEL_SIMULATIONS, MODEL_CELLS = ("model/simulations.csv",), batches("world", "rows", "epsilon", "holders", "fit", "what")
 SAME_TABLES = 135
 """Settings of the study of posterior probabilities that share tables: three ε, scores, questions, mechanisms."""
 
@@ -104,6 +108,11 @@ def glm(family: str, from_prior: bool) -> Callable[[Row], bool]:
 
 def features(family: str, model: str, worlds: tuple[str, ...]) -> Callable[[Row], bool]:
     return lambda row: row["family"] == family and row["model"] == model and row["world"] in worlds
+
+
+def of_model(*worlds: str, fit: str = "usual", scale: bool = False) -> Callable[[Row], bool]:
+    """Settings of simulated model releases: coefficients, or the scale."""
+    return lambda row: row["world"] in worlds and row["fit"] == fit and (row["what"] == "scale") == scale
 
 
 def both_slopes(prefix: str) -> Cells:
@@ -169,6 +178,33 @@ SECTIONS: dict[str, tuple[str, tuple[Line, ...]]] = {
         "deviations of the slopes are at most half of the prior's. *Little*: they are not, and the interval is mostly "
         "the prior's.",
         of_family("Logistic") + of_family("Poisson")),
+    "Model releases": (
+        "One regression each. A setting counts by the mean over its coefficients, or over its slopes.", (
+            Line("categories, logistic and Poisson", f"{MODEL_PAGE}#predictors-that-are-not-normal", MODEL_FEATURES,
+                 MODEL_FEATURE_CELLS, "the same settings as for `gram` above", lambda row: row["world"] in CATEGORIES),
+            Line("numbers far from normal, logistic and Poisson", f"{MODEL_PAGE}#predictors-that-are-not-normal", MODEL_FEATURES,
+                 MODEL_FEATURE_CELLS, "the same settings as for `gram` above, and mixed columns",
+                 lambda row: row["world"] not in CATEGORIES),
+            Line("logistic, small tables", f"{MODEL_PAGE}#settings-of-the-literature", MODEL_SIMULATIONS, MODEL_CELLS, "μ = 1",
+                 of_model("newton logistic")),
+            Line("linear, small tables", f"{MODEL_PAGE}#settings-of-the-literature", MODEL_SIMULATIONS, MODEL_CELLS, "μ = 1",
+                 of_model("newton linear", "ten, sd 1", "ten, sd 5")),
+            Line("linear, sigma", f"{MODEL_PAGE}#heavy-tails-and-sigma", MODEL_SIMULATIONS, MODEL_CELLS, "normal residuals",
+                 of_model("newton linear", "ten, sd 1", "ten, sd 5", "normal errors", "holders linear", scale=True)),
+            Line("linear, heavy tails, usual intervals", f"{MODEL_PAGE}#heavy-tails-and-sigma", MODEL_SIMULATIONS, MODEL_CELLS,
+                 "", of_model("heavy tails")),
+            Line("linear, heavy tails, robust intervals", f"{MODEL_PAGE}#heavy-tails-and-sigma", MODEL_SIMULATIONS, MODEL_CELLS,
+                 "", of_model("heavy tails", fit="robust")),
+            Line("logistic, 50 and 100 predictors", f"{MODEL_PAGE}#many-predictors", MODEL_SIMULATIONS, MODEL_CELLS,
+                 "normal and skewed; few fits, many coefficients",
+                 of_model("50 normal", "50 skewed", "100 normal", "100 skewed")),
+            Line("overdispersed counts, negative binomial", f"{MODEL_PAGE}#overdispersed-counts", MODEL_SIMULATIONS, MODEL_CELLS,
+                 "", of_model("counts, negative binomial")),
+            Line("overdispersed counts, Poisson, robust intervals", f"{MODEL_PAGE}#overdispersed-counts", MODEL_SIMULATIONS,
+                 MODEL_CELLS, "the wrong family for such counts", of_model("counts, Poisson", fit="robust")),
+            Line("several holders", f"{MODEL_PAGE}#several-holders", MODEL_SIMULATIONS, MODEL_CELLS, "1, 3 and 10 of 3000 rows",
+                 of_model("holders logistic", "holders linear")),
+        )),
     "Model averaging": (
         "`nw.compare`, method `noise-aware`: averaged coefficients, and bands for what the table itself would say.", (
             Line("all coefficients", "paper-004.md", AVERAGING, shares("coverage coefficients"),

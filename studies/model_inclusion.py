@@ -2,9 +2,9 @@
 
     python -m studies.model_inclusion [--replicates 60]
 
-Truth from the prior: the number of terms with an effect is uniform on 0…4, g has the prior that is asked about, and the coefficients
-are N(0, g S⁻¹), where S is the information of the table's rows at the average response. The intercept is chosen so that the
-average response is what the study says. Four terms: a uniform number, a skewed one, two levels (one row in five has the second)
+Truth from the prior: the number of terms with an effect is uniform on 0…4, g has the prior that is asked about, and the
+coefficients are N(0, g S⁻¹), where S is the information of the table's rows at the average response. The intercept is chosen so
+that the average response is what the study says. Four terms: a uniform number, a skewed one, two levels (one row in five has the second)
 and three levels. 4,000 rows, replace-one, δ = 1e-6, and noise from a seed.
 
 For each family and ε: bins of what was said, with the share that was true; the squared standardised differences of the bins added
@@ -42,8 +42,8 @@ NO_NOISE: Final = 1e6
 
 @dataclass(frozen=True)
 class World:
-    """A family with its response: the declaration, how a linear predictor becomes responses, the mean and the information of a row
-    whose mean is the average.
+    """A family with its response: the declaration, the average, the information of a row with that mean, the mean and the
+    responses of linear predictors.
     """
 
     declared: dict[str, Any]
@@ -93,7 +93,7 @@ def drawn_g(prior: str, rng: np.random.Generator) -> float:
         return float(ROWS)
     if prior == "zellner-siow":
         return ROWS / float(rng.chisquare(1))
-    return (1.0 - float(rng.random())) ** -2.0 - 1.0  # hyper-g with a = 3: P(g > x) = (1 + x)^(−1/2)
+    return float((1.0 - rng.random()) ** -2.0) - 1.0  # hyper-g with a = 3: P(g > x) = (1 + x)^(−1/2)
 
 
 def table_of(world: World, prior: str, rng: np.random.Generator) -> Table:
@@ -191,8 +191,8 @@ def main() -> None:
             for epsilon in asked.epsilons:
                 found = said_about(family, epsilon, prior, asked.replicates, asked.seed, band=not asked.no_band)
                 squares, bins = found.squares
-                print(f"{family}, {prior}, ε = {epsilon:g}: χ² {squares:.1f} on {bins} bins, coefficients covered {found.covered:.3f}, "
-                      f"bands {found.band:.3f}")
+                print(f"{family}, {prior}, ε = {epsilon:g}: χ² {squares:.1f} on {bins} bins, coefficients covered "
+                      f"{found.covered:.3f}, bands {found.band:.3f}")
                 for count, said, true, gap in found.bins():
                     print(f"    {count:5d} terms: said {said:.3f}, true {true:.3f} ({gap:+.1f} standard errors)")
 

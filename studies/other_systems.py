@@ -32,6 +32,7 @@ from studies.other_systems_fits import (
     DIFFPRIVLIB_RIDGE,
     EXACT,
     OURS,
+    OURS_MODEL,
     OURS_PURE,
     SYSTEMS,
     THEIL_SEN,
@@ -49,9 +50,12 @@ REPLICATES = {D3P: 20, DAPPER: 10}
 MOST = 200
 OUR_MOST = {("linear", 2_000): 40, ("logistic", 100_000): 20, ("logistic", 2_000): 20}
 """Where our sampler takes longer."""
+MODEL_MOST = {("linear", 2_000): 60, ("linear", 100_000): 30, ("logistic", 2_000): 120, ("logistic", 100_000): 60}
+"""Tables for model releases, whose rounds take turns with their fits."""
 ROUNDS = 5
 STAGES = ("claims", "figures", "times", "selection")
 NOT_RUN = "not run: "
+DATE_OF = "date of "
 Line = dict[str, Any]
 
 
@@ -106,12 +110,12 @@ def asked_of(system: str, problem: Problem) -> bool:
 
 
 def timed(system: str, problem: Problem) -> bool:
-    return system not in (OURS, OURS_PURE, EXACT, DIFFPRIVLIB_RIDGE) and asked_of(system, problem)
+    return system not in (OURS, OURS_PURE, OURS_MODEL, EXACT, DIFFPRIVLIB_RIDGE) and asked_of(system, problem)
 
 
 def replicates(system: str, problem: Problem, quick: bool) -> int:
     ours = OUR_MOST.get((problem.family, problem.rows), MOST) if system in (OURS, OURS_PURE) else MOST
-    most = REPLICATES.get(system, ours)
+    most = MODEL_MOST.get((problem.family, problem.rows), MOST) if system == OURS_MODEL else REPLICATES.get(system, ours)
     return min(most, 10) if quick else most
 
 
@@ -153,10 +157,14 @@ def forget_not_run(path: Path, systems: Sequence[str]) -> None:
         write(kept, path)
 
 
-def describe(where: Where, output: Path) -> None:
-    """Where and when this ran."""
-    facts = {"date": datetime.date.today().isoformat(), "cores": str(os.cpu_count()), "Python": platform.python_version()}
-    write([{"name": name, "value": value} for name, value in (facts | versions(where)).items()], output)
+def describe(where: Where, systems: Sequence[str], output: Path) -> None:
+    """Where and when this ran. If only some of the systems ran, only their date is entered."""
+    today = datetime.date.today().isoformat()
+    if set(systems) == set(SYSTEMS) or not output.exists():
+        facts = {"date": today, "cores": str(os.cpu_count()), "Python": platform.python_version()} | versions(where)
+    else:
+        facts = {line["name"]: line["value"] for line in read(output)} | {f"{DATE_OF}{system}": today for system in systems}
+    write([{"name": name, "value": value} for name, value in facts.items()], output)
 
 
 def main() -> None:
@@ -193,7 +201,7 @@ def run_all(arguments: argparse.Namespace, results: Path) -> None:
     asked = [problem for problem in problems((1.0,) if quick else arguments.epsilons)
              if problem.family in arguments.families and problem.rows in arguments.rows]
     results.mkdir(parents=True, exist_ok=True)
-    describe(where, results / "versions.csv")
+    describe(where, arguments.systems, results / "versions.csv")
     for stage in arguments.stages:
         forget_not_run(results / f"{stage}.csv", [*arguments.systems, BAS])
     if "claims" in arguments.stages:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from studies.other_systems import EPSILONS, asked_of, timed
+from studies.other_systems import DATE_OF, EPSILONS, asked_of, timed
 from studies.other_systems_fits import (
     D3P,
     DAPPER,
@@ -18,6 +18,7 @@ from studies.other_systems_fits import (
     DP_STATSMODELS,
     EXACT,
     OURS,
+    OURS_MODEL,
     OURS_PURE,
     THEIL_SEN,
 )
@@ -30,7 +31,7 @@ Line = dict[str, str]
 
 WORDS = Path(__file__).with_name("other_systems_page.md")
 PICTURE = "other-systems.png"
-ORDER = (OURS, OURS_PURE, DIFFPRIVLIB, DIFFPRIVLIB_RIDGE, D3P, THEIL_SEN, DP_STATSMODELS, DAPPER, EXACT)
+ORDER = (OURS, OURS_PURE, OURS_MODEL, DIFFPRIVLIB, DIFFPRIVLIB_RIDGE, D3P, THEIL_SEN, DP_STATSMODELS, DAPPER, EXACT)
 RAN = "ran"
 NOMINAL = 0.95
 LARGEST = 100_000
@@ -215,8 +216,11 @@ WORDS_OF_CLAIMS = {
 
 def setting(results: Path) -> list[str]:
     facts = {line["name"]: line["value"] for line in read(results / "versions.csv")}
-    packages = ", ".join(f"{name} {value}" for name, value in facts.items() if name not in ("date", "cores"))
-    return [f"Run on {facts['date']}, {facts['cores']} cores shared with other work; {packages}."]
+    later = {name.removeprefix(DATE_OF): value for name, value in facts.items() if name.startswith(DATE_OF)}
+    packages = ", ".join(f"{name} {value}" for name, value in facts.items()
+                         if name not in ("date", "cores") and not name.startswith(DATE_OF))
+    ran = f"Run on {facts['date']}, {facts['cores']} cores shared with other work; {packages}."
+    return [" ".join([ran, *(f"*{system}* was run on {date}." for system, date in later.items())])]
 
 
 def draw(lines: Sequence[Line], path: Path) -> None:
@@ -247,7 +251,7 @@ def draw(lines: Sequence[Line], path: Path) -> None:
     figure.savefig(path, dpi=110)
 
 
-STYLES = {OURS: ("#0072b2", "o"), OURS_PURE: ("#56b4e9", "s"), DIFFPRIVLIB: ("#d55e00", "^"),
+STYLES = {OURS: ("#0072b2", "o"), OURS_PURE: ("#56b4e9", "s"), OURS_MODEL: ("#cc79a7", "P"), DIFFPRIVLIB: ("#d55e00", "^"),
           DIFFPRIVLIB_RIDGE: ("#e69f00", "D"), D3P: ("#009e73", "v"),
           EXACT: ("#000000", "x")}
 """Colours of Okabe and Ito, which colour-blind readers can tell apart; markers differ as well."""

@@ -50,7 +50,8 @@ def simulated_model_release(rows: Mapping[str, npt.NDArray[Any]], schema: Schema
     response = (columns[:, -1] + 1.0) / 2.0 * (high - low) + low
     ranges = np.zeros(0)
     if layout.ranges:
-        ranges = np.bincount(np.searchsorted(range_starts(high), response, side="right") - 1, minlength=layout.ranges)
+        places = np.searchsorted(range_starts(high), response, side="right") - 1
+        ranges = np.bincount(places, minlength=layout.ranges).astype(float)
     sums = np.concatenate([first.sum(axis=0), np.sum(first[:, list(layout.squared)] ** 2, axis=0), ranges])
     look = Look(noise=part.look.noise, sums=sums + part.look.noise * rng.normal(size=len(sums)), rows=float(len(columns)),
                 rows_noise=0.0)

@@ -32,6 +32,16 @@ def test_a_partition_release_is_audited(nw, tmp_path) -> None:
     assert nw("audit", "partition", "-s", declared, "-e", 1).exit_code != 0
 
 
+def test_a_model_release_is_audited(nw, tmp_path) -> None:
+    declared = tmp_path / "counts.toml"
+    declared.write_text('adjacency = "replace-one"\n[columns.visits]\nbounds = [0, 20]\n[columns.age]\nbounds = [18, 98]\n')
+    asked = ("--formula", "visits ~ age", "--family", "poisson", "--rounds", 0)
+    (finding,) = nw.json("audit", "model", "-s", declared, "-e", 1, "-d", 1e-6, *asked, "--draws", 300)["findings"]
+    assert (finding["kind"], finding["mechanism"], finding["flagged"]) == ("model, poisson", "gaussian", False)
+    assert 0 < finding["epsilon_law"] <= 1
+    assert nw("audit", "model", "-s", declared, "-e", 1, *asked).exit_code != 0  # it needs a delta
+
+
 def test_one_run(nw) -> None:
     (finding,) = nw.json("audit", "--one-run", "-e", 4, "-d", 1e-6)["findings"]
     assert finding["draws"] == 1 and finding["flagged"] is False

@@ -100,8 +100,8 @@ def test_what_does_not_go_together_is_refused_in_one_sentence(nw, words, said) -
 @pytest.mark.parametrize(("words", "said"), [
     (("--family", "gamma"), "gaussian, logistic, probit, poisson"),
     (("--family", "logistic", "--compare-methods"), "linear regression"),
-    (("--ratios",), "logistic or poisson"),
-    (("--family", "probit", "--per", "age=10"), "logistic or poisson"),
+    (("--ratios",), "logistic, poisson or negative-binomial"),
+    (("--family", "probit", "--per", "age=10"), "logistic, poisson or negative-binomial"),
     (("--family", "logistic", "--per", "age"), "age=10"),
     (("--family", "logistic", "--per", "age=ten"), "age=10"),
     (("--family", "logistic", "--per", "=10"), "age=10"),

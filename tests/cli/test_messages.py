@@ -17,6 +17,7 @@ import noisewise
 from noisewise.cli.fit.results import _remedy
 from noisewise.errors import ConvergenceWarning, FitError
 from noisewise.posterior.linear.methods import TOO_MANY_TO_BE_UNKNOWN
+from noisewise.results import FitInfo
 from noisewise.words import function, option
 
 RELEASE = ("release", "TABLE", "-s", "SCHEMA", "-e", 1, "-o", "NEW")
@@ -138,7 +139,7 @@ def test_a_ledger_that_is_begun_by_a_release_is_announced_also_where_little_is_s
 
 def test_laplace_with_hidden_predictors_is_not_told_to_use_the_method_that_it_approximates() -> None:
     def posterior(*doubts: str) -> Any:
-        info = SimpleNamespace(method="laplace", draws=1000, doubts=doubts, divergences=0)
+        info = FitInfo("laplace", "gaussian", "stay ~ age", 1, 4, 1000, doubts=doubts)
         return SimpleNamespace(info=info, sites=None, has_sigma=True, diagnose=lambda: list(doubts))
 
     assert _remedy(posterior("sigma cannot be distinguished from 0")) == "the default method: leave --method out"

@@ -4,8 +4,9 @@ No confidential row is used. Tables are made up from public declarations, and re
 
     audit         the public function, and the standard requests that it audits
     request       the arguments of `noisewise.release`, and how to audit each kind
-    gram, moments, adassp, bounds, rows, partition
+    gram, model, moments, adassp, bounds, rows, partition
                   a file for each kind
+    model_points  a search for the worst point of a model release's rounds
     canaries      a search for the worst neighbours, and two tables that differ in them
     laws          the noise that each mechanism promises
     trial         draws and counts; one_run needs only a single release

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import product
+from itertools import cycle, product
 from typing import Final
 
 from noisewise.audits.canaries import promised_distance
@@ -22,10 +22,11 @@ from noisewise.audits.trial import Drawn, Subject, draw_many, judge, seconds_of_
 from noisewise.errors import PrivacyError
 from noisewise.holder.release import GRAM
 from noisewise.holder.request import check_request
-from noisewise.kinds import AdaSSP, Bounds, Gram, Kind, Moments, Partition, Rows
+from noisewise.kinds import AdaSSP, Bounds, Gram, Kind, Model, Moments, Partition, Rows
 from noisewise.privacy.mechanisms.gram import MECHANISMS, SymmetricGaussian
 from noisewise.run import DEFAULT, QUIET, Run
 from noisewise.schema import Schema
+from noisewise.scores.families import FAMILIES
 from noisewise.words import option
 
 DRAWS: Final = 8000
@@ -157,6 +158,19 @@ def standard_requests(epsilons: Sequence[float] = EPSILONS, delta: float = DELTA
         yield Request(_schema("replace-one", 1), epsilon, kind=Rows())
         yield Request(_schema("replace-one", 2), epsilon, delta, Rows(copies=2))
         yield Request(answers, epsilon, kind=Rows())
+    persons = {"column": "person", "max_rows": 3}
+    asked = product(epsilons, (("replace-one", "row"), ("add-remove", "row"), ("replace-one", persons)))
+    for (epsilon, (adjacency, unit)), family in zip(asked, cycle(FAMILIES), strict=False):
+        yield model_request(adjacency, epsilon, delta, family, unit=unit)
+
+
+def model_request(adjacency: str, epsilon: float, delta: float, family: str, *, unit: object = "row",
+                  rounds: int | None = 1) -> Request:
+    """Request the regression of a response that suits the family on one number; with at most this many rounds before the last."""
+    response = {"number": {"bounds": [-3, 5]}, "two levels": {"levels": ["no", "yes"]}, "count": {"bounds": [0, 12]}}
+    columns = {"a": {"bounds": [-1, 1]}, "b": response[FAMILIES[family].response]}
+    declared = Schema.from_dict({"adjacency": adjacency, "unit": unit, "columns": columns})
+    return Request(declared, epsilon, delta, Model("b ~ a", family=family, rounds=rounds))
 
 
 def partition_request(adjacency: str, epsilon: float, delta: float | None, points: Sequence[float] = (-0.2, 0.0, 0.2),

@@ -44,12 +44,12 @@ from noisewise.scores.rounds import Look, Point, Round
 Steps: TypeAlias = npt.NDArray[np.int64]
 Numbers: TypeAlias = Array | Steps
 
-ROWS_PER_VARIANCE: Final = 10.0
-"""Shared rows per squared noise of the score. With more, the holder's search would widen its limits, and a row count for less."""
-FEWEST_ROWS: Final = 200
+ROWS_PER_VARIANCE: Final = 60.0
+"""Shared rows per squared noise of the score. With many more the search would widen its limits, and a row count for less."""
+FEWEST_ROWS: Final = 400
 MOST_ROWS: Final = 20_000
-SCATTER: Final = 0.1
-"""Of shared numeric responses, in half ranges. The residual of a canary is then as large as it is clipped to."""
+SCATTER: Final = 0.5
+"""The share of their ranges in which shared numbers are: beyond it a row stands out, and its residual is clipped."""
 PILOTS: Final = 6
 TURNS: Final = 2
 
@@ -82,14 +82,14 @@ def _driven(request: Request, attack: _Attack) -> Subject:
     """
     shared = attack.shared_rows()
 
-    def made(tables: Sequence[Rows]) -> list[ModelContribution]:
-        """A few releases."""
+    def a_few(tables: Sequence[Rows]) -> list[ModelContribution]:
+        """Releases of these tables."""
         return [request.release(tables[turn % len(tables)]).contents for turn in range(PILOTS)]
 
     nobody = Pair({name: values[:1] for name, values in shared.items()}, None, 0.0)
     two: tuple[Rows, ...] = tables_around(request.schema, nobody, 0, shared)[:1]
     for _ in range(TURNS):  # the rows in which tables differ move the places where their releases look
-        pilots = [_stated(one.rounds) for one in made(two)]
+        pilots = [_stated(one.rounds) for one in a_few(two)]
         pair = worst_neighbours(attack.added.basis, attack.added.change([one for rounds in pilots for one in rounds]))
         one = tables_around(request.schema, pair, 1, shared)
         each = [linear(attack.exact(one[1], rounds) - attack.exact(one[0], rounds), attack.sds(rounds))[1] for rounds in pilots]
@@ -103,9 +103,13 @@ def _driven(request: Request, attack: _Attack) -> Subject:
         weights, distance = linear(second - first, attack.sds(rounds))
         return float(weights @ (attack.noisy(made.look, made.rounds) - first)), distance
 
-    distance = float(np.mean([scored(one)[1] for one in made(two)]))
-    return Subject(attack.claim, (np.zeros(1), np.full(1, distance)),
-                   lambda which: np.array([scored(request.release(two[which]).contents)[0]]), np.zeros(1, dtype=bool), np.ones(1), laws.Gaussian(), group, distance / group, attack.promised)
+    distance = float(np.mean([scored(one)[1] for one in a_few(two)]))
+
+    def draw(which: int) -> Array:
+        return np.array([scored(request.release(two[which]).contents)[0]])
+
+    return Subject(attack.claim, (np.zeros(1), np.full(1, distance)), draw, np.zeros(1, dtype=bool), np.ones(1),
+                   laws.Gaussian(), group, distance / group, attack.promised)
 
 
 def _stated(rounds: Sequence[Round]) -> Rounds:
@@ -193,7 +197,7 @@ class _Attack:
         return draw
 
     def shared_rows(self) -> Rows:
-        """Rows that let the holder's search end where a unit counts: not too many, with numeric responses near their middle."""
+        """Rows that let the holder's search end where a unit counts: not too many, with numbers nearer to their middle."""
         noise, basis = self.plan.mechanism.noise_for(1.0 - LOOK, False), self.plan.design.basis
         count = int(np.clip(ROWS_PER_VARIANCE * noise.score**2, FEWEST_ROWS, MOST_ROWS))
         rows = dict(any_rows(basis.schema, count, np.random.default_rng(7)))

@@ -27,13 +27,15 @@ from noisewise.scores.rounds import Noise, Point
 Rounds: TypeAlias = Sequence[tuple[Point, Noise]]
 """Where each round looks, and its noise."""
 
-POINTS: Final = 24
+POINTS: Final = 32
 POOL: Final = 32
 TURNS: Final = 8
 """For each of the random points, a short search for a pair of rows."""
+KEPT: Final = 12
+STEPS: Final = 150
+"""Points that are tried near each of the best ones, with its pair."""
 NEARBY: Final = 3
-STEPS: Final = 200
-"""Then, this many times, points near the best one with its pair, and again a pair."""
+"""How often the search goes on near the best, for a point and for a pair."""
 
 
 @dataclass(frozen=True)
@@ -82,11 +84,8 @@ class Added:
 
     def _numbers(self, values: Array, rounds: Rounds) -> tuple[Array, list[Array]]:
         """Sums and, in place of each matrix, the vector whose square it is."""
-        there, y = values[:, :1], self._responses(values)
-        x = values[:, self.predictors]
-        if (predictors := Basis(self.plan.design.basis.schema, self.plan.design.basis.columns[:-1])).norm_clipped:
-            length = np.linalg.norm(x[:, 1:], axis=1, keepdims=True)
-            x[:, 1:] *= np.minimum(1.0, predictors.radius / np.maximum(length, 1e-300))
+        values, there = self._shortened(values), values[:, :1]
+        x, y = values[:, self.predictors], self._responses(values)
         numbers, roots = [self._looked(values, y)], []
         for point, noise in rounds:
             nodes = Nodes.of(self.problem.family, self.problem.bounds, point.scale)
@@ -103,6 +102,16 @@ class Added:
                 roots.append(score * there / np.sqrt(noise.spread))
         return np.concatenate(numbers, axis=1) * there, roots
 
+    def _shortened(self, values: Array) -> Array:
+        released = self.plan.design.basis
+        predictors = Basis(released.schema, released.columns[:-1])
+        if not predictors.norm_clipped:
+            return values
+        length = np.linalg.norm(values[:, self.predictors[1:]], axis=1, keepdims=True)
+        factors = np.ones(values.shape)
+        factors[:, self.predictors[1:]] = np.minimum(1.0, predictors.radius / np.maximum(length, 1e-300))
+        return np.asarray(values * factors)
+
     def _responses(self, values: Array) -> Array:
         low, high = response_bounds(self.plan.design.basis)
         found = (low + high) / 2 + (high - low) / 2 * values[:, self.response]
@@ -116,7 +125,7 @@ class Added:
             numbers.append(np.eye(len(starts))[np.searchsorted(starts, y, side="right") - 1])
         if look.rows_noise:
             numbers.append(values[:, :1])
-        return np.concatenate(numbers, axis=1) / look.noise
+        return np.asarray(np.concatenate(numbers, axis=1) / look.noise)
 
 
 def worst_point(added: Added, start: Point | None) -> tuple[Point, Pair]:
@@ -124,14 +133,19 @@ def worst_point(added: Added, start: Point | None) -> tuple[Point, Pair]:
     if start is not None:
         return start, worst_neighbours(added.basis, added.change(added.at_once(start)))
     random = np.random.default_rng(8)
-    points = [_any_point(added, random) for _ in range(POINTS)]
-    pairs = [worst_neighbours(added.basis, added.change(added.at_once(one)), pool=POOL, rounds=TURNS) for one in points]
-    place = int(np.argmax([pair.size for pair in pairs]))
-    point, pair = points[place], pairs[place]
+    found = []
+    for _ in range(POINTS):
+        point = _any_point(added, random)
+        found.append((point, worst_neighbours(added.basis, added.change(added.at_once(point)), pool=POOL, rounds=TURNS)))
+    found = [_near(added, *one, random) for one in sorted(found, key=_size)[-KEPT:]]
     for _ in range(NEARBY):
-        point, pair = _near(added, point, pair, random)
-        pair = max(pair, worst_neighbours(added.basis, added.change(added.at_once(point))), key=lambda one: one.size)
-    return point, pair
+        point, pair = _near(added, *max(found, key=_size), random)
+        found = [(point, pair), (point, worst_neighbours(added.basis, added.change(added.at_once(point))))]
+    return max(found, key=_size)
+
+
+def _size(found: tuple[Point, Pair]) -> float:
+    return found[1].size
 
 
 def _any_point(added: Added, random: np.random.Generator) -> Point:
@@ -154,8 +168,10 @@ def _near(added: Added, point: Point, pair: Pair, random: np.random.Generator) -
     size = pair.size
     for turn in range(STEPS):
         step = 0.98**turn
-        tried = replace(point, coefficients=_moved(point.coefficients, step, random),
-                        coordinates=_moved(point.coordinates, step, random))
+        if turn % 2:
+            tried = replace(point, coefficients=_moved(point.coefficients, step, random))
+        else:
+            tried = replace(point, coordinates=_moved(point.coordinates, step, random))
         found = float(added.change(added.at_once(tried))(leaves, comes)[0, 0])
         if found > size:
             point, size = tried, found

@@ -78,8 +78,10 @@ def _tell(out: Output, found: PredictiveCheck) -> None:
     for problem in problems:
         out.warn(problem)
     if problems:
-        words = ("p is the probability of a statistic at least this extreme if the model holds. The worst site comes first: an "
-                 "outlying site pulls the fit away from the others. Fit again without it, then check again.")
+        words = "p is the probability of a statistic at least this extreme if the model holds."
+        if not found.single:
+            words += (" The worst site comes first: an outlying site pulls the fit away from the others. Fit again without it, "
+                      "then check again.")
     elif found.single:
         words = ("No evidence against the fit. With a single holder this says little: its own statistics determine the fit, so "
                  f"{found.alone} could contradict it.")

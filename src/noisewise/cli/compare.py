@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from noisewise.cli.completion import LITERATURE, LITERATURE_SELECTION, SELECTION_METHODS, formula_words, one_of
-from noisewise.cli.files import check_results, files_before_formula, write_csv
+from noisewise.cli.files import check_results, files_and_formula, write_csv
 from noisewise.cli.guard import guarded
 from noisewise.cli.options import ReleaseFiles
 from noisewise.cli.output import Output, visible
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 @guarded(holder=False)
 def compare(
     out: Output, files: ReleaseFiles = None, *,
-    formula: Annotated[str, typer.Argument(metavar="FORMULA", autocompletion=formula_words, help=(
-        "All candidate terms, in quotes: \"stay ~ age + ward + sex\"."))],
+    formula: Annotated[str | None, typer.Argument(metavar="FORMULA", autocompletion=formula_words, help=(
+        "All candidate terms, in quotes: \"stay ~ age + ward + sex\". A release of kind model needs none."))] = None,
     method: Annotated[list[str] | None, typer.Option(
         "--method", "-m", autocompletion=one_of((*SELECTION_METHODS, *LITERATURE_SELECTION)), help=(
             f"noise-aware (default); {LITERATURE}: {', '.join(LITERATURE_SELECTION)}. Repeat it to compare methods.")
@@ -54,27 +54,33 @@ def compare(
 ) -> None:
     """Find out which terms of a regression matter, from one release or several data holders' releases together.
 
+    Releases are of kind gram, for any formula, or of kind model, for their own formula and family.
     Every subset of terms is a model; the table shows the probability that each term belongs in the model.
     The probabilities account for the privacy noise; the bands show how much it may have changed them.
 
     Example: noisewise compare patients.nwr "stay ~ age + sex + ward" --plot terms.png
 
     Example: noisewise compare site-*.nwr "stay ~ age + sex + ward" --keep age --prior bic --coefficients
+
+    Example: noisewise compare readmitted.nwr --keep age
     """
     import noisewise
     from noisewise.results.fit_info import check_interval
+    from noisewise.selection.methods import DEFAULT_METHOD
 
-    files = expand(files_before_formula(files, formula))
+    files, formula = files_and_formula(files, formula)
+    files = expand(files)
     check_interval(interval)
     written = check_results(files, plot=plot, models_plot=models_plot, save=save, csv=csv, export_rows=export_rows)
     sites = Sites.load(files, out.run())
     together = sites.together()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NoisewiseWarning)  # _tell prints them for the command line
-        found = noisewise.compare(formula, together, prior=prior, model_prior=model_prior, keep=keep or (), draws=draws,
-                                  seed=seed, run=out.run(), **({"method": method} if method else {}))
+        found = noisewise.compare(*((together, None) if formula is None else (formula, together)), prior=prior,
+                                  model_prior=model_prior, method=method or DEFAULT_METHOD, keep=keep or (), draws=draws,
+                                  seed=seed, run=out.run())
     if export_rows is not None:
-        _export(out, formula, together, found, export_rows)
+        _export(out, together, found, export_rows)
     if save is not None:
         found.save(save)
     write_csv(csv, found.inclusion(interval))
@@ -87,14 +93,14 @@ def compare(
     out.document({**_document(found, interval, top), "sites": sites.documents(), "files": written})
 
 
-def _export(out: Output, formula: str, together: Release, found: Comparison, path: Path) -> None:
+def _export(out: Output, together: Release, found: Comparison, path: Path) -> None:
     from pkgutil import resolve_name
 
     from noisewise.selection.methods import EXPORTED, METHODS, SYNTHETIC_ROWS
     from noisewise.synthetic.files import write_csv as write_rows
 
     method = found.question.method if METHODS[found.question.method].moments else EXPORTED
-    rows = resolve_name(SYNTHETIC_ROWS)(formula, together, method=method, keep=found.question.kept, seed=found.info.seed or 0)
+    rows = resolve_name(SYNTHETIC_ROWS)(found.design.formula, together, method=method, keep=found.question.kept, seed=found.info.seed or 0)
     write_rows(path, rows)
     out.note(f"The rows in {path} are made up: they have the moments that method {method} uses, "
              "and resemble the table in no other way.")
@@ -112,6 +118,8 @@ def _tell(out: Output, found: Comparison, interval: float, top: int, coefficient
         out.warn("do not trust these probabilities yet", *(("found", doubt) for doubt in found.info.doubts))
     for note in (*found.notes, *found.left_open()):
         out.warn(note)
+    if coefficients and found.info.estimand:
+        out.explain(f"The coefficients describe {found.info.estimand}.", style="dim")
     kept = [term for term in found.question.kept if term != "Intercept"]
     out.explain("probability: the probability that the term belongs in the model, given the release"
                 + (f"; {', '.join(kept)} {'is' if len(kept) == 1 else 'are'} kept in every model" if kept else "") + ". "
@@ -168,7 +176,7 @@ def _document(found: Comparison, interval: float, top: int) -> dict[str, object]
     """Return the comparison for --json."""
     asked, info = found.question, found.info
     return {
-        "formula": found.design.formula, "method": asked.method, "prior": asked.prior, "model_prior": asked.model_prior,
+        "formula": found.design.formula, "family": info.family, "method": asked.method, "prior": asked.prior, "model_prior": asked.model_prior,
         "keep": list(asked.kept), "holders": info.holders, "draws": info.draws, "seed": info.seed, "seconds": info.seconds,
         "interval": interval, "models_weighed": len(found.members), "all_models": found.complete,
         "terms": records(found.inclusion(interval)),

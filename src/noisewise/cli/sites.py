@@ -16,8 +16,9 @@ from noisewise.run import Run
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from noisewise.releases.contents.gram import MatrixContribution
+    from noisewise.releases.contribution import Contribution
     from noisewise.releases.release import Release
+    from noisewise.reports.kinds.view import KindView
 
 NAMED: Final = 5
 """Most files that a message names."""
@@ -111,11 +112,19 @@ class Sites:
 
     def documents(self) -> list[dict[str, object]]:
         """Return every contribution for --json."""
-        return [{"site": site, "file": file, "rows": one.rows, "noisy_rows": one.matrix[0, 0] if one.rows is None else None,
-                 "epsilon": one.epsilon, "delta": one.delta, "mechanism": one.mechanism, "noise_sd": one.noise.diagonal,
+        view = self._view
+        return [{"site": site, "file": file, "rows": one.rows,
+                 "noisy_rows": _noisy_rows(view, one)[0] if one.rows is None else None,
+                 "epsilon": one.epsilon, "delta": one.delta, "mechanism": one.mechanism, "noise_sd": view.listed_noise(one),
                  "created": one.created} for site, file, one in self._contributions()]
 
-    def _contributions(self) -> list[tuple[str, Path, MatrixContribution]]:
+    @property
+    def _view(self) -> KindView:
+        from noisewise.reports.kinds.view import view_of
+
+        return view_of(self.releases[0].kind)
+
+    def _contributions(self) -> list[tuple[str, Path, Contribution]]:
         return [(name if release.holders == 1 else f"{name} holder {number}", file, one)
                 for name, file, release in zip(self.names, self.files, self.releases, strict=True)
                 for number, one in enumerate(release.contributions, start=1)]
@@ -125,8 +134,14 @@ class Sites:
         table = plain_table("site", "rows", "epsilon", "delta", "noise sd")
         for heading in ("mechanism", "made"):
             table.add_column(heading, no_wrap=True)
+        view = self._view
         for site, _, one in self._contributions():
-            rows = f"{one.matrix[0, 0]:,.0f} ± {one.noise.corner:,.0f}" if one.rows is None else f"{one.rows:,}"
-            table.add_row(visible(site), rows, f"{one.epsilon:g}", f"{one.delta:g}", f"{one.noise.diagonal:,.4g}",
+            noise = view.listed_noise(one)
+            rows = "{:,.0f} ± {:,.0f}".format(*_noisy_rows(view, one)) if one.rows is None else f"{one.rows:,}"
+            table.add_row(visible(site), rows, f"{one.epsilon:g}", f"{one.delta:g}", "–" if noise is None else f"{noise:,.4g}",
                           visible(one.mechanism), one.created)
         return table
+
+
+def _noisy_rows(view: KindView, one: Contribution) -> tuple[float, float]:
+    return view.noisy_rows(one) or (float("nan"), float("nan"))

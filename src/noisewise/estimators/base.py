@@ -59,7 +59,6 @@ class PrivateRegression(OutputMixin, BaseEstimator):  # type: ignore[misc]
     max_rows: int | None = None
     release_kind: str | None = None
     mechanism: str | None = None
-    robust: bool = False
     prior: Prior | None = None
     draws: int = 1000
     chains: int = 4
@@ -135,13 +134,10 @@ class PrivateRegression(OutputMixin, BaseEstimator):  # type: ignore[misc]
         """Return the declaration of the response, which differs between estimators."""
         raise NotImplementedError
 
-    def _method(self) -> str:
-        """Return the method; only linear regression has a choice."""
-        return str(getattr(self, "method", DEFAULT_METHOD))
-
-    def _near_normal(self) -> bool:
-        """Return whether the user says that numeric predictors are near normal; linear regression never asks."""
-        return bool(getattr(self, "near_normal", False))
+    def _wanted(self) -> Wanted:
+        """Return what the posterior is asked for; no estimator has all of these parameters."""
+        return Wanted(self._family, str(getattr(self, "method", DEFAULT_METHOD)), self.prior,
+                      robust=bool(getattr(self, "robust", False)), near_normal=bool(getattr(self, "near_normal", False)))
 
     def _declared(self, table: Table) -> tuple[Schema, str, Kind]:
         """Check all public declarations; from the table, use only column names and, if it is public, the number of rows."""
@@ -164,10 +160,6 @@ class PrivateRegression(OutputMixin, BaseEstimator):  # type: ignore[misc]
         whole("chains", self.chains, 1)
         check_interval(self.interval)
 
-    def _wanted(self) -> Wanted:
-        """What the posterior is asked for."""
-        return Wanted(self._family, self._method(), self.prior, self.robust)
-
     def _seed(self) -> int | None:
         """Return the seed of the posterior draws; it seeds nothing else."""
         if self.random_state is None:
@@ -183,10 +175,11 @@ class PrivateRegression(OutputMixin, BaseEstimator):  # type: ignore[misc]
         return f"fit {secrets.token_hex(8)}"
 
     def _fit_posterior(self, seed: int | None) -> Self:
+        wanted = self._wanted()
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", ConvergenceWarning)
-            self.posterior_ = fit(self.formula_, self.release_, family=self._family, method=self._method(), robust=self.robust,
-                                  near_normal=self._near_normal(), prior=self.prior, draws=self.draws, chains=self.chains,
+            self.posterior_ = fit(self.formula_, self.release_, family=wanted.family, method=wanted.method, robust=wanted.robust,
+                                  near_normal=wanted.near_normal, prior=wanted.prior, draws=self.draws, chains=self.chains,
                                   seed=seed, run=Run(progress=self.progress))
         for warning in caught:  # it advises fitting again, which need not spend budget
             doubtful = issubclass(warning.category, ConvergenceWarning)

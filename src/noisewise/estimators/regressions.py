@@ -36,8 +36,8 @@ class _PrivateRegressor(RegressorMixin, PrivateRegression):  # type: ignore[misc
 class PrivateLinearRegression(_PrivateRegressor):
     """Linear regression with differential privacy: ``fit`` releases the rows and fits a posterior to the release.
 
-    With a delta the release is of kind model: sums for this regression alone, with much narrower intervals and no assumption about
-    the predictors. Without one it is of kind gram: sums of products of all columns. ``release_kind`` names the kind instead.
+    With a delta the release is of kind model: sums for this regression alone, which need less noise and assume nothing about the
+    predictors. Without one it is of kind gram: sums of products of all columns. ``release_kind`` names another kind.
 
     The arguments up to ``edition`` are public declarations and must not be derived from the rows. The others affect the posterior
     and have no effect on privacy.
@@ -57,10 +57,9 @@ class PrivateLinearRegression(_PrivateRegressor):
         ledger: A `noisewise.Ledger`, charged before any noise is drawn.
         edition: Names the state of the table. With a ledger, the same request for the same edition returns the stored release,
             with a warning, and spends nothing. Without an edition each fit is a new release.
-        robust: Intervals that hold although the variance is not what the family says, as in `noisewise.fit`. For model releases
-            only.
         prior: A `noisewise.Prior`.
-        method: The method of `noisewise.fit`. Model releases have one.
+        method: The method of `noisewise.fit`. Model releases have only one.
+        robust: Intervals that hold although residuals have unequal variances or heavy tails. For model releases.
         draws: Draws per chain.
         chains: Number of chains.
         interval: The probability of intervals.
@@ -89,6 +88,7 @@ class PrivateLinearRegression(_PrivateRegressor):
     _family: ClassVar[str] = "gaussian"
     target_bounds: Sequence[float] | None = None
     method: str = DEFAULT_METHOD
+    robust: bool = False
 
     def _target(self) -> dict[str, object]:
         if self.target_bounds is None:
@@ -101,10 +101,10 @@ class PrivateLinearRegression(_PrivateRegressor):
 class PrivateLogisticRegression(ClassifierMixin, PrivateRegression):  # type: ignore[misc]
     """Binary logistic regression with differential privacy.
 
-    Arguments and attributes are those of `PrivateLinearRegression`, except that there is no ``method`` (only one exists for each
-    kind of release) and ``classes`` replaces ``target_bounds``. ``classes_`` is sorted, as everywhere in scikit-learn; probabilities, coefficients
-    and intervals refer to the second class. ``coef_`` has shape (1, coefficients) and ``intercept_`` (1,), as in
-    ``LogisticRegression``.
+    Arguments and attributes are those of `PrivateLinearRegression`, except that ``classes`` replaces ``target_bounds`` and that
+    there are no ``method`` (each kind of release has only one) and no ``robust``. ``classes_`` is sorted, as everywhere in
+    scikit-learn; probabilities, coefficients and intervals refer to the second class. ``coef_`` has shape (1, coefficients) and
+    ``intercept_`` (1,), as in ``LogisticRegression``.
 
     Args:
         classes: The two labels, declared and never read from y. Required. An undeclared label in y counts as the first class.
@@ -173,12 +173,13 @@ class PrivateLogisticRegression(ClassifierMixin, PrivateRegression):  # type: ig
 class PrivatePoissonRegressor(_PrivateRegressor):
     """Poisson regression (log link) with differential privacy.
 
-    Arguments and attributes are those of `PrivateLinearRegression`, except that there is no ``method`` (only one exists for each
-    kind of release).
+    Arguments and attributes are those of `PrivateLinearRegression`, except that there is no ``method`` (each kind of release has
+    only one).
     ``score`` is the share of the deviance explained, as in scikit-learn's ``PoissonRegressor``.
 
     Args:
         target_bounds: The largest count, as in ``target_bounds=20`` or ``(0, 20)``. Larger counts are clipped. Required.
+        robust: Intervals that hold although counts are overdispersed. For model releases.
         near_normal: As in `PrivateLogisticRegression`.
 
     >>> PrivatePoissonRegressor(epsilon=1.0, bounds=(0, 10), target_bounds=20, adjacency="replace-one").target_bounds
@@ -187,6 +188,7 @@ class PrivatePoissonRegressor(_PrivateRegressor):
 
     _family: ClassVar[str] = "poisson"
     target_bounds: float | Sequence[float] | None = None
+    robust: bool = False
     near_normal: bool = False
 
     def score(self, X: object, y: object, sample_weight: object = None) -> float:

@@ -30,6 +30,7 @@ class Wanted:
     method: str
     prior: Prior | None
     robust: bool
+    near_normal: bool
 
 
 @dataclass(frozen=True)

@@ -41,7 +41,9 @@ def draw_check(check: PredictiveCheck, path: str | os.PathLike[str] | None) -> F
 
     table = check.table.reset_index()
     holders = list(dict.fromkeys(table.loc[table["holder"] != ALL, "holder"]))
-    panels = [(str(name), rows) for name, rows in table[table["holder"] != ALL].groupby("statistic", sort=False)]
+    # A holder may lack a statistic: its line stays empty.
+    panels = [(str(name), rows.set_index("holder").reindex(holders).reset_index())
+              for name, rows in table[table["holder"] != ALL].groupby("statistic", sort=False)]
     left_out = table[(table["holder"] == ALL) & table["statistic"].str.startswith("residual")]
     line = min(LINE, TALLEST / len(holders))
     labels = [shorten(name, 24) for name in holders]
@@ -111,7 +113,7 @@ def _lines(panel: Axes, rows: pandas.DataFrame, line: float, limit: float) -> No
         panel.plot(rows.loc[chosen, "observed"], at, "D" if is_striking else "o", color=colour, zorder=3, clip_on=False,
                    markersize=max(dot, 3.5) if is_striking else dot, gid="striking" if is_striking else "usual")
     if rows["expected"].nunique() == 1:
-        panel.axvline(float(rows["expected"].iloc[0]), color=FAINT, linewidth=0.8, linestyle=(0, (2, 2)), zorder=2)
+        panel.axvline(float(rows["expected"].max()), color=FAINT, linewidth=0.8, linestyle=(0, (2, 2)), zorder=2)
 
 
 def _legend(interval: float, limit: float) -> list[tuple[Artist, str]]:

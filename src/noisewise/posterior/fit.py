@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Sequence
 from typing import Literal, overload
 
-from noisewise.errors import ConvergenceWarning, FitError
+from noisewise.errors import ConvergenceWarning, FitError, FormulaError, IncompatibleReleasesError
 from noisewise.kinds.kind import Kind
 from noisewise.kinds.registry import has_room, module_of
 from noisewise.posterior.asked import GAUSSIAN, Asked, check_family
@@ -96,12 +96,12 @@ def given(formula: str | Releases, release: Releases | None, function: str = "fi
     """The releases together, and the formula if there is one: with a release alone it comes first."""
     if release is not None:
         if not isinstance(formula, str):
-            raise FitError("the formula comes first, then the release", argument="formula", found=type(formula).__name__,
-                           remedy=f'for example {function}("stay ~ age", release)')
+            raise FormulaError("the formula comes first, then the release", argument="formula", found=type(formula).__name__,
+                               remedy=f'for example {function}("stay ~ age", release)')
         return combine(release), formula
     if isinstance(formula, str):
-        raise FitError(f"{function} needs a release", argument="release", found=f"only {formula[:80]!r}",
-                       remedy="read one with noisewise.load(path)")
+        raise IncompatibleReleasesError(f"{function} needs a release", argument="release", found=f"only {formula[:80]!r}",
+                                        remedy="read one with noisewise.load(path)")
     return combine(formula), None
 
 

@@ -12,9 +12,9 @@ mechanism.
     new_rows.py     new rows (pandas, polars, Arrow, dict) -> checked columns
     families.py     families as results see them: response, inverse link, name of the ratio
     prediction.py   credible and predictive intervals for new rows
-    checks.py       the predictive check of a fit against released statistics; the mathematics is in check_moments.py and
-                    check_tails.py, the table and the findings in words are in check_findings.py
-    glm_checks.py   the same check for logistic, probit and Poisson regressions
+    checks.py       the predictive check of a fit against released statistics; kinds has what differs between kinds of release
+    linear_checks.py, glm_checks.py  the check of a linear regression, and of others, from sums; the mathematics is in
+                    check_moments.py and check_tails.py, the table and the findings in words are in check_findings.py
     comparison.py   Comparison: model probabilities and model-averaged coefficients
     method_comparison.py    several methods side by side
     parameter_posterior.py  the parameters of a distribution, without a regression

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from noisewise.errors import ResultError
+from noisewise.errors import FormulaError, ResultError
 from noisewise.kinds.registry import has_room, module_of
 from noisewise.notebook import card, frame
 from noisewise.releases.combine import combine
@@ -19,6 +19,7 @@ from noisewise.releases.release import Release
 from noisewise.releases.source import source_of
 from noisewise.results.check_findings import ALL
 from noisewise.results.fit_info import check_interval
+from noisewise.schema.design import Design
 from noisewise.words import option
 
 if TYPE_CHECKING:
@@ -90,10 +91,24 @@ def check_release(posterior: Posterior, release: Release | Sequence[Release], ho
     """Compare a posterior with the release it was fitted to."""
     check_interval(interval)
     together = combine(release)
+    posterior = _on_columns(posterior, together)
     module = _checker(posterior, together)
     names = _holder_names(holders, together.holders)
     table = module.table(posterior, together, names, interval)
     return PredictiveCheck(table, posterior.info.formula, interval, together.holders == 1, module.ALONE)
+
+
+def _on_columns(posterior: Posterior, release: Release) -> Posterior:
+    """A fit from a file knows all columns of its schema, a release for one regression only those it needs, in another order."""
+    design = posterior.design
+    known = design.basis.columns
+    if design.basis.schema != release.schema or release.columns == known or not set(release.columns) <= set(known):
+        return posterior
+    try:
+        found = Design.of(design.formula, release.basis, release.terms)
+    except FormulaError:
+        return posterior
+    return replace(posterior, design=found) if found.terms == design.terms else posterior
 
 
 def _checker(posterior: Posterior, release: Release) -> ModuleType:

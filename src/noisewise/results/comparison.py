@@ -14,7 +14,7 @@ from noisewise.arrays import Array, Flags
 from noisewise.errors import ConvergenceWarning, NoisewiseWarning, ResultError
 from noisewise.notebook import card, frame
 from noisewise.results import store
-from noisewise.results.families import family_of
+from noisewise.results.families import GAUSSIAN, family_of
 from noisewise.results.fit_info import FitInfo, check_interval
 from noisewise.results.posterior import Posterior
 
@@ -216,9 +216,10 @@ class Comparison:
         return np.minimum(self.probabilities @ self.members, 1.0)  # rounding may exceed 1 slightly
 
     def describe(self) -> str:
-        """Describe method, priors, models and holders in one line."""
+        """Describe family, method, priors, models and holders in one line."""
         asked, holders = self.question, self.info.holders
-        return (f"{asked.method} · prior {asked.prior}, models {asked.model_prior} · {self.models_in_words()} · "
+        family = "" if self.info.family == GAUSSIAN.name else f"{self.info.family} regression · "
+        return (f"{family}{asked.method} · prior {asked.prior}, models {asked.model_prior} · {self.models_in_words()} · "
                 f"{holders} holder{'s' * (holders > 1)}")
 
     def models_in_words(self) -> str:

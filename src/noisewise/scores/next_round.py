@@ -7,6 +7,7 @@ fewer rows are held back by the limit.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -45,12 +46,27 @@ def point_at(problem: Problem, reference: Reference, coefficients: Array, scale:
     found = matrix_of(rows, reference.weights * nodes.slope[at])
     values, vectors = np.linalg.eigh(found)
     whiten = (vectors / np.sqrt(np.maximum(values, 1e-6 * values[-1]))).T
-    lengths = np.sum((rows @ whiten.T) ** 2, axis=1) * nodes.bound[at] ** 2
-    limit = float(np.sqrt(reference.weights @ lengths))
+    limit = _limit(problem, reference, rows @ whiten.T, nodes.bound[at], noise)
+    return Point(coefficients=coefficients, coordinates=whiten @ terms.T / limit, scale=scale, spread=spread)
+
+
+def _limit(problem: Problem, reference: Reference, directions: Array, bound: Array, noise: float) -> float:
+    """How long a row may be, in coordinates in which the information of the table is n times the identity."""
+    limit = float(np.sqrt(reference.weights @ (np.sum(directions**2, axis=1) * bound**2)))
     # In these coordinates the rows' own variance is about 1/n, and the noise's (noise · limit)².
     ratio = (noise * limit) ** 2 / max(problem.rows, 1.0)
-    limit *= float(np.clip(np.sqrt(LITTLE / max(ratio, 1e-12)), 1.0, WIDEST))
-    return Point(coefficients=coefficients, coordinates=whiten @ terms.T / limit, scale=scale, spread=spread)
+    return limit * float(np.clip(np.sqrt(LITTLE / max(ratio, 1e-12)), 1.0, WIDEST))
+
+
+def point_from(problem: Problem, reference: Reference, start: Point, *, spread: bool, noise: float) -> Point:
+    """The point of an earlier release, with coordinates as long as this table and this noise make best."""
+    nodes = Nodes.of(problem.family, problem.bounds, start.scale)
+    at = nodes.place(reference.rows @ (problem.features @ start.coefficients))
+    across = reference.rows @ start.coordinates.T
+    information = np.trace(matrix_of(across, reference.weights * nodes.slope[at])) / problem.terms
+    unit = float(np.sqrt(max(information, 1e-300)))
+    limit = _limit(problem, reference, across / unit, nodes.bound[at], noise)
+    return replace(start, coordinates=start.coordinates / (unit * limit), spread=spread)
 
 
 def says_little(problem: Problem, reference: Reference, point: Point, noise: float) -> bool:

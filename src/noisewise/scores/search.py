@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
@@ -14,7 +14,7 @@ from noisewise.scores.correlations import reference_for
 from noisewise.scores.estimate import Estimate, NormalPrior
 from noisewise.scores.likelihood import Likelihood, Problem
 from noisewise.scores.looks import Known
-from noisewise.scores.next_round import FINDING, is_found, point_at, says_little
+from noisewise.scores.next_round import FINDING, is_found, point_at, point_from, says_little
 from noisewise.scores.reference import Reference
 from noisewise.scores.rounds import Noise, Point, Round
 
@@ -47,7 +47,9 @@ class Search:
         ``most`` limits the rounds before the last. With a ``start`` the only round looks there.
         """
         if start is not None:
-            return (measure(replace(start, spread=self.spread), self.noise_for(self.left, self.spread)),)
+            noise = self.noise_for(self.left, self.spread)
+            first = reference_for(self.basis, self.known, self.problem, ())
+            return (measure(point_from(self.problem, first, start, spread=self.spread, noise=noise.score), noise),)
         found: list[Round] = []
         estimate: Estimate | None = None
         reference, left = reference_for(self.basis, self.known, self.problem, found), self.left

@@ -20,7 +20,7 @@ release and θ, the table's own b is N(Fθ + b − Hθ, F − H).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -42,7 +42,10 @@ TOGETHER: Final = 2**14
 
 @dataclass(frozen=True, eq=False)
 class Quadratic:
-    """A quadratic log likelihood in working units, the kept columns first: H, b, and S of the columns that are not kept."""
+    """A quadratic log likelihood in working units, the kept columns first: H, b, and S of the columns that are not kept.
+
+    ``beyond`` says by how much the log likelihood of coefficients, which are rows, exceeds the quadratic.
+    """
 
     precision: Array
     score: Array
@@ -51,6 +54,7 @@ class Quadratic:
     rows: float
     scales: Array
     """Equally likely values of the scale, as a column; no column if there is no scale."""
+    beyond: Callable[[Array], Array]
 
 
 class QuadraticEvidence(Weigher):
@@ -72,13 +76,22 @@ class QuadraticEvidence(Weigher):
         columns = self.with_kept(places)
         inside = np.column_stack([places, np.full(len(places), self.columns)])
         values, cross, back = self.in_coordinates(self.rest[inside[:, :, None], inside[:, None, :]], places)
-        none = np.zeros(len(places))
-        return Effective(values, cross, back, none, none, self.whole[:self.kept][np.arange(self.kept)[None, :, None],
-                                                                                 columns[:, None, :]])
+        head = self.whole[:self.kept][np.arange(self.kept)[None, :, None], columns[:, None, :]]
+        own = self._own_coefficients(places, np.einsum("mij,mj->mi", back, cross / (values + 1.0 / self.rows)), head)
+        return Effective(values, cross, back, np.zeros(len(places)), self.quadratic.beyond(own), head)
+
+    def _own_coefficients(self, places: Places, slopes: Array, head: Array) -> Array:
+        """Coefficients of all columns: those given of a model's columns, the best ones of kept columns, 0 of others."""
+        found = np.zeros((len(places), self.kept + self.columns))
+        np.put_along_axis(found, places + self.kept, slopes, axis=1)
+        if self.kept:
+            left = head[:, :, -1] - np.einsum("mki,mi->mk", head[:, :, self.kept:-1], slopes)
+            found[:, :self.kept] = np.linalg.solve(head[:, :, :self.kept], left[..., None])[..., 0]
+        return found
 
     def by_node(self, effective: Effective) -> Array:
         """Log evidence of each model for each g, including its weight in the mixture: (models, nodes)."""
-        return self._by_node(effective.values, effective.cross[:, None, :])[:, 0]
+        return self._by_node(effective.values, effective.cross[:, None, :])[:, 0] + effective.log_scale[:, None]
 
     def _by_node(self, values: Array, crosses: Array) -> Array:
         """For several b of each model: (models, b, nodes)."""
@@ -88,7 +101,7 @@ class QuadraticEvidence(Weigher):
         return np.asarray(gain - log_determinants(stretched)[:, None] + self.nodes.log_weight)
 
     def _criterion(self, effective: Effective) -> Array:
-        return self._criteria(effective.values, effective.cross[:, None, :])[:, 0]
+        return self._criteria(effective.values, effective.cross[:, None, :])[:, 0] + effective.log_scale
 
     def _criteria(self, values: Array, crosses: Array) -> Array:
         raised = floored(values)
@@ -111,7 +124,7 @@ class QuadraticEvidence(Weigher):
                 each = self._by_node(effective.values, crosses)
                 highest = each.max(axis=2)
                 logs = highest + np.log(np.sum(np.exp(each - highest[..., None]), axis=2))
-            found[:, mine] = logs.T
+            found[:, mine] = logs.T + effective.log_scale
         return found
 
     def variances(self, rest: Array, rng: np.random.Generator) -> Array:
@@ -140,7 +153,8 @@ def table_inclusion(released: QuadraticEvidence, precision: Array, weighed: Weig
     values, vectors = np.linalg.eigh((less + less.T) / 2)
     noise = (vectors * np.sqrt(np.maximum(values, 0.0))) @ rng.normal(size=(len(values), count))
     scores = coefficients @ less + quadratic.score + noise.T
-    own = Quadratic(precision, scores[0], quadratic.prior_moments, quadratic.kept, quadratic.rows, quadratic.scales)
+    own = Quadratic(precision, scores[0], quadratic.prior_moments, quadratic.kept, quadratic.rows, quadratic.scales,
+                    quadratic.beyond)
     factors = QuadraticEvidence(own, released.groups, released.prior).factors_of(members, scores)
     tick(count, count)
     shares = np.array([np.exp(log_probabilities(one, members, log_prior)) for one in factors])

@@ -13,18 +13,20 @@ nor on the noise nor on which rows the rounds count less. For a linear regressio
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
 
 from noisewise.arrays import Array
+from noisewise.posterior.model.density import AT_ONCE
 from noisewise.posterior.model.fit import Scales
 from noisewise.posterior.model.problem import ModelProblem
 from noisewise.scores.estimate import Estimate, scale_chances
 from noisewise.scores.families.family import Family, Moments
 from noisewise.selection.moments import without_leading
 from noisewise.selection.quadratic import Quadratic
+from noisewise.selection.weigher import Places
 
 LEAST: Final = 1e-8
 """The least eigenvalue of the made-up rows' correlations: two terms may look the same there."""
@@ -42,7 +44,7 @@ class RoundsQuadratic:
     estimate: Estimate
     quadratic: Quadratic
     without_noise: Array
-    order: Array
+    order: Places
     units: Array
 
     @classmethod
@@ -57,7 +59,9 @@ class RoundsQuadratic:
         precision, without_noise, information = (
             matrix[np.ix_(order, order)] / np.outer(units, units) for matrix in (precision, without_noise, information))
         moments = without_leading(_positive(information), len(kept))
-        quadratic = Quadratic(precision, score[order] / units, moments, len(kept), rows, scales_of(estimate))
+        score = score[order] / units
+        beyond = Beyond.of(estimate, precision, score, order, units)
+        quadratic = Quadratic(precision, score, moments, len(kept), rows, scales_of(estimate), beyond)
         return cls(estimate, quadratic, without_noise, order, units)
 
     def to_user(self, working: Array) -> Array:
@@ -73,18 +77,56 @@ class RoundsQuadratic:
         return np.asarray(self.quadratic.rows * np.maximum(np.linalg.eigvalsh(inverse @ rest @ inverse.T), 0.0))
 
 
+@dataclass(frozen=True, eq=False)
+class Beyond:
+    """By how much the log likelihood of coefficients in working units exceeds the quadratic; 0 where that is expanded."""
+
+    estimate: Estimate
+    precision: Array
+    score: Array
+    order: Places
+    units: Array
+    origin: float
+
+    @classmethod
+    def of(cls, estimate: Estimate, precision: Array, score: Array, order: Places, units: Array) -> Beyond:
+        """Of this quadratic."""
+        one = cls(estimate, precision, score, order, units, 0.0)
+        return replace(one, origin=float(one((estimate.coefficients[order] * units)[None])[0]))
+
+    def __call__(self, working: Array) -> Array:
+        """For coefficients that are rows, the kept columns first."""
+        user = np.empty_like(working)
+        user[:, self.order] = working / self.units
+        quadratic = working @ self.score - 0.5 * np.einsum("mi,ij,mj->m", working, self.precision, working)
+        return np.asarray(log_likelihood(self.estimate, user) - quadratic - self.origin)
+
+
+def log_likelihood(estimate: Estimate, coefficients: Array) -> Array:
+    """The log likelihood of coefficients in the user's units, which are rows, up to a constant."""
+    blocks = []
+    for start in range(0, len(coefficients), AT_ONCE):
+        away = (coefficients[start:start + AT_ONCE] - estimate.likelihood.last.round.point.coefficients).T
+        distances: Array = np.linalg.solve(estimate.likelihood.to_coefficients, away)
+        total = np.zeros(distances.shape[1])
+        for combined, precision, place in zip(estimate.combined, estimate.precisions, estimate.places, strict=True):
+            left = combined.left_of_many(place.distance(distances))
+            total -= 0.5 * np.sum(left * (precision @ left), axis=0)
+        blocks.append(total)
+    return np.concatenate(blocks)
+
+
 def expansion(estimate: Estimate) -> tuple[Array, Array, Array]:
     """The likelihood's precision H and that without privacy noise F, and b, for coefficients in the user's units."""
     size = estimate.likelihood.problem.terms
     precision, without, score = np.zeros((size, size)), np.zeros((size, size)), np.zeros(size)
-    for one, place in zip(estimate.likelihoods, estimate.places, strict=True):
+    for one, combined, certain, place in zip(estimate.likelihoods, estimate.combined, estimate.precisions, estimate.places,
+                                             strict=True):
         own = place.distance(estimate.distance)
-        combined = one.combined(own)
-        left, slope, expected = combined.left(own)
+        left, slope, _ = combined.left(own)
         slope = slope @ place.turn
-        weighted = slope.T @ np.linalg.inv(combined.covariance(own, expected))
-        precision += weighted @ slope
-        score += weighted @ left
+        precision += slope.T @ certain @ slope
+        score += slope.T @ certain @ left
         without += slope.T @ np.linalg.solve(one.rows_spread(own), slope)
     back = np.linalg.inv(estimate.likelihood.to_coefficients)
     precision, without = (back.T @ matrix @ back for matrix in ((precision + precision.T) / 2, (without + without.T) / 2))

@@ -24,7 +24,7 @@ DECLARED: dict[str, Any] = {
     "epsilon": 10.0, "delta": 1e-6, "bounds": {"age": (20, 90)}, "levels": {"ward": ["A", "B"]}, "target_bounds": (0, 25),
     "adjacency": "replace-one",
 }
-SAMPLED: dict[str, Any] = {"random_state": 3, "progress": False}
+SAMPLED: dict[str, Any] = {"random_state": 3, "draws": 250, "chains": 2, "progress": False}
 GRAM: dict[str, Any] = {"release_kind": "gram", "method": "laplace"}
 """One pass over the rows and no search: for what does not depend on the kind of release."""
 X = np.random.default_rng(2).uniform(size=(60, 2))
@@ -37,5 +37,5 @@ def linear(**changed: Any) -> Any:
 
 
 def of_arrays(**changed: Any) -> Any:
-    """For X and Y, and as cheap as can be."""
+    """For X and Y, with a release that is made in no time."""
     return linear(**{**GRAM, "bounds": (0, 1), "levels": None, "target_bounds": (0, 1), **changed})

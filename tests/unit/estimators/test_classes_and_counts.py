@@ -105,14 +105,29 @@ def test_expected_counts_are_those_of_the_posterior() -> None:
     assert np.array_equal(whole, np.round(whole))
 
 
-@pytest.mark.parametrize("kind", [{"release_kind": "model"}, {"release_kind": "model", "robust": True},
-                                  pytest.param({"release_kind": "gram"}, marks=pytest.mark.slow)], ids=repr)
+@pytest.mark.parametrize("kind", ["model", pytest.param("gram", marks=pytest.mark.slow)])
 @pytest.mark.filterwarnings("default::noisewise.errors.ConvergenceWarning")
-def test_coefficients_are_recovered_by_the_real_posterior(kind: dict[str, Any]) -> None:
+def test_coefficients_are_recovered_by_the_real_posterior(kind: str) -> None:
     """Within six standard deviations, which are small enough to tell a wrong sign or column."""
-    for model, y, truth in [(logistic((False, True), **kind), SECOND, [-0.5, 1.0, -0.5]),
-                            (poisson(**kind), COUNTS, [0.5, 0.3, -0.2])]:
-        model.fit(X, y)
+    for model, y, truth in [(logistic((False, True), release_kind=kind), SECOND, [-0.5, 1.0, -0.5]),
+                            (poisson(release_kind=kind), COUNTS, [0.5, 0.3, -0.2]),
+                            (poisson(release_kind=kind, robust=kind == "model"), COUNTS, [0.5, 0.3, -0.2])]:
+        assert model.fit(X, y).release_.kind.name == kind
         deviation = model.posterior_.summary()["sd"]
         assert np.all(np.abs(np.append(model.intercept_, model.coef_) - truth) < 6 * deviation)
         assert np.all(deviation < 0.1)
+
+
+@pytest.mark.usefixtures("without_sampler")
+def test_predictors_are_taken_for_normal_in_gram_releases_only_and_that_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the user says about them goes to `noisewise.fit`, which warns."""
+    asked: list[bool] = []
+
+    def fit(*arguments: Any, near_normal: bool, **options: Any) -> nw.Posterior:
+        asked.append(near_normal)
+        return stand_in_fit(*arguments, **options)
+
+    monkeypatch.setattr(base, "fit", fit)
+    for model, y in [(logistic((False, True)), SECOND), (poisson(), COUNTS)]:
+        model.fit(X, y).set_params(near_normal=False).refit_posterior()
+    assert asked == [True, False] * 2

@@ -24,8 +24,8 @@ from noisewise.errors import BudgetError, ConvergenceWarning, FitError
 from noisewise.estimators import RowsError, base
 from noisewise.run import QUIET
 
-# With noise that differs in every run the posterior may now and then be told to be doubtful. That is no failure.
-pytestmark = pytest.mark.filterwarnings("default::noisewise.errors.ConvergenceWarning")
+# With few draws, and noise that differs in every run, posteriors say that they are doubtful. That is no failure.
+pytestmark = pytest.mark.filterwarnings("ignore::noisewise.errors.ConvergenceWarning")
 
 X, Y = patients()
 without_sampler = pytest.mark.usefixtures("stand_in")
@@ -80,17 +80,16 @@ def test_predictions_are_those_of_the_posterior(fitted: Any) -> None:
 
 def test_the_release_can_be_saved_and_fitted_elsewhere(fitted: Any, tmp_path: Path) -> None:
     fitted.release_.save(tmp_path / "patients.nwr")
-    again = nw.fit(fitted.formula_, nw.load(tmp_path / "patients.nwr"), seed=3, run=QUIET)
+    again = nw.fit(fitted.formula_, nw.load(tmp_path / "patients.nwr"), draws=250, chains=2, seed=3, run=QUIET)
     assert np.array_equal(again.samples, fitted.posterior_.samples)
     assert fitted.formula_ == "`stay` ~ `age` + `ward`"
 
 
 def test_random_state_is_of_the_draws_and_never_of_the_noise() -> None:
-    twice = [linear(random_state=5).fit(X, Y) for _ in range(2)]
-    assert not np.any(twice[0].release_.contents.look.sums == twice[1].release_.contents.look.sums)
-    first = linear(random_state=np.random.RandomState(1)).fit(X, Y)
+    first, second = (linear(random_state=np.random.RandomState(1)).fit(X, Y) for _ in range(2))
+    assert not np.any(first.release_.contents.look.sums == second.release_.contents.look.sums)
     seed = first.posterior_.info.seed
-    again = nw.fit(first.formula_, first.release_, seed=seed, run=QUIET)
+    again = nw.fit(first.formula_, first.release_, draws=250, chains=2, seed=seed, run=QUIET)
     assert np.array_equal(again.samples, first.posterior_.samples)
 
 
@@ -100,11 +99,9 @@ def test_random_state_is_of_the_draws_and_never_of_the_noise() -> None:
     ({"release_kind": "gram", "mechanism": "laplace"}, "gram"),
 ])
 def test_a_delta_chooses_the_kind_of_release_unless_it_is_named(changed: dict[str, Any], kind: str) -> None:
-    release = linear(**changed).fit(X[:50], Y[:50]).release_
+    release = linear(**changed, draws=50, chains=1).fit(X[:50], Y[:50]).release_
     assert release.kind.name == kind
-    assert release.contributions[0].mechanism == ("gaussian" if "mechanism" not in changed and "delta" not in changed else "laplace")
-    if kind == "model":
-        assert release.kind == nw.Model("`stay` ~ `age` + `ward`", family="gaussian")
+    assert release.contributions[0].mechanism == ("laplace" if {"delta", "mechanism"} & set(changed) else "gaussian")
 
 
 @pytest.mark.parametrize(("changed", "argument"), [
@@ -124,10 +121,7 @@ def test_a_model_release_needs_a_row_for_each_coefficient() -> None:
     with pytest.raises(RowsError, match=r"2 sample\(s\) while a minimum of 3") as caught:
         linear().fit(X[:2], Y[:2])
     assert isinstance(caught.value, ValueError) and "gram" in str(caught.value.remedy)
-    hidden = linear(adjacency="add-remove", draws=50, chains=1)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        assert hidden.fit(X[:2], Y[:2]).release_.contents.rows is None
+    assert linear(adjacency="add-remove", draws=50, chains=1).fit(X[:2], Y[:2]).release_.contents.rows is None
     assert linear(**GRAM).fit(X[:2], Y[:2]).coef_.shape == (2,)
 
 
@@ -135,7 +129,8 @@ def test_intervals_can_be_made_robust_for_nothing(fitted: Any) -> None:
     robust = clone(fitted).set_params(robust=True)
     robust.release_, robust.formula_ = fitted.release_, fitted.formula_
     assert robust.refit_posterior().posterior_.info.robust and not fitted.posterior_.info.robust
-    assert np.array_equal(robust.posterior_.samples, nw.fit(fitted.release_, robust=True, seed=3, run=QUIET).samples)
+    again = nw.fit(fitted.release_, robust=True, draws=250, chains=2, seed=3, run=QUIET)
+    assert np.array_equal(robust.posterior_.samples, again.samples)
 
 
 @without_sampler
@@ -222,7 +217,7 @@ def test_a_release_survives_a_posterior_that_fails() -> None:
 @without_sampler
 def test_units_protect_people_with_several_rows() -> None:
     person = np.repeat(np.arange(len(X) // 4), 4)
-    model = linear(max_rows=2).fit(X, Y, unit=person)
+    model = linear(max_rows=2, draws=50, chains=1).fit(X, Y, unit=person)
     assert model.release_.schema.unit.to_dict() == {"column": "unit", "max_rows": 2}
     assert model.release_.contents.rows is None and "unit" not in model.formula_
     with sklearn.config_context(enable_metadata_routing=True):

@@ -80,7 +80,7 @@ def without_noise(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(model, "gaussian_integers", lambda values, _: values)
 
 
-@pytest.mark.slow
+@pytest.mark.outer
 @pytest.mark.usefixtures("without_noise")
 @of_each
 def test_only_the_listed_checks_fail_with_model_releases(estimator: Any) -> None:

@@ -39,7 +39,7 @@ class Wanted(NamedTuple):
 @guarded(holder=False)
 def fit(
     out: Output, files: ReleaseFiles = None, *,
-    formula: Annotated[str | None, typer.Argument(metavar="[FORMULA]", autocompletion=formula_words, help=(
+    formula: Annotated[str | None, typer.Argument(metavar="FORMULA", autocompletion=formula_words, help=(
         "The regression, in quotes: \"stay ~ age + ward\". A release of kind model needs none."))] = None,
     family: Annotated[str | None, typer.Option("--family", "-f", autocompletion=one_of(FAMILIES), help=(
         "gaussian (a number; default), logistic or probit (two levels), poisson (a count), negative-binomial (a count, for kind "

@@ -144,8 +144,8 @@ def _remedy(posterior: Posterior) -> str:
     if info.doubts and info.method.removesuffix(ROBUST) == ROUNDS:
         remedy = f"a release that begins where this one ended (--start), with a larger epsilon or of fewer terms{and_more}"
     elif info.taken_for_normal:
-        remedy = ("--near-normal if you know that they are near normal, or to a release of kind model, which takes nothing for "
-                  f"normal: ask the data holder for one{and_more}")
+        remedy = ("--near-normal if you know that they are near normal, or a release of kind model from the data holder, which "
+                  f"takes nothing for normal{and_more}")
     elif info.doubts and posterior.sites is not None:
         remedy = f"{remedy}, or without --site"
     elif info.doubts and not posterior.has_sigma:

@@ -25,6 +25,8 @@ WIDER: Final = 1.5
 GOOD: Final = 0.6
 """Enough: the effective share of weighted proposals."""
 ADAPTATIONS: Final = 6
+AMPLE: Final = 1.5
+"""A fitted covariance is too small, since its draws did not reach far: make it larger by this."""
 POOR: Final = 0.1
 """Below this share, walkers take over."""
 WALKERS: Final = 8
@@ -128,7 +130,7 @@ def _walked(densities: Sequence[LogDensity], proposals: Sequence[Proposal], rng:
     each = -(-each * chains // strata) * strata // chains if (each * chains) % strata else each
     walkers = each * chains
     own = np.arange(walkers) % strata
-    now = np.stack([proposals[one].centre + NEAR * proposals[one].root @ rng.normal(size=size) for one in own])
+    now = np.stack([proposals[one].centre + NEAR * proposals[one].root @ rng.normal(size=size) for one in own.tolist()])
     log_now = _densities_at(densities, own, now)
     recorded = -(-draws // each)
     kept = np.empty((recorded, walkers, size))
@@ -183,6 +185,6 @@ def _weighted(density: LogDensity, proposal: Proposal, count: int, rng: np.rando
         weights = weights / weights.sum()
         centre = weights @ values
         covariance = (weights[:, None] * (values - centre)).T @ (values - centre)
-        proposal = Proposal.of(centre, 0.9 * covariance + 0.1 * np.diag(np.diag(covariance)))
+        proposal = Proposal.of(centre, AMPLE * (0.9 * covariance + 0.1 * np.diag(np.diag(covariance))))
     assert best is not None
     return best

@@ -37,6 +37,10 @@ class SumsView(KindView):
         """The standard deviation off the diagonal, in scaled units."""
         return contribution.noise.off_diagonal
 
+    def listed_noise(self, contribution: MatrixContribution) -> float:
+        """The standard deviation on the diagonal, in scaled units."""
+        return contribution.noise.diagonal
+
     def noise_words(self, release: Release, holders: Sequence[str]) -> list[str]:
         """Explain scaled units, then state the noise of each contribution."""
         return [SCALED, *super().noise_words(release, holders)]

@@ -48,6 +48,10 @@ class KindView:
         """A single standard deviation that sums up how large the noise is, if there is one."""
         return None
 
+    def listed_noise(self, contribution: Any) -> float | None:
+        """The standard deviation of the noise that a list of files shows."""
+        return self.noise_size(contribution)
+
     def noise_words(self, release: Release, holders: Sequence[str]) -> list[str]:
         """What noise was added to, and how much; ``holders`` has a name for each contribution."""
         whose: dict[str, list[str]] = {}
