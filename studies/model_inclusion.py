@@ -4,8 +4,8 @@
 
 Truth from the prior: the number of terms with an effect is uniform on 0…4, g has the prior that is asked about, and the
 coefficients are N(0, g S⁻¹), where S is the information of the table's rows at the average response. The intercept is chosen so
-that the average response is what the study says. Four terms: a uniform number, a skewed one, two levels (one row in five has the second)
-and three levels. 4,000 rows, replace-one, δ = 1e-6, and noise from a seed.
+that the average response is what the study says. Four terms: a uniform number, a skewed one, two levels (one row in five has the
+second) and three levels. 4,000 rows, replace-one, δ = 1e-6, and noise from a seed.
 
 For each family and ε: bins of what was said, with the share that was true; the squared standardised differences of the bins added
 up, which is χ² with as many degrees of freedom if the probabilities are right; the coverage of 95 % intervals of the averaged

@@ -126,7 +126,8 @@ def features_tables(results: Path) -> list[str]:
     """One row for each kind of predictor and size of effects; last, the range of gram releases in the same settings."""
     found, result = features(results), list[str]()
     gram: dict[tuple[str, ...], GlmCell] = {
-        tuple(one[name] for name in FEATURE_KEYS): one for one in glm_cells(GLM_RESULTS, "features.csv") if one["model"] == "cells"}
+        tuple(one[name] for name in FEATURE_KEYS): one
+        for one in glm_cells(GLM_RESULTS, "features.csv") if one["model"] == "cells"}
     for family in FAMILIES:
         own = {key[1:]: one for key, one in found.items() if key[0] == family}
         if not own:

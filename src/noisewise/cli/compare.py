@@ -100,7 +100,8 @@ def _export(out: Output, together: Release, found: Comparison, path: Path) -> No
     from noisewise.synthetic.files import write_csv as write_rows
 
     method = found.question.method if METHODS[found.question.method].moments else EXPORTED
-    rows = resolve_name(SYNTHETIC_ROWS)(found.design.formula, together, method=method, keep=found.question.kept, seed=found.info.seed or 0)
+    rows = resolve_name(SYNTHETIC_ROWS)(found.design.formula, together, method=method, keep=found.question.kept,
+                                        seed=found.info.seed or 0)
     write_rows(path, rows)
     out.note(f"The rows in {path} are made up: they have the moments that method {method} uses, "
              "and resemble the table in no other way.")
@@ -176,8 +177,8 @@ def _document(found: Comparison, interval: float, top: int) -> dict[str, object]
     """Return the comparison for --json."""
     asked, info = found.question, found.info
     return {
-        "formula": found.design.formula, "family": info.family, "method": asked.method, "prior": asked.prior, "model_prior": asked.model_prior,
-        "keep": list(asked.kept), "holders": info.holders, "draws": info.draws, "seed": info.seed, "seconds": info.seconds,
+        "formula": found.design.formula, "family": info.family, "method": asked.method, "prior": asked.prior,
+        "model_prior": asked.model_prior, "keep": list(asked.kept), "holders": info.holders, "draws": info.draws, "seed": info.seed, "seconds": info.seconds,
         "interval": interval, "models_weighed": len(found.members), "all_models": found.complete,
         "terms": records(found.inclusion(interval)),
         "models": [{"probability": float(row["probability"]), "log_bayes_factor": float(row["log_bayes_factor"]),

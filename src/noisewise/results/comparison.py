@@ -46,8 +46,9 @@ class Comparison:
     """Models, one for each choice of terms, with their probabilities given the release.
 
     `members` marks which of `question.terms` each model contains, most probable model first. `samples` are draws of the
-    coefficients (zero for terms outside the model) and the family's scale, if it has one, in the user's units. `without_noise` holds draws of the inclusion
-    probabilities that the same analysis would give on the table itself; the bands come from these. Plug-in methods have none.
+    coefficients (zero for terms outside the model) and the family's scale, if it has one, in the user's units. `without_noise`
+    holds draws of the inclusion probabilities that the same analysis would give on the table itself; the bands come from these.
+    Plug-in methods have none.
 
     >>> found = noisewise.compare("stay ~ age + ward + sex", release)    # doctest: +SKIP
     >>> found.inclusion()                                                # doctest: +SKIP

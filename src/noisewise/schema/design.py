@@ -109,7 +109,8 @@ def _check(formula: str, response: str, columns: list[TermColumn]) -> None:
     names = [column.name for column in columns]
     ambiguous = sorted({name for name in names if names.count(name) > 1 or name in RESERVED})
     if ambiguous:
-        raise FormulaError(f"the terms of a formula must have different names, none of them {' or '.join(RESERVED)}", found=ambiguous[0],
+        raise FormulaError(f"the terms of a formula must have different names, none of them {' or '.join(RESERVED)}",
+                           found=ambiguous[0],
                            remedy=f"write I({ambiguous[0]}), or rename the column in the table")
     for column in columns:
         if response in column.sources:

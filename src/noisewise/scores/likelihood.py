@@ -36,7 +36,7 @@ LEAST: Final = 0.05
 SQUARE_VARIANCE: Final = 0.05
 """The variance of a clipped and scaled squared residual, for normal ones clipped at 2.3 standard deviations."""
 BEND: Final = 0.25
-"""How wrong a predicted score may be, as a share of it, if η is one of the family's units from the round's point; less if it is nearer."""
+"""How wrong a predicted score may be, as a share of it, if η is one of the family's units from the round's point or farther."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,7 +182,8 @@ class Likelihood:
     @cached_property
     def to_coefficients(self) -> Array:
         """D: θ = θ_K + D e."""
-        found: Array = np.asarray(np.linalg.lstsq(self.problem.features, self.last.round.point.coordinates.T, rcond=None)[0], dtype=float)
+        solved = np.linalg.lstsq(self.problem.features, self.last.round.point.coordinates.T, rcond=None)[0]
+        found: Array = np.asarray(solved, dtype=float)
         return found
 
     def eta(self, distance: Array) -> Array:
@@ -194,7 +195,8 @@ class Likelihood:
     def matrix(self) -> Array:
         """J: minus the derivative of the last round's expected score at its own point, by the made-up rows."""
         last = self.last
-        return matrix_of(last.directions, self.problem.rows * self.weights * last.weight * last.slope) + _ridge(len(last.directions.T))
+        rates = self.problem.rows * self.weights * last.weight * last.slope
+        return matrix_of(last.directions, rates) + _ridge(last.directions.shape[1])
 
     @cached_property
     def importance(self) -> Array:

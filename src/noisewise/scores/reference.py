@@ -1,9 +1,9 @@
 """Made-up rows that look like the table as far as noisy sums tell.
 
 A round's sums are those of rows that nobody may see. To predict them for other coefficients, the analyst needs rows: these are
-made up from the first look, column by column, with the correlations that the first round shows, and turned into the terms of the
-formula, so that powers and products keep their shape. Each has a weight. The weights are as even as they can be while they reproduce the noisy matrices of
-all rounds, as far as the noise allows; so the rows learn which predictors go together.
+made up from the first look, column by column, with the correlations that a round shows, and turned into the terms of the formula,
+so that powers and products keep their shape. Each has a weight. The weights are as even as they can be while they reproduce the
+noisy matrices of all rounds, as far as the noise allows; so the rows learn which predictors go together.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ def spread_out(count: int, dimensions: int) -> Array:
 
 
 def _beta_quantiles(share: Array, mean: float, variance: float) -> Array:
-    """Quantiles of the beta law on [−1, 1] with this mean and variance: skewed near an end, and almost two points if it must be."""
+    """Quantiles of the beta law on [−1, 1] with this mean and variance: skewed near an end, almost two points if it must be."""
     from scipy.special import betaincinv
 
     centre, spread = (mean + 1.0) / 2.0, variance / 4.0

@@ -27,9 +27,9 @@ from noisewise.selection.task import Methods, Solution, Solver, Task
 from noisewise.words import leave_out
 
 
-def compare(formula: str | Releases, release: Releases | None = None, *, prior: str = ZELLNER_SIOW, model_prior: str = "beta-binomial",
-            method: str | Sequence[str] = DEFAULT_METHOD, keep: str | Sequence[str] = (), draws: int = 4000,
-            seed: int | None = None, run: Run = DEFAULT) -> Comparison:
+def compare(formula: str | Releases, release: Releases | None = None, *, prior: str = ZELLNER_SIOW,
+            model_prior: str = "beta-binomial", method: str | Sequence[str] = DEFAULT_METHOD, keep: str | Sequence[str] = (),
+            draws: int = 4000, seed: int | None = None, run: Run = DEFAULT) -> Comparison:
     """Find which terms of a formula matter: the probability of every subset of them, given one or several releases.
 
     Releases must be of kind gram or model. A release of kind model knows its own formula and family: ``compare(release)``.

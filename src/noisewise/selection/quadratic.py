@@ -70,7 +70,7 @@ class QuadraticEvidence(Weigher):
     @property
     def width(self) -> int:
         """The coefficients and, if there is one, the scale."""
-        return self.kept + self.columns + self.quadratic.scales.shape[1]
+        return self.kept + self.columns + int(self.quadratic.scales.shape[1])
 
     def _effective(self, places: Places) -> Effective:
         columns = self.with_kept(places)
@@ -134,7 +134,7 @@ class QuadraticEvidence(Weigher):
     def scales(self, variances: Array, rng: np.random.Generator) -> Array:
         """Draws of the scale, independent of the coefficients."""
         known = self.quadratic.scales
-        return known[rng.integers(len(known), size=len(variances))]
+        return np.asarray(known[rng.integers(len(known), size=len(variances))])
 
 
 def table_inclusion(released: QuadraticEvidence, precision: Array, weighed: Weighed, drawn: AveragedDraws, log_prior: Array,

@@ -41,7 +41,7 @@ class Effective:
 class Weigher(ABC):
     """Weighs models, given as rows of flags, one for each of ``groups``: indices of columns, not counting the kept ones.
 
-    ``prior_moments`` is the precision of the prior of all columns but the kept ones, times g. ``rows`` is what g is compared with.
+    ``prior_moments`` is the precision of the prior of all columns but the kept ones, times g; ``rows`` is the scale of g.
     """
 
     def __init__(self, groups: Sequence[Sequence[int]], prior: str, prior_moments: Array, kept: int, rows: float) -> None:
@@ -81,7 +81,7 @@ class Weigher(ABC):
 
     @cached_property
     def nodes(self) -> Mixture:
-        """The prior of g as values and weights; not used by criteria. Laplace's approximation has those of what it approximates."""
+        """The prior of g as values and weights, for criteria unused; an approximation has those of what it approximates."""
         return mixture(self.prior, self.rows, self.columns)
 
     def all_models(self) -> Array:
@@ -142,7 +142,7 @@ class Weigher(ABC):
         return result
 
     def in_coordinates(self, rest: Array, places: Places) -> tuple[Array, Array, Array]:
-        """``values``, ``cross`` and ``back`` of models from (A, b), with rows of b last, after the kept columns are eliminated."""
+        """``values``, ``cross`` and ``back`` of models from (A, b), where the kept columns are eliminated and b is last."""
         moments = self.prior_moments[places[:, :, None], places[:, None, :]]
         inverse = np.linalg.inv(np.linalg.cholesky(moments)) if places.shape[1] else moments
         values, vectors = np.linalg.eigh(inverse @ rest[:, :-1, :-1] @ np.swapaxes(inverse, 1, 2))

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from studies.model_tables import Array, SimulatedModel
 
 from noisewise.schema import Basis, Design, Schema
-from studies.model_tables import Array, SimulatedModel
 
 TRUTH = np.array([-0.5, 0.8, -0.6])
 OF_COUNTS = np.array([-0.5, 0.3, -0.2])

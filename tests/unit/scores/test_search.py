@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from tests.unit.scores.made_models import TRUTH, exact_fit, model_of, table_of
 
 from noisewise.scores.change import Weights, changed_square
 from noisewise.scores.correlations import correlations_of
@@ -13,7 +14,6 @@ from noisewise.scores.likelihood import Likelihood, Problem
 from noisewise.scores.looks import Known
 from noisewise.scores.reference import Reference, Seen
 from noisewise.scores.rounds import Look
-from tests.unit.scores.made_models import TRUTH, exact_fit, model_of, table_of
 
 
 @pytest.mark.parametrize("family", FAMILIES)

@@ -1,4 +1,4 @@
-"""Means of clipped responses as functions of η, interpolated: cubic polynomials that match mean and slope at evenly spaced nodes."""
+"""Means of clipped responses as functions of η: cubic polynomials that match mean and slope at evenly spaced nodes."""
 
 from __future__ import annotations
 

@@ -74,5 +74,5 @@ def little_said(rounds: RoundsQuadratic) -> tuple[str, ...]:
     count = int(np.sum(known < LITTLE))
     if not count:
         return ()
-    return (f"the release says less about {count} of {len(known)} directions of the predictors than {LITTLE:g} rows without noise "
-            "would: probabilities are near the prior ones or too low; do not conclude from them that a term can be left out",)
+    return (f"the release says less about {count} of {len(known)} directions of the predictors than {LITTLE:g} rows without "
+            "noise would: probabilities are near the prior ones or too low; do not conclude from them that a term can be left out",)
