@@ -121,8 +121,8 @@ def models(results: Path) -> list[str]:
     lines = [line for line in read(results / "audit.csv") if line["kind"].startswith("model")]
     noise = max(float(line["noise_at_most"]) for line in lines)
     noticed = sum(line["notices_0.7"] == "True" for line in lines)
-    return [f"The {len(lines)} `model` releases (every family, both adjacencies, units of one row and of three) spend at least "
-            f"{100 * smallest(lines):.0f} % and at most {100 * largest(lines):.0f} % of the claimed ε. Their noise is at most "
+    return [f"For the {len(lines)} `model` releases (every family, both adjacencies, units of one row and of three) the sharper "
+            f"bound is {100 * smallest(lines):.0f} to {100 * largest(lines):.0f} % of the claimed ε. Their noise is at most "
             f"{share(noise)} times the promised noise, and 0.7 times the noise would have been noticed in {noticed} of them."]
 
 

@@ -67,7 +67,8 @@ def test_sums_are_those_of_all_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     for length in (model_tables.BLOCK, 700):
         monkeypatch.setattr(model_tables, "BLOCK", length)
         looks.append(model.release(table, response, np.random.default_rng(2)).look)
-        rounds.append(model_tables.noisy_round(problem, last.point, last.noise, table[:, :-1], response, np.random.default_rng(3)))
+        rng = np.random.default_rng(3)
+        rounds.append(model_tables.noisy_round(problem, last.point, last.noise, table[:, :-1], response, rng))
     np.testing.assert_allclose(looks[0].sums, looks[1].sums)
     for name in ("score", "matrix", "square", "spread"):
         np.testing.assert_allclose(*(getattr(one, name) for one in rounds), atol=1e-8)

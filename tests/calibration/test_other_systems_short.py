@@ -9,12 +9,23 @@ from pathlib import Path
 import numpy as np
 import pytest
 from studies import other_systems_fits
-from studies.other_systems import NOT_RUN, Cell, TimeCell, figures, forget_not_run, problems, run_cell, run_time_cell
+from studies.other_systems import (
+    DATE_OF,
+    NOT_RUN,
+    Cell,
+    TimeCell,
+    describe,
+    figures,
+    forget_not_run,
+    problems,
+    run_cell,
+    run_time_cell,
+)
 from studies.other_systems_claims import claims, our_delta
-from studies.other_systems_fits import DAPPER, DIFFPRIVLIB, DP_STATSMODELS, EXACT, OURS, SYSTEMS, THEIL_SEN, Where
+from studies.other_systems_fits import DAPPER, DIFFPRIVLIB, DP_STATSMODELS, EXACT, OURS, OURS_MODEL, SYSTEMS, THEIL_SEN, Where
 from studies.other_systems_problem import Fit, Problem, Table, exact_fit, table, textbook_interval, with_constant
 from studies.other_systems_r import NotRunError, call_r, read_numbers, write_numbers
-from studies.other_systems_report import PIECES, coverage, write_report
+from studies.other_systems_report import PIECES, coverage, setting, write_report
 from studies.workers import read, write
 
 LINEAR = Problem("linear", 2_000, 5, 10.0)
@@ -133,6 +144,27 @@ def test_rows_that_were_not_run_are_tried_again(tmp_path: Path) -> None:
     write([{"system": system, "status": status} for system, status in before], path)
     forget_not_run(path, ["a"])
     assert [(line["system"], line["status"]) for line in read(path)] == [("a", "ran"), ("b", "not run: x")]
+
+
+def test_a_later_run_of_one_system_enters_its_own_date_alone(tmp_path: Path) -> None:
+    path = tmp_path / "versions.csv"
+    describe(NOWHERE, list(SYSTEMS), path)
+    write([line | {"value": "then"} for line in read(path)], path)
+    describe(NOWHERE, [OURS_MODEL], path)
+    found = {line["name"]: line["value"] for line in read(path)}
+    assert found.pop(f"{DATE_OF}{OURS_MODEL}") != "then"
+    assert set(found.values()) == {"then"}
+    assert f"*{OURS_MODEL}* was run on " in setting(tmp_path)[0]
+
+
+@pytest.mark.parametrize("family", ["linear", "logistic"])
+def test_a_model_release_is_near_the_truth_and_says_how_near(family: str) -> None:
+    """At ε = 10 a slope has a standard error of 0.021 or 0.087: the limits are about six of them."""
+    fit = SYSTEMS[OURS_MODEL].one(Problem(family, 2_000, 5, 10.0), 0, NOWHERE)
+    truth, most = LINEAR.slopes, 0.12 if family == "linear" else 0.55
+    assert np.all(np.abs(fit.estimate - truth) < most)
+    assert np.all((fit.low < fit.estimate) & (fit.estimate < fit.high))
+    assert np.sum((fit.low <= truth) & (truth <= fit.high)) >= 2  # of 5: 4 or more misses have a chance of 3 in 100,000
 
 
 def test_coverage_is_bold_only_below_what_it_should_be() -> None:

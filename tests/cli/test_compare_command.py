@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
-from tests.cli.command_line import make_release, one_error
+from tests.cli.command_line import WARDS, declare, make_release, one_error
 
 import noisewise
 
@@ -115,3 +117,49 @@ def test_wrong_use(nw, release) -> None:
     assert result.exit_code == 2 and "formula last" in result.stderr
     result = nw("compare", FORMULA)
     assert result.exit_code == 2 and "release file" in result.stderr
+
+
+def model_release(folder: Path, seed: int) -> Path:
+    """A release of kind model for FORMULA. Age has an effect of 60 standard errors."""
+    from tests.cli.command_line import rows
+
+    schema = noisewise.Schema.load(declare(folder / "schema.toml", stay=(0, 40), age=(18, 98), ward=WARDS))
+    path = folder / "stay.nwr"
+    noisewise.release(rows(seed, 4000), schema, noisewise.Model(FORMULA), epsilon=20, delta=1e-6).save(path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def one_model(tmp_path_factory) -> Path:
+    return model_release(tmp_path_factory.mktemp("model"), 5)
+
+
+def test_a_model_release_needs_no_formula(nw, one_model) -> None:
+    result = nw("compare", one_model, "--seed", 1, "--coefficients")
+    assert result.exit_code == 0, result.stderr
+    for words in (FORMULA, "noise-aware", "4 models", "without privacy noise", "The coefficients describe the mean response"):
+        assert words in " ".join(result.stdout.split()), words
+    found, again = nw.json("compare", one_model, "--seed", 1), nw.json("compare", one_model, "stay ~ age+ward", "--seed", 1)
+    assert found["formula"] == FORMULA and found["family"] == "gaussian" and found["terms"] == again["terms"]
+    assert found["terms"][0]["probability"] > 0.99 and found["terms"][0]["lower"] > 0.9
+    expected = noisewise.compare(noisewise.load(one_model), seed=1)
+    assert [row["mean"] for row in found["coefficients"]] == list(expected.coefficients()["mean"])
+
+
+def test_several_model_releases_need_no_formula(nw, one_model, tmp_path) -> None:
+    result = nw("compare", one_model, model_release(tmp_path, 6))
+    assert result.exit_code == 0 and "2 holders" in result.stdout
+
+
+@pytest.mark.parametrize(("arguments", "words"), [
+    (("stay ~ age",), "its own formula"),
+    (("--method", "ridge"), "a release of kind gram"),
+    (("--export-rows", "rows.csv"), "kind gram only"),
+])
+def test_what_a_model_release_cannot_do_is_said(nw, one_model, arguments, words, tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert words in one_error(nw("compare", one_model, *arguments)) and not list(tmp_path.iterdir())
+
+
+def test_a_gram_release_needs_a_formula(nw, release) -> None:
+    assert "needs a formula" in one_error(nw("compare", release))

@@ -42,7 +42,7 @@ NEARBY: Final = 3
 class Added:
     """What rows add to a planned release. ``basis`` has its columns and those of the first look.
 
-    The basis shortens no rows: a declared norm is for the predictors only, and they are shortened here.
+    The basis shortens no rows to a declared norm, as the release does not.
     """
 
     plan: ModelPlan
@@ -84,7 +84,7 @@ class Added:
 
     def _numbers(self, values: Array, rounds: Rounds) -> tuple[Array, list[Array]]:
         """Sums and, in place of each matrix, the vector whose square it is."""
-        values, there = self._shortened(values), values[:, :1]
+        there = values[:, :1]
         x, y = values[:, self.predictors], self._responses(values)
         numbers, roots = [self._looked(values, y)], []
         for point, noise in rounds:
@@ -101,16 +101,6 @@ class Added:
             if noise.spread is not None:
                 roots.append(score * there / np.sqrt(noise.spread))
         return np.concatenate(numbers, axis=1) * there, roots
-
-    def _shortened(self, values: Array) -> Array:
-        released = self.plan.design.basis
-        predictors = Basis(released.schema, released.columns[:-1])
-        if not predictors.norm_clipped:
-            return values
-        length = np.linalg.norm(values[:, self.predictors[1:]], axis=1, keepdims=True)
-        factors = np.ones(values.shape)
-        factors[:, self.predictors[1:]] = np.minimum(1.0, predictors.radius / np.maximum(length, 1e-300))
-        return np.asarray(values * factors)
 
     def _responses(self, values: Array) -> Array:
         low, high = response_bounds(self.plan.design.basis)

@@ -178,7 +178,8 @@ def _document(found: Comparison, interval: float, top: int) -> dict[str, object]
     asked, info = found.question, found.info
     return {
         "formula": found.design.formula, "family": info.family, "method": asked.method, "prior": asked.prior,
-        "model_prior": asked.model_prior, "keep": list(asked.kept), "holders": info.holders, "draws": info.draws, "seed": info.seed, "seconds": info.seconds,
+        "model_prior": asked.model_prior, "keep": list(asked.kept), "holders": info.holders, "draws": info.draws,
+        "seed": info.seed, "seconds": info.seconds,
         "interval": interval, "models_weighed": len(found.members), "all_models": found.complete,
         "terms": records(found.inclusion(interval)),
         "models": [{"probability": float(row["probability"]), "log_bayes_factor": float(row["log_bayes_factor"]),

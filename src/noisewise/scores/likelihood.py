@@ -3,7 +3,7 @@
 Each round's score is predicted by the made-up rows: h(θ) = n Σ ω w u E_θ[ψ]. All rounds are carried to the coordinates of the
 last, where e is the distance from its point: θ = θ_K + D e, and a row's linear predictor is η_K + u·e. What is left of them,
 
-    r(e) = Q⁻¹ Σ_j Q_j (C_j g_j − S C_j h_j(e)),    C_j = (∂h_K/∂e) (∂h_j/∂e)⁻¹,
+    r(e) = Q⁻¹ Σ_j Q_j C_j g_j − S Q⁻¹ Σ_j Q_j C_j h_j(e),    C_j = (∂h_K/∂e) (∂h_j/∂e)⁻¹,
 
 is normal with mean 0 and covariance V + Q⁻¹ + what the matrix's own noise leaves uncertain. V is that of the rows, which all
 rounds share; Q⁻¹ is that of the noise, since Q_j is the precision of a carried score; S corrects the made-up rows' matrix by the
@@ -34,7 +34,7 @@ MISMATCH: Final = 0.2
 LEAST: Final = 0.05
 """The least eigenvalue of the corrected matrix, relative to that of the made-up rows."""
 SQUARE_VARIANCE: Final = 0.05
-"""The variance of a clipped and scaled squared residual, for normal ones clipped at 2.3 standard deviations."""
+"""About the variance of a clipped and scaled squared residual, for normal ones clipped at 2.3 standard deviations."""
 BEND: Final = 0.25
 """How wrong a predicted score may be, as a share of it, if η is one of the family's units from the round's point or farther."""
 

@@ -158,4 +158,4 @@ def table_inclusion(released: QuadraticEvidence, precision: Array, weighed: Weig
     factors = QuadraticEvidence(own, released.groups, released.prior).factors_of(members, scores)
     tick(count, count)
     shares = np.array([np.exp(log_probabilities(one, members, log_prior)) for one in factors])
-    return np.minimum(shares @ members, 1.0)
+    return np.asarray(np.minimum(shares @ members, 1.0))

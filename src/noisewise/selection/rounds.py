@@ -107,8 +107,8 @@ def log_likelihood(estimate: Estimate, coefficients: Array) -> Array:
     blocks = []
     for start in range(0, len(coefficients), AT_ONCE):
         away = (coefficients[start:start + AT_ONCE] - estimate.likelihood.last.round.point.coefficients).T
-        distances: Array = np.linalg.solve(estimate.likelihood.to_coefficients, away)
-        total: Array = np.zeros(away.shape[1])
+        distances = np.asarray(np.linalg.solve(estimate.likelihood.to_coefficients, away), dtype=np.float64)
+        total: Array = np.zeros(distances.shape[1])
         for combined, precision, place in zip(estimate.combined, estimate.precisions, estimate.places, strict=True):
             left = combined.left_of_many(place.distance(distances))
             total = total - 0.5 * np.asarray(np.sum(left * (precision @ left), axis=0))

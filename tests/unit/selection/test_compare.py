@@ -245,7 +245,7 @@ def test_a_formula_without_terms_in_question() -> None:
 
 
 def test_releases_that_cannot_serve() -> None:
-    with pytest.raises(FitError, match="kind gram only.*adassp"):
+    with pytest.raises(FitError, match="kind gram and model only.*adassp"):
         nw.compare("stay ~ age", made_consortium.adassp("stay ~ age"))
     with pytest.raises(FitError, match="more rows than columns.*7 rows"):
         nw.compare(FORMULA, Table.made(1, 7, (1.0, 0.0, 0.0)).release())

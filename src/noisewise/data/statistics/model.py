@@ -24,7 +24,7 @@ from noisewise.data.block import Piece, SymmetricProduct
 from noisewise.data.columns import require_columns, wanted_columns
 from noisewise.data.exact import BLOCK_ROWS, ONE, ExactSum, Integers, Total
 from noisewise.data.passes import OpenedRows, RowWorker
-from noisewise.data.plan import NormBound, Plan
+from noisewise.data.plan import Plan
 from noisewise.data.reading import READING, readable_twice
 from noisewise.data.sources import open_source
 from noisewise.data.splitting.units import UnitLimit
@@ -141,13 +141,11 @@ class ModelLayout:
     def of(cls, basis: Basis, look: Layout) -> ModelLayout:
         """The layout for a release whose columns are the constant, the predictors and, last, the response."""
         columns: dict[BasisColumn, None] = dict.fromkeys([*basis.columns, *look.columns])
-        everything, bound = Basis(basis.schema, tuple(columns)), basis.schema.norm_bound
-        plan = Plan.of(everything)
+        plan = Plan.of(Basis(basis.schema, tuple(columns)))
         place = dict(zip(columns, plan.order.tolist(), strict=True))
         predictors = np.array([place[column] for column in basis.columns[:-1]], dtype=np.intp)
-        clipped = Basis(basis.schema, basis.columns[:-1]).norm_clipped
-        norm = NormBound.of(predictors[1:], bound) if clipped and bound is not None else None
-        return cls(basis, look, replace(plan, norm=norm), predictors, place[basis.columns[-1]],
+        # Rows are not shortened to a norm: those far from the others count for less.
+        return cls(basis, look, replace(plan, norm=None), predictors, place[basis.columns[-1]],
                    np.array([place[column] for column in look.columns], dtype=np.intp))
 
     @property
@@ -197,7 +195,7 @@ class ModelRows:
     def open(cls, data: object, basis: Basis, look: Layout) -> ModelRows:
         """Open a table without reading a row, unless it is a stream, which is read into memory.
 
-        ``basis`` has the constant first and the response last. A declared norm bound applies to the predictors only.
+        ``basis`` has the constant first and the response last.
         """
         schema, layout = basis.schema, ModelLayout.of(basis, look)
         wanted = wanted_columns([schema.column(name) for name in layout.plan.columns], schema.unit.column)

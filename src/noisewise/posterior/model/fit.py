@@ -19,7 +19,7 @@ from noisewise.scores.families.family import Family
 STRATA: Final = 8
 """The scale's distribution is cut into this many equally likely parts."""
 FAR: Final = 1.0
-"""A linear predictor that is this far from where the last round looked is not near it: odds differ by a factor of e."""
+"""A linear predictor that is this many units from where the last round looked is not near it: odds differ by a factor of e."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,7 +86,8 @@ def doubts_about(best: Estimate) -> tuple[str, ...]:
     if not best.converged:
         doubts.append("the search for the most likely coefficients did not end")
     moved = best.moved()
-    if moved > FAR and moved > 2 * best.typical(best.covariance):
+    unit = best.likelihood.problem.family.unit(best.clipping_scale())
+    if moved > FAR * unit and moved > 2 * best.typical(best.covariance):
         doubts.append(f"the last round looked where typical linear predictors differ by {moved:.2g} from the estimate's, so it "
                       "says less than it could, and its prediction may be wrong")
     return tuple(doubts)

@@ -137,13 +137,17 @@ def _walked(densities: Sequence[LogDensity], proposals: Sequence[Proposal], rng:
     accepted, steps = 0, WARM_UP + THIN * recorded
     for step in range(steps):
         tick(draws // 2 + step * draws // (2 * steps), draws)
-        first, second = (np.arange(walkers) + rng.integers(1, walkers, size=(2, walkers))) % walkers
-        length = np.where(rng.random(walkers) < JUMP, 1.0, 2.38 / math.sqrt(2 * size) * rng.uniform(0.6, 1.2, size=walkers))
-        proposed = now + length[:, None] * (now[first] - now[second]) * (1.0 + 1e-4 * rng.normal(size=(walkers, size)))
-        log_proposed = _densities_at(densities, own, proposed)
-        taken = np.log(rng.random(walkers)) < log_proposed - log_now
-        now, log_now = np.where(taken[:, None], proposed, now), np.where(taken, log_proposed, log_now)
-        accepted += int(taken.sum())
+        for half in (np.arange(walkers // 2), np.arange(walkers // 2, walkers)):  # each moves along differences in the other
+            others = np.setdiff1d(np.arange(walkers), half)
+            first, second = others[rng.integers(0, len(others), size=(2, len(half)))]
+            usual = 2.38 / math.sqrt(2 * size) * rng.uniform(0.6, 1.2, size=len(half))
+            length = np.where(rng.random(len(half)) < JUMP, 1.0, usual)[:, None]
+            proposed = now[half] + length * (now[first] - now[second]) * (1.0 + 1e-4 * rng.normal(size=(len(half), size)))
+            log_proposed = _densities_at(densities, own[half], proposed)
+            taken = np.log(rng.random(len(half))) < log_proposed - log_now[half]
+            now[half] = np.where(taken[:, None], proposed, now[half])
+            log_now[half] = np.where(taken, log_proposed, log_now[half])
+            accepted += int(taken.sum())
         if step >= WARM_UP and (step - WARM_UP) % THIN == THIN - 1:
             kept[(step - WARM_UP) // THIN] = now
     tick(draws, draws)

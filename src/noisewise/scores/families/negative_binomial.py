@@ -29,7 +29,7 @@ class NegativeBinomial(Counts):
     def capped(self, eta: Array, cap: Array, scale: float) -> Moments:
         """The moments of min(Y, h): E[Y; Y < h] = μ P(Y⁺ ≤ h−2) with one more success in Y⁺, and so on.
 
-        By μ, the mean of min(Y, h) grows at the rate P(Y⁺ ≤ h−1)/(1 + α μ) + ..., which is Σ_{t<h} dP(Y > t)/dμ.
+        By μ, the mean of min(Y, h) = Σ_{t<h} 1(Y > t) grows at the rate Σ_{t<h} P(Y⁺ = t) = P(Y⁺ ≤ h−1).
         """
         from scipy.special import betainc
 

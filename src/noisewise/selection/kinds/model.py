@@ -75,4 +75,5 @@ def little_said(rounds: RoundsQuadratic) -> tuple[str, ...]:
     if not count:
         return ()
     return (f"the release says less about {count} of {len(known)} directions of the predictors than {LITTLE:g} rows without "
-            "noise would: probabilities are near the prior ones or too low; do not conclude from them that a term can be left out",)
+            "noise would: probabilities are near the prior ones, or too low; do not conclude from them that a term can be left "
+            "out",)
