@@ -110,9 +110,9 @@ def features(family: str, model: str, worlds: tuple[str, ...]) -> Callable[[Row]
     return lambda row: row["family"] == family and row["model"] == model and row["world"] in worlds
 
 
-def of_model(*worlds: str, fit: str = "usual", scale: bool = False) -> Callable[[Row], bool]:
+def of_model(*worlds: str, fit: str = "usual", what: tuple[str, ...] = ("intercept", "slopes")) -> Callable[[Row], bool]:
     """Settings of simulated model releases: coefficients, or the scale."""
-    return lambda row: row["world"] in worlds and row["fit"] == fit and (row["what"] == "scale") == scale
+    return lambda row: row["world"] in worlds and row["fit"] == fit and row["what"] in what
 
 
 def both_slopes(prefix: str) -> Cells:
@@ -179,31 +179,32 @@ SECTIONS: dict[str, tuple[str, tuple[Line, ...]]] = {
         "the prior's.",
         of_family("Logistic") + of_family("Poisson")),
     "Model releases": (
-        "One regression each. A setting counts by the mean over its coefficients, or over its slopes.", (
+        "One regression each. A setting counts by the mean over its coefficients, or twice: by its intercept and by its slopes. "
+        "The linked page says what is not measured yet.", (
             Line("categories, logistic and Poisson", f"{MODEL_PAGE}#predictors-that-are-not-normal", MODEL_FEATURES,
                  MODEL_FEATURE_CELLS, "the same settings as for `gram` above", lambda row: row["world"] in CATEGORIES),
             Line("numbers far from normal, logistic and Poisson", f"{MODEL_PAGE}#predictors-that-are-not-normal", MODEL_FEATURES,
                  MODEL_FEATURE_CELLS, "the same settings as for `gram` above, and mixed columns",
                  lambda row: row["world"] not in CATEGORIES),
             Line("logistic, small tables", f"{MODEL_PAGE}#settings-of-the-literature", MODEL_SIMULATIONS, MODEL_CELLS, "μ = 1",
-                 of_model("newton logistic")),
+                 of_model("newton logistic"), together=2),
             Line("linear, small tables", f"{MODEL_PAGE}#settings-of-the-literature", MODEL_SIMULATIONS, MODEL_CELLS, "μ = 1",
-                 of_model("newton linear", "ten, sd 1", "ten, sd 5")),
+                 of_model("newton linear", "ten, sd 1", "ten, sd 5"), together=2),
             Line("linear, sigma", f"{MODEL_PAGE}#heavy-tails-and-sigma", MODEL_SIMULATIONS, MODEL_CELLS, "normal residuals",
-                 of_model("newton linear", "ten, sd 1", "ten, sd 5", "normal errors", "holders linear", scale=True)),
+                 of_model("newton linear", "ten, sd 1", "ten, sd 5", "normal errors", "holders linear", what=("scale",))),
             Line("linear, heavy tails, usual intervals", f"{MODEL_PAGE}#heavy-tails-and-sigma", MODEL_SIMULATIONS, MODEL_CELLS,
-                 "", of_model("heavy tails")),
+                 "", of_model("heavy tails"), together=2),
             Line("linear, heavy tails, robust intervals", f"{MODEL_PAGE}#heavy-tails-and-sigma", MODEL_SIMULATIONS, MODEL_CELLS,
-                 "", of_model("heavy tails", fit="robust")),
+                 "", of_model("heavy tails", fit="robust"), together=2),
             Line("logistic, 50 and 100 predictors", f"{MODEL_PAGE}#many-predictors", MODEL_SIMULATIONS, MODEL_CELLS,
                  "normal and skewed; few fits, many coefficients",
-                 of_model("50 normal", "50 skewed", "100 normal", "100 skewed")),
+                 of_model("50 normal", "50 skewed", "100 normal", "100 skewed", what=("slopes",))),
             Line("overdispersed counts, negative binomial", f"{MODEL_PAGE}#overdispersed-counts", MODEL_SIMULATIONS, MODEL_CELLS,
-                 "", of_model("counts, negative binomial")),
+                 "", of_model("counts, negative binomial"), together=2),
             Line("overdispersed counts, Poisson, robust intervals", f"{MODEL_PAGE}#overdispersed-counts", MODEL_SIMULATIONS,
-                 MODEL_CELLS, "the wrong family for such counts", of_model("counts, Poisson", fit="robust")),
+                 MODEL_CELLS, "the wrong family for such counts", of_model("counts, Poisson", fit="robust"), together=2),
             Line("several holders", f"{MODEL_PAGE}#several-holders", MODEL_SIMULATIONS, MODEL_CELLS, "1, 3 and 10 of 3000 rows",
-                 of_model("holders logistic", "holders linear")),
+                 of_model("holders logistic", "holders linear"), together=2),
         )),
     "Model averaging": (
         "`nw.compare`, method `noise-aware`: averaged coefficients, and bands for what the table itself would say.", (

@@ -29,6 +29,7 @@ def test_widths_and_powers_for_every_reader(nw: Any, schema: Path, tmp_path: Pat
     assert written.loc[written["term"] == "age", "width"].is_monotonic_decreasing
 
 
+@pytest.mark.outer
 def test_a_model_release_is_planned_and_compared(nw: Any, schema: Path) -> None:
     given = ("-s", schema, "-n", 2_000, "-e", 1, "-d", "1e-6", "--repeats", 20)
     result = nw("plan", "power", "stay ~ age", "--kind", "model", *given, "--assume", "sigma=6")

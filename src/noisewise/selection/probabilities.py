@@ -68,7 +68,7 @@ STEP: Final = 4096
 def weigh(evidence: Weigher, log_prior: Array, seed: int, tick: Tick) -> Weighed:
     """Weigh all models, or those that a walk finds; ``log_prior`` is that of one model with 0, 1, … terms."""
     count = len(evidence.groups)
-    if count > (MOST_EXACT if evidence.exact else MOST_NOISY):
+    if count > min(MOST_EXACT if evidence.exact else MOST_NOISY, evidence.most_listed):
         from noisewise.selection.walk import walk
 
         visited = walk(evidence, log_prior, seed, tick)

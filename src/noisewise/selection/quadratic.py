@@ -11,7 +11,8 @@ one row, whatever the noise. Then
 
     log Bayes factor = −½ log|I + g S⁻¹A| + ½ bᵀ(A + S/g)⁻¹b,
 
-and g is integrated out by quadrature.
+and g is integrated out by quadrature. If the log likelihood is not quadratic, its excess over the quadratic is added at the
+model's own coefficients: the best ones within the model at g = n.
 
 *What the table itself would say.* Let F be the precision without privacy noise. Given the coefficients θ, the score of the table
 differs from Fθ by e ~ N(0, F), and that of the release from Hθ by the share of e that the noise leaves, and noise. So given the
@@ -21,7 +22,7 @@ release and θ, the table's own b is N(Fθ + b − Hθ, F − H).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -32,7 +33,7 @@ from noisewise.schema.bayes_factors import CRITERIA
 from noisewise.selection.averaged import AveragedDraws
 from noisewise.selection.bands import MOST_FOUND, affordable_draws
 from noisewise.selection.moments import without_leading
-from noisewise.selection.probabilities import MOST_NOISY, Weighed, log_probabilities
+from noisewise.selection.probabilities import Weighed, log_probabilities
 from noisewise.selection.subsets import memberships
 from noisewise.selection.weigher import Effective, Places, Weigher, floored, log_determinants
 
@@ -58,7 +59,9 @@ class Quadratic:
 
 
 class QuadraticEvidence(Weigher):
-    """Weighs models by a quadratic log likelihood."""
+    """Weighs models by a quadratic log likelihood, and by what the log likelihood has beyond it."""
+
+    most_listed = 12
 
     def __init__(self, quadratic: Quadratic, groups: Sequence[Sequence[int]], prior: str) -> None:
         super().__init__(groups, prior, quadratic.prior_moments, quadratic.kept, quadratic.rows)
@@ -66,6 +69,7 @@ class QuadraticEvidence(Weigher):
         score = quadratic.score
         self.whole = np.block([[quadratic.precision, score[:, None]], [score[None], np.zeros((1, 1))]])
         self.rest = without_leading(self.whole, self.kept)
+        self._known: dict[bytes, float] = {}
 
     @property
     def width(self) -> int:
@@ -77,8 +81,18 @@ class QuadraticEvidence(Weigher):
         inside = np.column_stack([places, np.full(len(places), self.columns)])
         values, cross, back = self.in_coordinates(self.rest[inside[:, :, None], inside[:, None, :]], places)
         head = self.whole[:self.kept][np.arange(self.kept)[None, :, None], columns[:, None, :]]
-        own = self._own_coefficients(places, np.einsum("mij,mj->mi", back, cross / (values + 1.0 / self.rows)), head)
-        return Effective(values, cross, back, np.zeros(len(places)), self.quadratic.beyond(own), head)
+        keys = [row.tobytes() for row in places]
+        new = [place for place, key in enumerate(keys) if key not in self._known]
+        if new:
+            slopes = np.einsum("mij,mj->mi", back[new], cross[new] / (values[new] + 1.0 / self.rows))
+            found = self.quadratic.beyond(self._own_coefficients(places[new], slopes, head[new]))
+            self._known.update(zip((keys[place] for place in new), map(float, found), strict=True))
+        beyond = np.array([self._known[key] for key in keys])
+        return Effective(values, cross, back, np.zeros(len(places)), beyond, head)
+
+    def beyond(self, members: Flags) -> Array:
+        """What the log likelihood has beyond the quadratic at each model's own coefficients."""
+        return self.effective(members).log_scale
 
     def _own_coefficients(self, places: Places, slopes: Array, head: Array) -> Array:
         """Coefficients of all columns: those given of a model's columns, the best ones of kept columns, 0 of others."""
@@ -109,7 +123,7 @@ class QuadraticEvidence(Weigher):
         return self.by_criterion(raised[:, None, :], gain)
 
     def factors_of(self, members: Flags, scores: Array) -> Array:
-        """Log Bayes factors of these models with other scores b, kept columns first: (scores, models)."""
+        """Log Bayes factors of these models with other scores b and the quadratic alone: (scores, models)."""
         first, rest = scores[:, :self.kept], scores[:, self.kept:]
         if self.kept:
             across = self.whole[:self.kept, self.kept:-1]
@@ -124,7 +138,7 @@ class QuadraticEvidence(Weigher):
                 each = self._by_node(effective.values, crosses)
                 highest = each.max(axis=2)
                 logs = highest + np.log(np.sum(np.exp(each - highest[..., None]), axis=2))
-            found[:, mine] = logs.T + effective.log_scale
+            found[:, mine] = logs.T
         return found
 
     def variances(self, rest: Array, rng: np.random.Generator) -> Array:
@@ -144,7 +158,7 @@ def table_inclusion(released: QuadraticEvidence, precision: Array, weighed: Weig
     If there are too many models to list, the most probable of those found are weighed again.
     """
     terms = len(released.groups)
-    members = (memberships(terms) if terms <= MOST_NOISY
+    members = (memberships(terms) if terms <= QuadraticEvidence.most_listed
                else weighed.members[np.argsort(-weighed.probabilities)[:MOST_FOUND]])
     count = affordable_draws(len(members), len(drawn.working))
     rng, quadratic = np.random.default_rng(seed), released.quadratic
@@ -153,9 +167,8 @@ def table_inclusion(released: QuadraticEvidence, precision: Array, weighed: Weig
     values, vectors = np.linalg.eigh((less + less.T) / 2)
     noise = (vectors * np.sqrt(np.maximum(values, 0.0))) @ rng.normal(size=(len(values), count))
     scores = coefficients @ less + quadratic.score + noise.T
-    own = Quadratic(precision, scores[0], quadratic.prior_moments, quadratic.kept, quadratic.rows, quadratic.scales,
-                    quadratic.beyond)
-    factors = QuadraticEvidence(own, released.groups, released.prior).factors_of(members, scores)
+    own = replace(quadratic, precision=precision, beyond=lambda working: np.zeros(len(working)))
+    factors = QuadraticEvidence(own, released.groups, released.prior).factors_of(members, scores) + released.beyond(members)
     tick(count, count)
     shares = np.array([np.exp(log_probabilities(one, members, log_prior)) for one in factors])
     return np.asarray(np.minimum(shares @ members, 1.0))

@@ -28,8 +28,6 @@ from noisewise.selection.moments import without_leading
 from noisewise.selection.quadratic import Quadratic
 from noisewise.selection.weigher import Places
 
-LEAST: Final = 1e-8
-"""The least eigenvalue of the made-up rows' correlations: two terms may look the same there."""
 SCALES: Final = 1000
 """Equally likely values that stand for the distribution of the scale."""
 
@@ -51,14 +49,15 @@ class RoundsQuadratic:
     def of(cls, problem: ModelProblem, kept: Sequence[int]) -> RoundsQuadratic:
         """``kept``: the columns that are in every model."""
         estimate = Estimate.of(problem.likelihoods, problem.prior)
-        information, rows = row_information(estimate)
+        reach = np.array([(upper - lower) / 2 for lower, upper in problem.design.term_bounds])
+        information, rows = row_information(estimate, reach)
         precision, without_noise, score = expansion(estimate)
         size = len(information)
         order = np.array([*kept, *(place for place in range(size) if place not in kept)])
-        units = np.sqrt(np.maximum(np.diagonal(information), 1e-12 * np.trace(information) / size))[order]
+        units = np.sqrt(np.diagonal(information))[order]
         precision, without_noise, information = (
             matrix[np.ix_(order, order)] / np.outer(units, units) for matrix in (precision, without_noise, information))
-        moments = without_leading(_positive(information), len(kept))
+        moments = without_leading(information, len(kept))
         score = score[order] / units
         beyond = Beyond.of(estimate, precision, score, order, units)
         quadratic = Quadratic(precision, score, moments, len(kept), rows, scales_of(estimate), beyond)
@@ -133,10 +132,13 @@ def expansion(estimate: Estimate) -> tuple[Array, Array, Array]:
     return precision, without, precision @ estimate.coefficients + back.T @ score
 
 
-def row_information(estimate: Estimate) -> tuple[Array, float]:
-    """The information of all holders' rows about the coefficients in the user's units, and the number of rows."""
+def row_information(estimate: Estimate, reach: Array) -> tuple[Array, float]:
+    """The information of all holders' rows about the coefficients in the user's units, and the number of rows.
+
+    Each term has one more row, where it alone is at the end of its ``reach``, in case it never varies, or only with others.
+    """
     rows = np.array([one.problem.rows for one in estimate.likelihoods])
-    products = np.zeros((estimate.likelihood.problem.terms,) * 2)
+    products = np.diag(np.where(reach > 0.0, reach, 1.0) ** 2)
     for one, count in zip(estimate.likelihoods, rows, strict=True):
         terms = one.last.directions @ np.linalg.inv(one.to_coefficients)
         products += count * (terms * one.weights[:, None]).T @ terms
@@ -176,8 +178,3 @@ def scales_of(estimate: Estimate) -> Array:
     if len(scales) == 1:
         return np.zeros((1, 0))
     return Scales.of(scales, chances).quantile((np.arange(SCALES) + 0.5) / SCALES)[:, None]
-
-
-def _positive(matrix: Array) -> Array:
-    values, vectors = np.linalg.eigh((matrix + matrix.T) / 2)
-    return np.asarray((vectors * np.maximum(values, LEAST * values[-1])) @ vectors.T)

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final
+from typing import ClassVar, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -43,6 +43,9 @@ class Weigher(ABC):
 
     ``prior_moments`` is the precision of the prior of all columns but the kept ones, times g; ``rows`` is the scale of g.
     """
+
+    most_listed: ClassVar[int] = 20
+    """With more terms, models take too long to weigh them all."""
 
     def __init__(self, groups: Sequence[Sequence[int]], prior: str, prior_moments: Array, kept: int, rows: float) -> None:
         self.groups, self.prior = [list(group) for group in groups], prior

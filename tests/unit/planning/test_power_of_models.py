@@ -85,7 +85,7 @@ def released_rows(kind: nw.Model, rows: int, epsilon: float, random: np.random.G
 
 
 @pytest.mark.parametrize(("formula", "family", "effect"), [
-    ("again ~ age", "logistic", 0.05), ("stay ~ age", "gaussian", 0.2),
+    ("again ~ age", "logistic", 0.05), pytest.param("stay ~ age", "gaussian", 0.2, marks=pytest.mark.outer),
     pytest.param("visits ~ age", "poisson", 0.02, marks=pytest.mark.outer),
     pytest.param("visits ~ age", "negative-binomial", 0.02, marks=pytest.mark.outer)])
 def test_planned_widths_and_errors_are_those_of_tables_of_rows(formula: str, family: str, effect: float) -> None:
@@ -173,6 +173,7 @@ def test_a_start_spends_nothing_on_finding_the_coefficients() -> None:
     assert 0.7 < begun.width / looked.width < 1.1
 
 
+@pytest.mark.outer
 def test_holders_are_fitted_together() -> None:
     """Four holders know as much as one with four times the rows, except for their noise, which each adds."""
     given = {**GIVEN, "kind": LOGISTIC, "epsilon": 1.0, "compare": False}
@@ -181,6 +182,7 @@ def test_holders_are_fitted_together() -> None:
     assert all_in_one.width < four.width < 0.65 * one.width
 
 
+@pytest.mark.outer
 def test_the_least_epsilon_for_an_effect() -> None:
     """Powers of 20 simulations each: at half and at twice the answer they differ by more than their error of 9 points."""
     given = {**GIVEN, "kind": LOGISTIC, "rows": 2_000, "effects": {"age": 0.015}, "compare": False}

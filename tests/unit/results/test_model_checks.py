@@ -31,6 +31,7 @@ def holders(family: str, count: int, seed: int, **changes: Any) -> list[nw.Relea
     return [made.release(family, 100 * seed + number, **changes) for number in range(count)]
 
 
+@pytest.mark.outer
 def test_probabilities_where_the_model_holds() -> None:
     """15 times three holders with a skewed predictor. Of 135 probabilities of terms (correlated within a holder), 6.75 are
     expected below 0.05, give or take 3; no finding is expected in more than one of 100 checks."""
@@ -45,7 +46,8 @@ def test_probabilities_where_the_model_holds() -> None:
     assert [one.problems() for one in found].count([]) >= 14
 
 
-@pytest.mark.parametrize("family", ["gaussian", "poisson", "negative-binomial"])
+@pytest.mark.parametrize("family", ["gaussian", pytest.param("poisson", marks=pytest.mark.outer),
+                                    pytest.param("negative-binomial", marks=pytest.mark.outer)])
 def test_no_alarm_about_one_holder(family: str) -> None:
     found = [made.fitted(family).check(made.usual(family))] + [checked(made.release(family, seed)) for seed in (2, 3, 4)]
     assert all(one.problems() == [] for one in found)

@@ -75,6 +75,7 @@ class Exact:
         return -cost(mode) - 0.5 * np.linalg.slogdet(hessian)[1] + float(determinant)
 
 
+@pytest.mark.outer(but=["logistic-0.6"])
 @pytest.mark.parametrize(("family", "tolerance"), [("logistic", 0.6), ("poisson", 0.8), ("gaussian", 2.0)])
 def test_with_little_noise_bayes_factors_are_those_of_all_rows(family: str, tolerance: float) -> None:
     """Clipped residuals have 96 % of the information, so z differs by 0.2 or so, and a log Bayes factor of 10 by about 1."""
@@ -93,6 +94,7 @@ def released(family: str = "logistic", epsilon: float = 2.0, size: float = 4.0) 
     return simulated(family, made_rows(family, 6000, 5, size)[0], epsilon)
 
 
+@pytest.mark.outer(but=["logistic", "gaussian"])
 @pytest.mark.parametrize("family", sorted(WORLDS))
 def test_every_family_has_models_averages_and_predictions(family: str, tmp_path) -> None:
     found = nw.compare(released(family), seed=1, run=QUIET)
@@ -208,3 +210,30 @@ def test_too_few_rows_are_refused() -> None:
 
 def test_kinds_with_models_say_so() -> None:
     assert {kind.name for kind in kinds() if has_room(kind, "selection")} == {"gram", "model"}
+
+
+def test_more_terms_than_are_listed() -> None:
+    rng = np.random.default_rng(11)
+    count, rows = 14, 8000
+    names = [f"x{place}" for place in range(count)]
+    x = rng.uniform(-1, 1, (rows, count))
+    schema = nw.Schema.from_dict({"adjacency": "replace-one", "columns": {
+        **{name: {"bounds": [-1, 1]} for name in names}, "y": {"levels": ["no", "yes"]}}})
+    table = {**dict(zip(names, x.T, strict=True)), "y": np.where(rng.logistic(size=rows) < x[:, 0] - 0.8 * x[:, 3], "yes", "no")}
+    release = simulated_model_release(table, schema, nw.Model("y ~ " + " + ".join(names), family="logistic"), rng, epsilon=5,
+                                      delta=1e-6)
+    found = nw.compare(release, seed=8, run=QUIET)
+    inside = found.inclusion_probabilities
+    assert not found.complete and min(inside[[0, 3]]) > 0.99 and np.delete(inside, [0, 3]).max() < 0.5
+    assert found.without_noise is not None and np.allclose(found.without_noise.mean(axis=0), inside, atol=0.05)
+
+
+def test_a_level_that_nobody_has_keeps_its_prior() -> None:
+    """Its coefficient could be anything, but is within what one row would leave open."""
+    table, _ = made_rows("gaussian", 3000, 12, 4.0)
+    table["ward"] = np.where(table["ward"] == "C", "A", table["ward"])
+    with pytest.warns(NoisewiseWarning, match="says less about"):
+        found = nw.compare(simulated("gaussian", table, 1e4), prior="zellner", seed=9, run=QUIET)
+    unknown = found.posterior().draws("ward[T.C]")
+    assert found.inclusion_probabilities[0] > 0.9 and (unknown != 0).any()
+    assert np.abs(unknown).max() < 6 * math.sqrt(3000) * 2.0  # one row says that much: half of the reach, σ is 1

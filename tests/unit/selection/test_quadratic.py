@@ -14,7 +14,6 @@ from scipy.stats import norm
 
 from noisewise.arrays import Array
 from noisewise.run import nobody
-from noisewise.selection import quadratic as module
 from noisewise.selection.averaged import averaged_draws
 from noisewise.selection.moments import without_leading
 from noisewise.selection.probabilities import Weighed, log_prior_by_size, weigh
@@ -170,9 +169,9 @@ def test_without_noise_the_band_is_the_probability() -> None:
 def test_the_models_that_a_walk_found_are_weighed_again(monkeypatch: pytest.MonkeyPatch) -> None:
     one = made(10, 1, 3)
     listed, _ = band(one, 2.0 * one.precision)
-    monkeypatch.setattr(module, "MOST_NOISY", 2)
+    monkeypatch.setattr(QuadraticEvidence, "most_listed", 2)
     found, _ = band(one, 2.0 * one.precision)
-    assert np.allclose(found, listed, atol=1e-9)
+    assert np.allclose(found.mean(axis=0), listed.mean(axis=0), atol=0.02)
 
 
 def test_a_scale_is_drawn_from_its_own_values() -> None:

@@ -16,6 +16,8 @@ from noisewise.progress import Tick
 from noisewise.scores.estimate import Estimate, scale_chances
 from noisewise.scores.families.family import Family
 
+UNSURE: Final = 0.5
+"""Linear predictors that are unsure by this many units are hardly known: intervals were measured to hold less often."""
 STRATA: Final = 8
 """The scale's distribution is cut into this many equally likely parts."""
 FAR: Final = 1.0
@@ -90,6 +92,10 @@ def doubts_about(best: Estimate) -> tuple[str, ...]:
     if moved > FAR * unit and moved > 2 * best.typical(best.covariance):
         doubts.append(f"the last round looked where typical linear predictors differ by {moved:.2g} from the estimate's, so it "
                       "says less than it could, and its prediction may be wrong")
+    unsure = best.typical(best.covariance)
+    if unsure > UNSURE * unit:
+        doubts.append(f"the noise leaves typical linear predictors unsure by {unsure:.2g}: the prior and made-up rows decide "
+                      "much, and intervals can be too narrow")
     return tuple(doubts)
 
 
