@@ -8,6 +8,7 @@ import pytest
 from tests.unit.posterior.model import made_models as made
 
 import noisewise as nw
+from noisewise.errors import ConvergenceWarning
 from noisewise.reports.write import report
 from noisewise.run import QUIET
 
@@ -17,8 +18,9 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> str:
     folder = tmp_path_factory.mktemp("report")
     release = made.release("poisson", 1, epsilon=5.0, law="negative-binomial", rows=30_000)
     release.save(folder / "visits.nwr")
-    for robust in (False, True):
-        nw.fit(release, robust=robust, seed=1, run=QUIET).save(folder / f"robust-{robust}.npz")
+    with pytest.warns(ConvergenceWarning, match="counts vary"):
+        nw.fit(release, seed=1, run=QUIET).save(folder / "robust-False.npz")
+    nw.fit(release, robust=True, seed=1, run=QUIET).save(folder / "robust-True.npz")
     return shown(folder / "visits.nwr", [folder / "robust-False.npz", folder / "robust-True.npz"])
 
 

@@ -133,3 +133,13 @@ def test_default_weights_are_light_enough_to_be_free() -> None:
             weights = Weights.of("replace-one", scaled=scaled, spread=spread)
             assert changed_square(weights, added=False) == 4.0 + weights.matrix
             assert math.isclose(changed_square(weights, added=True), 1 + weights.matrix + weights.square + weights.spread)
+
+
+def test_a_fit_of_overdispersed_counts_says_so() -> None:
+    doubts = {}
+    for made, dispersed in (("poisson", False), ("negative-binomial", True)):
+        table, response = table_of(model_of(made, 5.0), 30_000, np.random.default_rng(11))
+        model, random = model_of("poisson", 5.0), np.random.default_rng(12)
+        doubts[dispersed] = model.fit([model.release(table, response, random)], draws=100).doubts
+    assert doubts[False] == ()
+    assert len(doubts[True]) == 1 and "negative-binomial" in doubts[True][0]

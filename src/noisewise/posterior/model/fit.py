@@ -8,6 +8,7 @@ from typing import Final
 import numpy as np
 
 from noisewise.arrays import Array
+from noisewise.posterior.model.check import TOLERANCE, variance_ratio
 from noisewise.posterior.model.density import Density
 from noisewise.posterior.model.problem import ModelProblem
 from noisewise.posterior.model.sampler import Drawn, Proposal, sample
@@ -15,9 +16,13 @@ from noisewise.posterior.request import Sampled
 from noisewise.progress import Tick
 from noisewise.scores.estimate import Estimate, scale_chances
 from noisewise.scores.families.family import Family
+from noisewise.scores.likelihood import Likelihood
 
 UNSURE: Final = 0.5
 """Linear predictors that are unsure by this many units are hardly known: intervals were measured to hold less often."""
+MUCH: Final = 1.2
+CLEARLY: Final = 4.0
+"""Counts that vary this many times as much as the family says, and are this many standard deviations from it."""
 STRATA: Final = 8
 """The scale's distribution is cut into this many equally likely parts."""
 FAR: Final = 1.0
@@ -96,7 +101,21 @@ def doubts_about(best: Estimate) -> tuple[str, ...]:
     if unsure > UNSURE * unit:
         doubts.append(f"the noise leaves typical linear predictors unsure by {unsure:.2g}: the prior and made-up rows decide "
                       "much, and intervals can be too narrow")
+    more = max(_excess(one, place.distance(best.distance)) for one, place in zip(best.likelihoods, best.places, strict=True))
+    if more > 0:
+        doubts.append(f"counts vary at least {more:.2g} times as much as Poisson counts, so intervals are too narrow and "
+                      "coefficients can be off: the family negative-binomial is for such counts")
     return tuple(doubts)
+
+
+def _excess(one: Likelihood, own: Array) -> float:
+    """How much more counts vary than the family says, if that is clear; else 0. A scale adapts, and robust intervals do."""
+    if one.problem.family.scaled or one.robust:
+        return 0.0
+    ratio = variance_ratio(one, own, None)
+    if ratio is None or ratio.value < MUCH or ratio.value - 1.0 < CLEARLY * np.hypot(ratio.sd, TOLERANCE):
+        return 0.0
+    return ratio.value
 
 
 def estimand_of(best: Estimate) -> str:

@@ -125,7 +125,9 @@ def test_ratios(family: str) -> None:
 def test_robust_intervals_of_overdispersed_counts_are_wider() -> None:
     """Counts vary 1 + 0.5 · rate times as much as Poisson counts; of Poisson counts, robust intervals are about as wide."""
     over = made.release("poisson", epsilon=10.0, law="negative-binomial", rows=40_000)
-    usual, robust = (nw.fit(over, robust=one, seed=1, run=QUIET) for one in (False, True))
+    with pytest.warns(ConvergenceWarning, match="counts vary"):
+        usual = nw.fit(over, seed=1, run=QUIET)
+    robust = nw.fit(over, robust=True, seed=1, run=QUIET)
     assert robust.info.robust and robust.info.method == "rounds-robust"
     ratio = robust.summary()["sd"] / usual.summary()["sd"]
     assert (ratio > 1.1).all() and np.allclose(robust.summary()["mean"], usual.summary()["mean"], atol=0.05)
