@@ -27,7 +27,7 @@ from noisewise.scores.families.family import Curve, Moments
 from noisewise.scores.looks import response_bounds
 from noisewise.scores.nodes import Nodes
 from noisewise.scores.reference import Reference, Seen
-from noisewise.scores.rounds import Look, Noise, Round
+from noisewise.scores.rounds import Look, Round
 
 MISMATCH: Final = 0.2
 """How far entries of the true matrix may be from those of the made-up rows, whitened: a prior standard deviation."""
@@ -368,6 +368,3 @@ def _carry(now: Array, slope: Array) -> Array:
     found: Array = now @ np.linalg.pinv(slope, rcond=1e-6)
     # A direction that this round cannot see says nothing.
     return found + 1e-6 * np.eye(len(now))
-
-
-__all__ = ["Combined", "Likelihood", "Noise", "Problem", "View", "entry_variances", "matrix_of"]

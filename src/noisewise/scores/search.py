@@ -81,14 +81,7 @@ class Search:
         """No effects, and the response's mean."""
         mean, variance = self.known.response
         family = self.problem.family
-        if family.response == "two levels":
-            shares = float(np.clip(mean, 0.02, 0.98))
-            eta = float(np.log(shares / (1 - shares))) * (1.0 if family.name == "logistic" else 0.6)
-        elif family.response == "count":
-            excess = min(max(variance - mean, 0.1 * mean**2), 10.0 * mean**2)
-            eta = float(np.log(mean) - 0.5 * np.log1p(excess / mean**2))
-        else:
-            eta = mean
+        eta = family.first_eta(mean, variance)
         # The made-up rows' linear predictors as near to a constant as the formula allows.
         rows = reference.rows @ self.problem.features
         coefficients = np.linalg.lstsq(rows, np.full(len(rows), eta), rcond=None)[0]

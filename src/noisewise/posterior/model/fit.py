@@ -125,11 +125,4 @@ def estimand_of(best: Estimate) -> str:
     words = f"the {family.estimand} for the rows of the table"
     if kept < 0.995:
         words += f"; rows with unusual predictors count less ({100 * (1 - kept):.0f} % of all weight is lost)"
-    return words + _clipped(family)
-
-
-def _clipped(family: Family) -> str:
-    return {"two levels": "", "number": "; residuals count up to 2.3 standard deviations",
-            "count": "; counts far from their mean count as nearer ones"}[family.response]
-
-
+    return words + family.clipped

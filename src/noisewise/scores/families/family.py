@@ -36,6 +36,8 @@ class Family(ABC):
     response: ClassVar[Response]
     estimand: ClassVar[str]
     """What the coefficients describe, in words."""
+    clipped: ClassVar[str] = ""
+    """How clipping changes that, in words."""
     even: ClassVar[bool] = False
     """True if every row has the same information, whatever the coefficients."""
     scaled: ClassVar[bool] = False
@@ -72,6 +74,10 @@ class Family(ABC):
         """What a clipped residual is multiplied by in the score: the derivative of the mean over the variance."""
         return np.ones_like(eta)
 
+    @abstractmethod
+    def first_eta(self, mean: float, variance: float) -> float:
+        """A linear predictor to begin with, from the noisy mean and variance of the response."""
+
     def first_scale(self, bounds: tuple[float, float], mean: float, variance: float) -> float:
         """A scale to begin with, from the noisy mean and variance of the response."""
         return 1.0
@@ -99,6 +105,13 @@ class TwoLevels(Family):
     response: ClassVar[Response] = "two levels"
     REACH: ClassVar[float]
     """η beyond this counts as this."""
+    SLOPE: ClassVar[float] = 1.0
+    """About how much η changes with the log odds."""
+
+    def first_eta(self, mean: float, variance: float) -> float:
+        """From the log odds of the mean, kept away from the ends."""
+        share = float(np.clip(mean, 0.02, 0.98))
+        return float(np.log(share / (1 - share))) * self.SLOPE
 
     def grid(self, bounds: tuple[float, float], scale: float) -> tuple[float, float, int]:
         """Nodes from −REACH to REACH."""

@@ -22,6 +22,7 @@ class Gaussian(Family):
     name: ClassVar[str] = "gaussian"
     response: ClassVar[Response] = "number"
     estimand: ClassVar[str] = "mean response"
+    clipped: ClassVar[str] = f"; residuals count up to {REACH} standard deviations"
     even: ClassVar[bool] = True
     scaled: ClassVar[bool] = True
     intercept_sd: ClassVar[float] = 1.0
@@ -65,6 +66,10 @@ class Gaussian(Family):
             return middle + mean, slope
 
         return shifted
+
+    def first_eta(self, mean: float, variance: float) -> float:
+        """The mean."""
+        return mean
 
     def first_scale(self, bounds: tuple[float, float], mean: float, variance: float) -> float:
         """The standard deviation of the response."""

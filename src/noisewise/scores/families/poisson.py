@@ -24,8 +24,14 @@ class Counts(Family):
     """A count with a log link."""
 
     response: ClassVar[Response] = "count"
+    clipped: ClassVar[str] = "; counts far from their mean count as nearer ones"
     intercept_sd: ClassVar[float] = 2.5
     slope_sd: ClassVar[float] = 1.5
+
+    def first_eta(self, mean: float, variance: float) -> float:
+        """The middle of linear predictors that vary as much as the counts' variance says."""
+        excess = min(max(variance - mean, 0.1 * mean**2), 10.0 * mean**2)
+        return float(np.log(mean) - 0.5 * np.log1p(excess / mean**2))
 
     def variance(self, mean: Array, scale: float) -> Array:
         """The variance of a count with this mean."""

@@ -19,6 +19,7 @@ class Probit(TwoLevels):
     intercept_sd: ClassVar[float] = 1.5
     slope_sd: ClassVar[float] = 1.5
     REACH: ClassVar[float] = 6.0
+    SLOPE: ClassVar[float] = 0.6
 
     def moments(self, eta: Array, low: Array, high: Array, scale: float) -> Moments:
         """Mean Φ(η), slope φ(η)."""
