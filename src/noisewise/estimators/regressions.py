@@ -179,7 +179,7 @@ class PrivatePoissonRegressor(_PrivateRegressor):
 
     Args:
         target_bounds: The largest count, as in ``target_bounds=20`` or ``(0, 20)``. Larger counts are clipped. Required.
-        robust: Intervals that hold although counts are overdispersed. For model releases.
+        robust: Take the variance from the release: somewhat wider intervals if counts are overdispersed. For model releases.
         near_normal: As in `PrivateLogisticRegression`.
 
     >>> PrivatePoissonRegressor(epsilon=1.0, bounds=(0, 10), target_bounds=20, adjacency="replace-one").target_bounds

@@ -63,8 +63,9 @@ def fit(formula: str | Releases, release: Releases | None = None, *, family: str
     the categories. If they are not, its coefficients and intervals can be far off, so it warns. ``near_normal=True`` says that
     they are near normal: then it does not. Model releases take nothing for normal.
 
-    ``robust=True``, for model releases, gives intervals that hold although the family's variance is wrong: for residuals with
-    unequal variances or heavy tails, and for overdispersed counts.
+    ``robust=True``, for model releases of numbers and counts, takes the variance from the release instead of from the family: for
+    residuals with unequal variances or heavy tails. It does not move the estimate: for counts that vary much more than Poisson's,
+    only the family negative-binomial does.
 
     ``site="random"`` gives every data holder its own coefficients around those of a population of sites, which the result then
     describes. ``site="random-intercept"`` lets only the response's level differ. Without it, all holders share one set of

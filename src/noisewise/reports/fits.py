@@ -31,8 +31,8 @@ LARGEST_DRAWN: Final = 1e100
 
 
 ROBUST_WORDS: Final = (
-    "The intervals are robust: how much residuals vary was measured with noise, not taken from the family. So they hold although "
-    "residuals vary unequally, have heavy tails, or counts vary more than the family implies.")
+    "The intervals are robust: how much residuals vary was measured with noise, not taken from the family. That is for "
+    "residuals that vary unequally or have heavy tails. Coefficients stay where they are.")
 SCALE_WORDS: Final = {
     SIGMA: " sigma is the residual standard deviation.",
     DISPERSION: " With mean m, counts have the variance m + dispersion × m².",

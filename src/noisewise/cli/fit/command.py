@@ -49,7 +49,7 @@ def fit(
             "conditional (default), conditional-flat, collapsed, laplace (instant, approximate), rows (for published rows), "
             f"rounds (for kind model); {LITERATURE}: {', '.join(LITERATURE_METHODS)}."))] = None,
     robust: Annotated[bool, typer.Option("--robust", help=(
-        "Kind model: intervals that hold although residuals vary unequally or counts more than expected."))] = False,
+        "Kind model, numbers and counts: take the variance from the release, not from the family."))] = False,
     near_normal: Annotated[bool, typer.Option("--near-normal", help=(
         "Other kinds, for two levels or counts: numeric predictors are near normal, so do not warn."))] = False,
     interval: Interval = 0.95, plot: Picture = None,
