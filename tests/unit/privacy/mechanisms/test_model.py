@@ -125,7 +125,11 @@ def test_the_account_goes_by_the_least_noisy_piece(piece: str) -> None:
 def test_each_release_has_an_account_of_its_own() -> None:
     made = mechanism()
     for _ in range(2):
-        one_round(made.draws(), 1.0, True)
+        draws = made.draws()
+        one_round(draws, 1.0, True)
+        assert 0.99 < float(draws.spent / draws.budget) <= 1.0
+    with pytest.raises(PrivacyError, match="more than its budget"):
+        one_round(draws, 0.1, True)
 
 
 @pytest.mark.parametrize(("pieces", "changes"), [
